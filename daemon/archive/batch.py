@@ -20,7 +20,7 @@ from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Sess
 
 STAGES = ("lexical", "semantic")
 _READERS = 2
-"""How many messages behind one are indexed together with what it says (daemon.transcript.windows)."""
+"""How many messages behind one are indexed together with what it says (daemon.transcript.chunks)."""
 
 
 class Batch(Changes):

@@ -17,8 +17,7 @@ from daemon.exports.content import Clean, MessageContent, iso, message_content
 from daemon.model import Json, Message, OllamaMessage, Session, parts_where
 from daemon.moments import parse_time
 from daemon.redact import redact_value
-from daemon.transcript.clean import clean_replay
-from daemon.transcript.replay import replay
+from daemon.transcript.replay import clean_replay, replay
 
 _NEVER = 1 << 62
 """Later than any time that a record can hold: what a fast clock dated into the future is found, too."""

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.files.end_states import Row, View
-from daemon.files.events.configured import Configured
-from daemon.files.events.load import Loader
-from daemon.files.grade import Grade
-from daemon.files.history import FileHistory, Revision
-from daemon.files.kin import hints
-from daemon.files.replay.world import World, replay
+from daemon.files.end_states import EndStates, Row, alias_hints
+from daemon.files.events import Loader
+from daemon.files.events.formatters import FormatterSettings
+from daemon.files.history import FileHistory, Grade, Revision
+from daemon.files.replay import World, replay
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 
@@ -40,7 +38,7 @@ class Files:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._view = View(archive, self._world)
+        self._end_states = EndStates(archive, self._world)
 
     def history(self, path: str, until: int | None = None) -> FileHistory:
         """All revisions of an absolute path up to `until` (epoch ms; None: now), oldest first.
@@ -62,26 +60,26 @@ class Files:
     def folder(self, prefix: str, until: int | None = None) -> Folder:
         """All that is recorded at or beneath `prefix`."""
         world = self._world((prefix,))
-        found = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
+        histories = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
         programs = (
             edit
             for edit in world.programs
             if (until is None or edit.time <= until)
             and (is_beneath(edit.path, prefix) or is_beneath(prefix, edit.path))
         )
-        return Folder([history for history in found if history.revisions], list(programs))
+        return Folder([history for history in histories if history.revisions], list(programs))
 
     def rows(self, prefix: str = "/") -> list[Row]:
         """The end state of each path at or beneath `prefix`, sorted; brought up to date first."""
         self.refresh()
-        return self._view.rows(prefix)
+        return self._end_states.rows(prefix)
 
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
         """Bring the kept end states up to date; answers how many paths were looked at.
 
         `pulse` is called now and then and may raise, which leaves everything as it was.
         """
-        return self._view.refresh(pulse)
+        return self._end_states.refresh(pulse)
 
     def paths(self, prefix: str = "/") -> list[str]:
         """Every path at or beneath `prefix` of which something is recorded, sorted."""
@@ -111,17 +109,17 @@ class Files:
 
     def hints(self, prefix: str) -> list[str]:
         """Folders that seem to be what `prefix` was called before, or a clone, and how to join their histories."""
-        return hints(self._archive, self._view, prefix)
+        return alias_hints(self._archive, self._end_states, prefix)
 
     def _world(self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None) -> World:
         wanted = list(prefixes)
-        loader, configured = Loader(self._archive), Configured(self._archive)
+        loader, settings = Loader(self._archive), FormatterSettings(self._archive)
         while True:
-            events = loader.events(configured.places(loader.events(wanted)))
+            events = loader.events(settings.places(loader.events(wanted)))
             pulse()
-            world = replay(events, self._archive.objects, loader.prefixes_read, pulse, configured.may_run)
-            if configured.learn(world):
-                world = replay(events, self._archive.objects, loader.prefixes_read, pulse, configured.may_run)
+            world = replay(events, self._archive.objects, loader.prefixes_read, pulse, settings.may_run)
+            if settings.learn(world.history):
+                world = replay(events, self._archive.objects, loader.prefixes_read, pulse, settings.may_run)
             # What was written through a link to a wanted path is recorded under the link's name.
             more = [
                 link

@@ -1,13 +1,15 @@
 """The bytes of a file at one moment, held so that thousands of revisions of one file fit into memory.
 
-A content is either kept whole, as the difference from the one that followed it, or as the id of an archived blob that
-is read when it is asked for. Its git id is computed once, on demand: snapshot trees are compared by id, without bytes.
+A content is kept whole, as the difference from the one that followed it, or as the id of an archived blob that is read
+when needed. Its git id is computed once, on demand: snapshot trees are compared by id, without bytes. What records do
+not show of a text (a byte order mark, CRs, the final newline) is tried here, too.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from daemon.records import blob_id
@@ -112,25 +114,67 @@ class Content:
         return data
 
 
-def _common(one: bytes, other: bytes) -> int:
+def _common(first: bytes, second: bytes) -> int:
     """How many first bytes are the same; by halves, since comparing slices is fast and comparing bytes is not."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _common_end(one: bytes, other: bytes, most: int) -> int:
+def _common_end(first: bytes, second: bytes, most: int) -> int:
     """How many last bytes are the same, at most `most`."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if first[len(first) - middle : len(first) - low] == second[len(second) - middle : len(second) - low]:
             low = middle
         else:
             high = middle - 1
     return low
+
+
+_MARK = b"\xef\xbb\xbf"
+
+
+def variant_with_id(text: str, id_: str) -> Content | None:
+    """`text` with or without byte order mark, CRs and final newline, so that its git blob id is `id_`; None: no such.
+
+    A snapshot tree names the hash of every file, also of those whose content was not captured.
+    """
+    for data in _variants(text):
+        if blob_id(data) == id_:
+            return Content(data, id_=id_)
+    return None
+
+
+def _variants(text: str) -> Iterator[bytes]:
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n")
+    for lines in dict.fromkeys((text.removeprefix("\ufeff"), plain, plain + "\n")):
+        for ended in dict.fromkeys((lines, lines.replace("\r\n", "\n").replace("\n", "\r\n"))):
+            data = ended.encode("utf-8", "replace")
+            yield data
+            yield _MARK + data
+
+
+_WINDOWS = ".cs .csproj .vb .vbproj .fs .fsproj .sln .resx .xaml .config .ps1 .psm1 .psd1 .reg .inf .rc .nuspec"
+_EDITORS = (
+    ".txt .csv .tsv .srt .sub .vtt .xml .xsd .xsl .xslt .htm .html .ini .sql .rtf .tex .bib "
+    ".cpp .hpp .h .c .cc .java .bat"
+)
+_MARKED = frozenset(_WINDOWS.split())
+_MAYBE_MARKED = _MARKED | frozenset(_EDITORS.split())
+
+
+def may_begin_with_mark(path: str, *, was_read: bool = False) -> bool:
+    """Whether a file of this kind may begin with a byte order mark that no record shows.
+
+    Reads hide it, and so do diffs since 1.15. Most files have none, but editors for Windows put one before some kinds;
+    for all others a text that was read counts as the whole file. Where the whole file `was_read`, only the kinds that
+    usually have a mark count.
+    """
+    return posixpath.splitext(path)[1].lower() in (_MARKED if was_read else _MAYBE_MARKED)

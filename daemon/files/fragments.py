@@ -1,4 +1,4 @@
-"""What is known of a file of which not everything is known: runs of lines, with or without their place.
+"""What is known of a file that is known only in part: runs of lines, with or without their place.
 
 A read of some lines gives a run with a place. An edit whose old text stands in a run changes it and moves the runs
 behind it; any other edit leaves only what it wrote, without a place, since where the runs are now is not known.
@@ -44,7 +44,7 @@ class Fragments:
     is_stale: bool = False
 
     def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
-        """With these lines seen in place; a run that says otherwise is older, and is dropped."""
+        """With these lines seen in place; an older run that contradicts them is dropped."""
         new = Run(first, lines)
         kept = []
         for run in self.runs:
@@ -61,34 +61,38 @@ class Fragments:
         """After an edit that replaced `old`: once, where it stands once in the file, or each time (`everywhere`)."""
         grown = new.count("\n") - old.count("\n")
         runs: list[Run] = []
-        found, shift = 0, 0
+        replaced, shift, is_all = 0, 0, self.is_all
         for run in self.runs:
             text = "\n".join(run.lines)
             times = text.count(old) if old else 0
             first = None if run.first is None else run.first + shift
             inner = {line.rstrip("\r") for line in old.split("\n")} - {""}
             left = set(text.replace(old, "").split("\n")) if everywhere and old else set()
-            if times and (everywhere or times == 1) and not (found and not everywhere) and not inner & left:
-                runs.append(Run(first, tuple(text.replace(old, new).split("\n"))))
-                found += times
+            if times and (everywhere or times == 1) and not (replaced and not everywhere) and not inner & left:
+                lines = tuple(text.replace(old, new).split("\n"))
+                if len(lines) > 1 and lines[-1] == "" != run.lines[-1]:
+                    # An empty line follows only if a newline ended the run, which no record shows.
+                    lines, is_all = lines[:-1], False
+                runs.append(Run(first, lines))
+                replaced += times
                 shift += grown * times
             elif (times and not everywhere) or not (inner & set(run.lines) or _reaches_into(inner, run)):
                 # Known lines that the old text may reach into are given up.
                 runs.append(replace(run, first=first))
         # A place is only known behind an edit whose own place is, and as long as no unseen line was edited too.
-        is_placed = not grown or (not everywhere and found == 1 and self._has_place(old))
+        is_placed = not grown or (not everywhere and replaced == 1 and self._has_place(old))
         if not is_placed:
             runs = [replace(run, first=None) for run in runs]
         written = new.removeprefix("\n").removesuffix("\n")  # an end of the line before, and of its own last one
-        if not found and written:
+        if not replaced and written:
             runs = [
                 *(replace(run, first=None) if grown else run for run in runs),
                 Run(None, tuple(written.split("\n"))),
             ]
-        return Fragments(tuple(runs), self.is_all and bool(found))
+        return Fragments(tuple(runs), is_all and bool(replaced))
 
     def added(self, text: str) -> Fragments:
-        """With `text` behind the last line. Where no newline is known to end that, it may go on in what was added."""
+        """With `text` after the last line. If no newline is known to end that line, it may continue in `text`."""
         if not text:
             return self
         if not self.has_gaps and self.newline is not None:

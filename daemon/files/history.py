@@ -1,19 +1,56 @@
-"""What came of one path: its revisions in time, each with its grade, its evidence and its content.
+"""The history of one path: its revisions in time, each with its grade, its evidence and its content.
 
-Values only; `world` makes them by replaying the recorded events. Times are epoch milliseconds.
+Values only; `replay` makes them from the recorded events. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
 
 from daemon.files.content import Content
 from daemon.files.fragments import Fragments
-from daemon.files.grade import Grade
 from daemon.model import Operation
 from daemon.transcript.evidence.recorded_diffs import BEFORE_REVERT, BEFORE_TURN
 from daemon.transcript.evidence.steps import START
+
+
+class Grade(StrEnum):
+    """From the most certain to the least."""
+
+    VERIFIED = "verified"  # two independent kinds of evidence agree on the whole content
+    PROVEN = "proven"  # the whole content follows from evidence
+    STALE = "stale"  # whole content that was proven, or follows from such; the file may have changed since
+    PARTIAL = "partial"  # some lines are known
+    LOST = "lost"  # that it existed, or was changed, is all that is known
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the content is the file's, byte by byte."""
+        return self in _CERTAIN
+
+    @property
+    def rank(self) -> int:
+        """0 for the most certain."""
+        return _ORDER.index(self)
+
+
+_ORDER = tuple(Grade)
+_CERTAIN = frozenset({Grade.VERIFIED, Grade.PROVEN})
+
+CALL, RESULT, READ, SHELL = "call", "result", "read", "shell"
+SNAPSHOT, DIFF, ATTACHMENT = "snapshot", "diff", "attachment"
+_FAMILY = {DIFF: SNAPSHOT, ATTACHMENT: READ}
+"""Recorded diffs are made from snapshot trees, so the two agreeing proves nothing more."""
+
+
+@lru_cache(maxsize=256)
+def certain(kinds: frozenset[str]) -> Grade:
+    """The grade of content that each of these kinds of evidence gives by itself."""
+    return Grade.VERIFIED if len({_FAMILY.get(kind, kind) for kind in kinds}) > 1 else Grade.PROVEN
+
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""
@@ -34,7 +71,7 @@ class Revision:
     """The path after one event, or as an observation showed it.
 
     `whole` is the content, proven or only the best known (`grade` says which). `evidence` says what proves it, or what
-    it was built from; `kinds` are the kinds of evidence (grade.CALL, ...). `note` says what is not certain.
+    it was built from; `kinds` are the kinds of evidence (CALL, ...). `note` says what is not certain.
     `outside_change`: the record shows content that no recorded event made. `fragments` are the lines known of a partial
     one; `moved_from` is where the file was before, of a deletion `moved_to` where it went; `existed` whether there was
     a file before, where the call's record says so. `is_fleeting`: certain at its own time only, since something whose
@@ -76,7 +113,7 @@ class Revision:
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether it only shows what something else than a recorded call had made of the file."""
+        """Whether it only shows a change that no recorded call made."""
         return self.was_changed_outside and self.operation in OBSERVATIONS
 
     @property
@@ -102,7 +139,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A revision that made the path other than it was: the state before it, and what had put that in doubt since.
+    """A revision that changed the path, the state before it, and the doubts since that state.
 
     `is_set_back`: the state before it was of a turn that was removed, and this is again the one before that turn.
     """
@@ -156,12 +193,11 @@ class FileHistory:
 
     @property
     def changes(self) -> list[Change]:
-        """What made the path other than it was, oldest first.
+        """What changed the path, oldest first.
 
-        That something may have changed it is no change, and neither is an observation that shows it for the first
-        time or as it was.
+        A mere doubt is no change; neither is an observation that shows the file for the first time or unchanged.
         """
-        found: list[Change] = []
+        changes: list[Change] = []
         earlier: Revision | None = None
         before: Revision | None = None
         doubts: list[Revision] = []
@@ -170,9 +206,9 @@ class FileHistory:
                 doubts.append(revision)
                 continue
             if _is_change(revision, before):
-                found.append(Change(revision, before, tuple(doubts), is_set_back(revision, before, earlier)))
+                changes.append(Change(revision, before, tuple(doubts), is_set_back(revision, before, earlier)))
             earlier, before, doubts = before, revision, []
-        return found
+        return changes
 
     @property
     def last_change(self) -> Revision | None:
@@ -184,7 +220,7 @@ class FileHistory:
     def last_state(self) -> Revision | None:
         """The newest state in which the file existed.
 
-        That a revert may have come between changes nothing of that: it would have been the deletion itself.
+        A possible revert in between does not matter: it would have been the deletion itself.
         """
         return next((r for r in reversed(self.revisions) if not r.deleted and r.note != REVERTED), None)
 
@@ -214,17 +250,17 @@ class FileHistory:
 
         Where the next one shows that something else had changed the file by then, the state in between is not certain.
         """
-        found, following = None, None
+        current, following = None, None
         for revision in self.revisions:
             if revision.time > time:
                 following = revision
                 break
-            found = revision
-        if found is None or not found.proven or found.time == time:
-            return found
-        if found.is_fleeting or (following is not None and following.outside_change):
-            return _doubted(found, time)
-        return found
+            current = revision
+        if current is None or not current.proven or current.time == time:
+            return current
+        if current.is_fleeting or (following is not None and following.outside_change):
+            return _doubted(current, time)
+        return current
 
     def until(self, time: int | None) -> FileHistory:
         """The history as it was at `time`, its last revision as `at` gives it; None: all of it."""
@@ -252,7 +288,7 @@ def is_set_back(revision: Revision, before: Revision | None, earlier: Revision |
 
 
 def _is_change(revision: Revision, before: Revision | None) -> bool:
-    """Whether the path is other after `revision` than after `before`, as far as that is known."""
+    """Whether the path differs between `before` and `revision`, as far as that is known."""
     if revision.operation not in OBSERVATIONS or revision.tool == "revert" or revision.appeared:
         return True
     if before is None:

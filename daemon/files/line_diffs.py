@@ -1,11 +1,18 @@
-"""What changed from one text to another, as the hunks of a unified diff; the work it takes is bounded. Pure."""
+"""Lines compared: the unified diff of two texts, and which message last wrote each line of a file.
+
+The work is bounded; lines between the first and the last difference that would take longer count as replaced. Pure.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
+
+from daemon.files.history import FileHistory, Revision
 
 CONTEXT: Final = 3
 MOST_COMPARED: Final = 2000
@@ -22,10 +29,10 @@ def unified(old: str, new: str) -> str:
     start = _same(before, after)
     end = _same(before[start:][::-1], after[start:][::-1])
     top, bottom = max(0, start - CONTEXT), max(0, end - CONTEXT)
-    one, other = before[top : len(before) - bottom], after[top : len(after) - bottom]
-    if max(len(one), len(other)) > MOST_COMPARED:
+    old_lines, new_lines = before[top : len(before) - bottom], after[top : len(after) - bottom]
+    if max(len(old_lines), len(new_lines)) > MOST_COMPARED:
         return _replaced(before, after, start, end)
-    hunks = list(difflib.unified_diff(one, other, n=CONTEXT))[2:]
+    hunks = list(difflib.unified_diff(old_lines, new_lines, n=CONTEXT))[2:]
     return "".join(_shifted(line, top) if line.startswith("@@") else _ended(line) for line in hunks)
 
 
@@ -35,9 +42,9 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
+def _same(first: Sequence[str], second: Sequence[str]) -> int:
     number = 0
-    for left, right in zip(one, other, strict=False):
+    for left, right in zip(first, second, strict=False):
         if left != right:
             break
         number += 1
@@ -57,3 +64,91 @@ def _replaced(before: list[str], after: list[str], start: int, end: int) -> str:
 
 def _ended(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+_MOST_COMPARED = 4000
+"""Lines of the differing middle of two revisions that are compared one by one; a larger middle counts as rewritten."""
+
+_MOST_COUNTED = 500
+"""The same for counting how many differ: of a larger middle, lines that only changed places count as kept."""
+_LARGEST = 4 << 20
+"""Bytes of a content whose lines are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the newest known content, with the revision that last wrote it."""
+
+    text: str
+    time: int
+    session_id: str
+    message_id: str
+    tool: str
+    grade: str
+
+
+def blame(history: FileHistory) -> list[Line]:
+    """Each line of the newest revision with whole content; empty where there is none, or it is not text.
+
+    A line that an observation brought in was last written before that: its revision is the first that shows it. What a
+    revert brought back belongs to who had written it.
+    """
+    lines: list[str] = []
+    owners: list[Revision] = []
+    before: dict[str, list[Revision]] = {}
+    for revision in history.revisions:
+        content = revision.content
+        if content is None:
+            continue
+        try:
+            now = content.decode("utf-8").splitlines(keepends=True)
+        except UnicodeDecodeError:
+            lines, owners = [], []
+            continue
+        known = before.get(revision.sha256) if revision.tool == "revert" else None
+        owners = _carried(lines, owners, now, revision) if known is None else known
+        lines = now
+        before[revision.sha256] = owners
+    return [
+        Line(text.rstrip("\r\n"), owner.time, owner.session_id, owner.message_id, owner.tool, owner.grade.value)
+        for text, owner in zip(lines, owners, strict=True)
+    ]
+
+
+def counts(before: bytes, after: bytes) -> tuple[int, int] | None:
+    """How many lines were added and removed; None for what is not text, or too large to be looked at."""
+    if max(len(before), len(after)) > _LARGEST or b"\0" in before or b"\0" in after:
+        return None
+    try:
+        old, new = (content.decode("utf-8").splitlines(keepends=True) for content in (before, after))
+    except UnicodeDecodeError:
+        return None
+    start, end = _common(old, new)
+    was, now = old[start : len(old) - end], new[start : len(new) - end]
+    if len(was) + len(now) > _MOST_COUNTED:
+        kept = (Counter(was) & Counter(now)).total()
+    elif was and now:
+        kept = sum(
+            block.size for block in difflib.SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
+        )
+    else:
+        kept = 0
+    return len(now) - kept, len(was) - kept
+
+
+def _carried(old: list[str], owners: list[Revision], new: list[str], revision: Revision) -> list[Revision]:
+    """The owners of `new`: those of `old` for lines that stayed, `revision` for the others."""
+    start, end = _common(old, new)
+    kept = [revision] * (len(new) - start - end)
+    before, after = old[start : len(old) - end], new[start : len(new) - end]
+    if before and after and len(before) + len(after) <= _MOST_COMPARED:
+        for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+            kept[block.b : block.b + block.size] = owners[start + block.a : start + block.a + block.size]
+    return [*owners[:start], *kept, *owners[len(owners) - end :]] if end else [*owners[:start], *kept]
+
+
+def _common(old: list[str], new: list[str]) -> tuple[int, int]:
+    """How many lines are the same at the beginning, and at the end."""
+    most = min(len(old), len(new))
+    start = next((n for n in range(most) if old[n] != new[n]), most)
+    return start, next((n for n in range(most - start) if old[-1 - n] != new[-1 - n]), most - start)

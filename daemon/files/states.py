@@ -1,7 +1,7 @@
-"""A file's history as people tell it: only the states that differ, each with what made it and what proves it.
+"""A file's history for people: only the states that differ, each with what made it and what proves it.
 
 Guarantees: every certain content that differs from the one before has exactly one state, in time order; no revision is
-lost, each is among the records of a state; what is not certain is never told as certain. Pure.
+lost, each is among the records of a state; what is not certain is never shown as certain. Pure.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def file_history(revisions: Sequence[Revision]) -> tuple[Entry, ...]:
     """The states of a file, newest first; `revisions` oldest first."""
     groups: list[_Group] = []
     for revision in revisions:
-        if groups and groups[-1].takes(revision, groups[-2] if len(groups) > 1 else None):
+        if groups and groups[-1].includes(revision, groups[-2] if len(groups) > 1 else None):
             groups[-1].add(revision)
         else:
             groups.append(_Group.of(revision))
@@ -112,8 +112,8 @@ class _Group:
             self.best = revision
         self.records.append(revision)
 
-    def takes(self, revision: Revision, before: _Group | None) -> bool:
-        """Whether `revision` tells of this state and not of a new one."""
+    def includes(self, revision: Revision, before: _Group | None) -> bool:
+        """Whether `revision` is of this state and not of a new one."""
         best = self.best
         if _arrives(revision) and not self._is_mere_doubt:
             return False
@@ -128,7 +128,9 @@ class _Group:
     @property
     def _is_mere_doubt(self) -> bool:
         """Whether nothing of it is known but that something may have made it."""
-        return all(one.operation in DOUBTS and one.whole is None and not one.deleted for one in self.records)
+        return all(
+            record.operation in DOUBTS and record.whole is None and not record.deleted for record in self.records
+        )
 
     def _becomes_known(self, revision: Revision, before: _Group | None) -> bool:
         """Whether what `revision` shows can be this state, of which no whole content is known yet."""
@@ -139,7 +141,7 @@ class _Group:
 
 
 def _ignorance(revision: Revision) -> tuple[bool, bool]:
-    """Lower where more is known."""
+    """Sorts lower the more is known."""
     return not revision.proven, not revision.deleted and revision.whole is None
 
 
@@ -182,7 +184,7 @@ def _change(group: _Group, before: _Group | None, earlier: _Group | None) -> Cha
 
 
 def _shown_change(source: Revision, before: _Group | None) -> Change:
-    """What an observation tells of the change before it."""
+    """The change that an observation shows."""
     if source.was_changed_outside:
         return Change.OUTSIDE
     if source.moved_from or source.moved_to:

@@ -1,4 +1,4 @@
-"""Snapshot trees as observations: which paths a new tree says something about, and what.
+"""Snapshot trees as observations: which paths a new tree shows something about, and what.
 
 A tree is compared with the one before it that covered the same folder, subtree by subtree, so that a snapshot costs as
 much as has changed. Beside what differs, only paths with an event since that tree are looked at.
@@ -15,7 +15,7 @@ Entry: TypeAlias = tuple[int, str]
 """Mode and git id of one name in a tree."""
 
 FOLDER_MODE, LINK_MODE, MODULE_MODE, UNKNOWN = 0o040000, 0o120000, 0o160000, 0
-"""UNKNOWN stands where a tree on the way is not archived, so that what is there cannot be told."""
+"""UNKNOWN stands where a tree on the way is not archived, so that what is there is not known."""
 
 
 class Objects(Protocol):
@@ -46,8 +46,8 @@ class Root:
 
     def before(self, path: str) -> Covered | None:
         """The newest tree that covered `path`."""
-        found = [covered for covered in self.covered.values() if is_beneath(path, covered.scope)]
-        return max(found, key=lambda covered: covered.number, default=None)
+        covering = [covered for covered in self.covered.values() if is_beneath(path, covered.scope)]
+        return max(covering, key=lambda covered: covered.number, default=None)
 
 
 def is_beneath(path: str, folder: str) -> bool:
@@ -72,14 +72,14 @@ def differing(
     """
     stack = [(base, old, new)]
     while stack:
-        folder, one, other = stack.pop()
-        if one == other:
+        folder, old_tree, new_tree = stack.pop()
+        if old_tree == new_tree:
             continue
-        before = objects.tree(one) if one else {}
-        after = objects.tree(other) if other else {}
+        before = objects.tree(old_tree) if old_tree else {}
+        after = objects.tree(new_tree) if new_tree else {}
         if after is None:
             if wanted.may_hold(folder):
-                yield folder, None, (UNKNOWN, other)
+                yield folder, None, (UNKNOWN, new_tree)
             continue
         before = before or {}
         for name in sorted({*before, *after}):

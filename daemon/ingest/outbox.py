@@ -17,9 +17,8 @@ from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
-from daemon.transcript.chunks import CHUNKER_VERSION, chunks
+from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, said, window
 from daemon.transcript.document import document
-from daemon.transcript.windows import BEFORE, said, window
 
 _MOST_TEXT = 16 << 20
 """Characters of messages that are held at once to be indexed, about."""

@@ -15,8 +15,7 @@ from daemon.display import counted, visible
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk, compare
 from daemon.files.fragments import Fragments
-from daemon.files.grade import DIFF, SNAPSHOT
-from daemon.files.history import LOST_FOLDER
+from daemon.files.history import DIFF, LOST_FOLDER, SNAPSHOT
 from daemon.files.trees import above
 from daemon.model import Operation
 from daemon.redact import redact

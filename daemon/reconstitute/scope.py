@@ -23,7 +23,7 @@ from daemon.exports import Export
 from daemon.exports.content import MessageContent
 from daemon.exports.sessions import open_session
 from daemon.files import FileHistory
-from daemon.files.grade import SNAPSHOT
+from daemon.files.history import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session

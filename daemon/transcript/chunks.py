@@ -1,16 +1,21 @@
-"""A document as windows that are embedded, one vector each: small enough for the built-in model to read whole.
+"""The texts that are indexed of a message: chunks, which are embedded, and windows, which are searched by words.
 
-Cut at paragraph, line or sentence ends, with an overlap, so that what stands on a border is whole in one of them. Same
-document, same chunks, same numbers. Whoever changes a rule here changes CHUNKER_VERSION: it is part of the semantic
-index's fingerprint, so everything is embedded again and old and new windows never mix.
+A chunk is small enough for the built-in model to read whole. Documents are cut at paragraph, line or sentence ends,
+with an overlap, so that what stands on a border is whole in one of them. Same document, same chunks, same numbers.
+Whoever changes a rule here changes CHUNKER_VERSION: it is part of the semantic index's fingerprint, so everything is
+embedded again and old and new chunks never mix.
+
+A window is what was said in a message and in the few before it, so that a message is also found by the words of its
+neighbours. Of a long message head and tail count. In front stand the session's title and the day.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
-from daemon.model import Chunk, Document, Section
+from daemon.model import Chunk, Document, Kind, Section
 from daemon.transcript.document import capped
 
 CHUNKER_VERSION = "c1"
@@ -20,6 +25,19 @@ OVERLAP = 135
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0003ffff]")
 _CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?;:]\s|[。！？]"), re.compile(r"\s"))
 _JOINT = "\n\n"
+BEFORE = 2
+"""How many of the messages before it a message is read with."""
+
+SAID = frozenset({Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK, Kind.TITLE})
+MOST = 2000
+"""Characters of one message that count."""
+
+_TAIL = MOST // 4
+# Not the locale's: the same text on every machine.
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 
 
 def chunks(document: Document, embedded_kb: int) -> list[Chunk]:
@@ -27,27 +45,27 @@ def chunks(document: Document, embedded_kb: int) -> list[Chunk]:
 
     Short neighbouring sections share a window. A document without text has none.
     """
-    found: list[Chunk] = []
+    chunks_so_far: list[Chunk] = []
     for sections, text in _gathered(document, embedded_kb * 1024):
         kinds = tuple(dict.fromkeys(str(section.kind) for section in sections))
         tools = tuple(dict.fromkeys(section.tool for section in sections if section.tool))
         for start, end in windows(text):
-            found.append(Chunk(document.message_id, len(found), text[start:end].strip(), kinds, tools))
-    return found
+            chunks_so_far.append(Chunk(document.message_id, len(chunks_so_far), text[start:end].strip(), kinds, tools))
+    return chunks_so_far
 
 
 def windows(text: str) -> list[tuple[int, int]]:
     """(start, end) of each window; together they cover every character of `text` that is not blank."""
-    found = []
+    spans = []
     start, size = 0, len(text)
     while start < size:
         end = _end(text, start, min(size, start + _room(text, start)))
         if text[start:end].strip():
-            found.append((start, end))
+            spans.append((start, end))
         if end >= size or not text[end:].strip():
             break
         start = max(start + 1, _resume(text, start, end))
-    return found
+    return spans
 
 
 def _gathered(document: Document, limit: int) -> Iterator[tuple[list[Section], str]]:
@@ -80,7 +98,7 @@ def _end(text: str, start: int, end: int) -> int:
         return len(text)
     earliest = start + max(1, (end - start) * 2 // 3)
     for cut in _CUTS:
-        places = [found.end() for found in cut.finditer(text, earliest, end)]
+        places = [match.end() for match in cut.finditer(text, earliest, end)]
         if places:
             return places[-1]
     return end
@@ -90,7 +108,36 @@ def _resume(text: str, start: int, end: int) -> int:
     """Where the next window begins: an overlap before `end`, at the beginning of a line or a word."""
     earliest = max(start + 1, end - max(1, (end - start) * OVERLAP // WINDOW))
     for cut in _CUTS[1:]:
-        found = cut.search(text, earliest, end)
-        if found is not None and found.end() < end:
-            return found.end()
+        match = cut.search(text, earliest, end)
+        if match is not None and match.end() < end:
+            return match.end()
     return earliest
+
+
+def said(document: Document) -> str:
+    """What was said in one message: all of it, or its first three and its last quarter of MOST characters."""
+    texts = (section.text.strip() for section in document.sections if section.kind in SAID)
+    text = "\n".join(text for text in texts if text)
+    if len(text) <= MOST:
+        return text
+    return f"{text[: MOST - _TAIL]}\n{text[len(text) - _TAIL :]}"
+
+
+def window(texts: Sequence[str], title: str, created: int) -> str:
+    """The text of a window: `texts` are what `said` gave for the messages before and for its own, in their order.
+
+    `created` is the message's time in epoch ms. Where nothing was said at all there is no window, only "".
+    """
+    spoken = [text for text in texts if text]
+    if not spoken:
+        return ""
+    return "\n".join(text for text in (title, day(created), *spoken) if text)
+
+
+def day(created: int) -> str:
+    """The day in UTC, spelt so that each part of it and the whole can be asked for; "" for a time out of all reason."""
+    try:
+        moment = datetime.fromtimestamp(created / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{moment.year} {_MONTHS[moment.month - 1]} {moment.day} {moment:%Y-%m-%d}"

@@ -51,9 +51,9 @@ def document(message: Message, session: Session | None, indexed_kb: int) -> Docu
 def _sections(message: Message, limit: int) -> Iterator[Section]:
     for part in message.parts:
         for kind, tool, text in _texts(part, message.role):
-            shown = _excerpt(without_recall(text, kind), limit)
-            if shown.strip():
-                yield Section(part.id, kind, shown, tool)
+            excerpt = _excerpt(without_recall(text, kind), limit)
+            if excerpt.strip():
+                yield Section(part.id, kind, excerpt, tool)
 
 
 def _failure(message: Message) -> str:
@@ -61,8 +61,8 @@ def _failure(message: Message) -> str:
     error = message.data.get("error")
     table = records.table(error)
     words = [error, table.get("name"), records.table(table.get("data")).get("message") or table.get("message")]
-    shown = ": ".join(text for word in words if (text := valid_text(records.text(word))))
-    return without_recall(shown, Kind.TOOL_OUTPUT)
+    failure = ": ".join(text for word in words if (text := valid_text(records.text(word))))
+    return without_recall(failure, Kind.TOOL_OUTPUT)
 
 
 def _redacted(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -88,13 +88,13 @@ def redacted_end(text: str, size: int, end: int, margin: int = _MARGIN) -> str:
     """
     width = size + margin
     while width < len(text):
-        shown = redact(text[:width] if end > 0 else text[-width:])
-        if len(shown) >= size + margin // 2:
+        redacted = redact(text[:width] if end > 0 else text[-width:])
+        if len(redacted) >= size + margin // 2:
             break
         width *= 2
     else:
-        shown = redact(text)
-    return shown[:size] if end > 0 else shown[len(shown) - min(size, len(shown)) :]
+        redacted = redact(text)
+    return redacted[:size] if end > 0 else redacted[len(redacted) - min(size, len(redacted)) :]
 
 
 def capped(text: str, limit: int) -> str:

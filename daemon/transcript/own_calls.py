@@ -102,11 +102,11 @@ def _simple(statement: Statement | Sequence) -> Iterator[Simple]:
         yield from _simple(part)
 
 
-def _is_ours(one: Simple, script: Script, scope: words.Scope, depth: int) -> bool:
-    if not one.words or one.words[0] in ("export", "local", "declare", "readonly"):
-        _assign((*one.assigned, *one.words[1:]), scope)
+def _is_ours(command: Simple, script: Script, scope: words.Scope, depth: int) -> bool:
+    if not command.words or command.words[0] in ("export", "local", "declare", "readonly"):
+        _assign((*command.assigned, *command.words[1:]), scope)
         return False
-    fields = [field for raw in one.words for field in _fields(raw, scope)]
+    fields = [field for raw in command.words for field in _fields(raw, scope)]
     program = unwrapped(fields)
     if program is None:
         return False
@@ -115,12 +115,12 @@ def _is_ours(one: Simple, script: Script, scope: words.Scope, depth: int) -> boo
         return _reads(given if name == _PROGRAM else given[2:])
     if name == "curl":
         return any(text.endswith(_SOCKET) for text in given)
-    return name in _CARRIERS and any(_runs_us(text, depth + 1) for text in _carried(one, script, given))
+    return name in _CARRIERS and any(_runs_us(text, depth + 1) for text in _carried(command, script, given))
 
 
 def _assign(assignments: tuple[str, ...], scope: words.Scope) -> None:
-    for one in assignments:
-        name, sign, raw = one.partition("=")
+    for assignment in assignments:
+        name, sign, raw = assignment.partition("=")
         value = words.value(raw, scope) if sign else None
         if value is not None:
             scope.variables[name] = value
@@ -128,9 +128,9 @@ def _assign(assignments: tuple[str, ...], scope: words.Scope) -> None:
 
 def _fields(raw: str, scope: words.Scope) -> list[words.Field]:
     """A word's fields; of one that is not known, as ``$VENV/bin/reconstitute``, what stands behind the last slash."""
-    found = words.fields(raw, scope)
-    if found and all(field.exact for field in found):
-        return found
+    fields = words.fields(raw, scope)
+    if fields and all(field.exact for field in fields):
+        return fields
     if _LOOKED_UP.fullmatch(raw):
         return [words.Field(_PROGRAM)]
     end = raw.rpartition("/")[2].strip("\"'{}")
@@ -157,13 +157,13 @@ def _first(given: list[str]) -> str | None:
     return None
 
 
-def _carried(one: Simple, script: Script, given: list[str]) -> Iterator[str]:
+def _carried(command: Simple, script: Script, given: list[str]) -> Iterator[str]:
     """The commands that a carrier may run: each argument by itself, our name with what follows, and its input."""
     for at, text in enumerate(given):
         yield text
         if text.rpartition("/")[2] in (_PROGRAM, _MODULE) and _first(given[at + 1 :]) in READING:
             yield " ".join([_PROGRAM, *given[at + 1 :]])
-    for redirect in one.redirects:
+    for redirect in command.redirects:
         if redirect.target.startswith(MARK):
             yield script.bodies[int(redirect.target.removeprefix(MARK))].text
         elif redirect.target.startswith(STRING_MARK):

@@ -2,7 +2,7 @@
 
 Follows what OpenCode's reader does, quirks included, since the recorded result is what that reader made of the text: a
 file name runs to the end of its line, a line without ``+``, ``-`` or space in front is dropped, a line that begins with
-``***`` ends a file. It parses; it applies nothing (files.apply.rules does) and never raises.
+``***`` ends a file. It parses; it applies nothing (files.apply does) and never raises.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from daemon.transcript.evidence.reads import release
 from daemon.transcript.javascript import BLANK_RUN, BLANKS
+from daemon.transcript.tool_calls import release
 
 Hunk: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...], bool]
 """Context line, lines before, lines after, whether ``*** End of File`` followed: as FileEdit.hunks."""

@@ -1,21 +1,22 @@
-"""The paths that a message is about: those its tools touched, then those its texts mention.
+"""The paths that a message is about, and the work tree that its relative names start at.
 
-Touched paths come from tool inputs, patch headers, results, patch parts, summaries and the message's recorded edits
-(what a shell command did to files); they are taken as they are. Our own recall touches nothing, nor does its answer
-mention anything.
-Mentions are read conservatively: an address is no path, a route like ``/todos`` is none, a bare name counts only where
-it is quoted as code. All are absolute, normalised by their text, each once, at most MOST of them.
+Touched paths come first: from tool inputs, patch headers, results, patch parts, summaries and the message's recorded
+edits (what a shell command did to files). They are taken as they are. Our own recall touches nothing, nor does its
+answer mention anything. Paths that texts mention follow. They are read conservatively: an address is no path, a route
+like ``/todos`` is none, a bare name counts only where it is quoted as code. All are absolute, normalised by their text,
+each once, at most MOST of them.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from daemon import records
+from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Operation, Part, Session
 from daemon.transcript import patch_text
 from daemon.transcript.own_calls import is_own_call, shows_own_answer
@@ -40,14 +41,14 @@ _PAIRS = frozenset({Operation.MOVE, Operation.COPY})
 
 def paths(message: Message, session: Session | None, made: Iterable[FileEdit] = ()) -> tuple[str, ...]:
     """Absolute paths, touched ones first, each group in order of appearance; `made` are the message's edits."""
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     base = working_directory(message, session)
     for path in chain(_touched(message, session, base), _edited(made), _mentioned(message, base)):
         if path is not None and path != "/":
-            found[path] = None
-        if len(found) >= MOST:
+            ordered[path] = None
+        if len(ordered) >= MOST:
             break
-    return tuple(found)
+    return tuple(ordered)
 
 
 # -- touched -----------------------------------------------------------------------------------------------------
@@ -173,3 +174,49 @@ def _path_of(word: str, base: str, *, is_quoted: bool) -> str | None:
     if _HOST.match(segments[0]) or not is_file or (len(segments) == 1 and not is_quoted):
         return None
     return absolute(word, base)
+
+
+# -- work trees --------------------------------------------------------------------------------------------------
+
+
+def work_tree(message: Message, session: Session | None, *, given: str = "", names: Sequence[str] = ()) -> str | None:
+    """The absolute folder that `names` are relative to; None outside git, and where it cannot be known.
+
+    The message's own `path.root` decides (a project's record mixes up clones: opencode-formats.md, Tools 1). A user's
+    message has none: then `given`, or the session record's `path` (1.18), or what the names themselves allow.
+
+    `given` is what the caller knows, such as the `path.root` of another message of the turn. Names recorded in a
+    session begin with the session's folder as seen from the work tree; so where they cannot, the session's folder is
+    the work tree, and where they might, nothing is known.
+    """
+    root = records.text(records.table(message.data.get("path")).get("root")) or given
+    if root:
+        return _below_root(root)
+    return None if session is None else session_tree(session, names)
+
+
+def session_tree(session: Session, names: Sequence[str] = ()) -> str | None:
+    """As work_tree, from the session's record alone."""
+    directory = _below_root(session.directory)
+    if directory is None:
+        return None
+    try:
+        relative = records.load_object(session.raw).get("path")
+    except BadRecord:
+        relative = None
+    if isinstance(relative, str):
+        relative = relative.strip("/")
+        if relative in ("", "."):
+            return directory
+        return _below_root(directory.removesuffix(f"/{relative}")) if directory.endswith(f"/{relative}") else None
+    folders = directory.strip("/").split("/")
+    beneath = ("/".join(folders[-count:]) + "/" for count in range(1, len(folders) + 1))
+    if not names or any(all(name.startswith(folder) for name in names) for folder in beneath):
+        return None
+    return directory
+
+
+def _below_root(path: str) -> str | None:
+    """`path` made absolute, None for "/" (which OpenCode records outside git) and for what is no path."""
+    folder = absolute(path, "")
+    return None if folder == "/" else folder

@@ -12,10 +12,12 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from daemon import records
 from daemon.model import Json, Message, OllamaMessage, Part
+from daemon.redact import redact_value
 from daemon.transcript.tool_calls import compact, partial_output, valid, valid_text
 
 BOOKKEEPING = frozenset({"step-start", "step-finish", "patch", "snapshot"})
@@ -25,6 +27,9 @@ INTERRUPTED = "[Tool execution was interrupted]"
 """What OpenCode shows the model for a call that never got a result."""
 _IDS = frozenset({"id", "sessionID", "messageID", "type"})
 IMAGE = re.compile(r"data:image/[\w.+-]+(?:;[\w=.+-]+)*;base64,", re.ASCII)
+_AS_THEY_ARE = frozenset({"role", "images"})
+_RECORD = "[opencode_"
+"""How a line of JSON begins that stands for what Ollama has no place for."""
 
 
 def replay(message: Message) -> list[OllamaMessage]:
@@ -146,8 +151,8 @@ def _result(state: Json) -> str:
     for field, status in (("error", "error"), ("output", "completed")):
         if state.get("status") == status:
             return "\n".join(text for text in (partial, _as_text(state.get(field))) if text)
-    shown = [_as_text(state[field]) for field in ("output", "error") if state.get(field)]
-    return "\n".join(shown) or INTERRUPTED
+    texts = [_as_text(state[field]) for field in ("output", "error") if state.get(field)]
+    return "\n".join(texts) or INTERRUPTED
 
 
 def _as_text(value: Any) -> str:
@@ -222,3 +227,41 @@ def _form(message: OllamaMessage) -> list[str]:
     if valid(message) != message or not compact_form:
         problems.append("text that is not valid UTF-8")
     return problems
+
+
+def clean_replay(message: Message, entries: Sequence[OllamaMessage] | None = None) -> list[OllamaMessage]:
+    """The replay of `message`, redacted; structure and images are kept. `entries`: the replay, where it is known.
+
+    A secret is recognised by the text around it. Where `replay` writes a record as a line of JSON its line breaks are
+    escaped, and what stood at the end of a line (``password: ...``) cannot be recognised any more; so such records are
+    redacted before they are written out, all others after.
+    """
+    entries = replay(message) if entries is None else entries
+    if any(_RECORD in str(entry.get("content")) for entry in entries):
+        entries = replay(_clean_records(message))
+    return [
+        {key: value if key in _AS_THEY_ARE else redact_value({key: value})[key] for key, value in entry.items()}
+        for entry in entries
+    ]
+
+
+def _clean_records(message: Message) -> Message:
+    parts = tuple(
+        replace(part, data=_clean_record(part.data)) for part in message.parts if part.type not in BOOKKEEPING
+    )
+    return replace(message, parts=parts, data=message.data | {"error": redact_value(message.data.get("error"))})
+
+
+def _clean_record(data: Json) -> Json:
+    redacted: Json = redact_value(data)
+    url = data.get("url")
+    if isinstance(url, str) and IMAGE.match(url):
+        redacted["url"] = url
+    attachments = records.table(data.get("state")).get("attachments")
+    if isinstance(attachments, list):
+        redacted["state"]["attachments"] = [_attachment(attachment) for attachment in attachments]
+    return redacted
+
+
+def _attachment(value: Any) -> Any:
+    return _clean_record(value) if isinstance(value, dict) else redact_value(value)

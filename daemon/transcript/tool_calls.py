@@ -11,10 +11,11 @@ import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from daemon import records
-from daemon.model import FileEdit, Json, Message, Operation, Part, Session
+from daemon.model import FileEdit, Json, Launch, Message, Operation, Part, Session
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_PATH = 4096  # PATH_MAX of Linux
@@ -50,11 +51,11 @@ def patches(state: Json) -> list[tuple[str, str]]:
     metadata = records.table(state.get("metadata"))
     listed = metadata.get("files")
     changed = [*(listed if isinstance(listed, list) else []), metadata.get("filediff")]
-    found = [
+    texts = [
         (first_text(item, ("file", "filePath", "path", "relativePath")), first_text(item, ("patch", "diff")))
         for item in map(records.table, changed)
     ]
-    return [(valid_text(file), valid_text(patch)) for file, patch in found if patch]
+    return [(valid_text(file), valid_text(patch)) for file, patch in texts if patch]
 
 
 def compact(value: Any) -> str:
@@ -84,7 +85,10 @@ def working_directory(message: Message, session: Session | None) -> str:
 
 
 def worktree(message: Message, session: Session | None) -> str:
-    """What snapshot and diff paths are relative to: `path.root`, since project records mix up clones (section 9, 1)."""
+    """What snapshot and diff paths are relative to: `path.root`.
+
+    Project records mix up clones (opencode-formats.md, Tools 1).
+    """
     root = records.text(records.table(message.data.get("path")).get("root"))
     # Outside git the recorded root is "/", while file names in such a session are relative to its directory.
     return valid_text(root) if len(root) > 1 else working_directory(message, session)
@@ -138,9 +142,35 @@ def call(part: Part, message: Message, session: Session | None) -> Call:
     )
 
 
-def file_edit(made: Call, version: str, path: str, operation: Operation, **fields: Any) -> FileEdit:
-    """What `made` did to `path`, at the time the call ended; `fields` are those of FileEdit that the operation has."""
-    told: dict[str, Any] = {name: valid_text(text) if isinstance(text, str) else text for name, text in fields.items()}
+@lru_cache(maxsize=256)
+def release(version: str) -> tuple[int, ...] | None:
+    """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    return tuple(int(number) for number in match.groups()) if match else None
+
+
+def file_edit(
+    made: Call,
+    version: str,
+    path: str,
+    operation: Operation,
+    *,
+    content: str | None = None,
+    old: str | None = None,
+    new: str | None = None,
+    replace_all: bool = False,
+    hunks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], bool], ...] = (),
+    before: str | None = None,
+    after: str | None = None,
+    other: str | None = None,
+    existed: bool | None = None,
+    note: str = "",
+    blob: str = "",
+    into: bool | None = False,
+    recursive: bool = False,
+    launch: Launch | None = None,
+) -> FileEdit:
+    """What `made` did to `path`, at the time the call ended; texts are made valid Unicode."""
     return FileEdit(
         path=path,
         time=made.end,
@@ -149,10 +179,27 @@ def file_edit(made: Call, version: str, path: str, operation: Operation, **field
         part_id=made.part.id,
         tool=made.tool,
         operation=operation,
+        content=_valid_or_none(content),
+        old=_valid_or_none(old),
+        new=_valid_or_none(new),
+        replace_all=replace_all,
+        hunks=hunks,
+        before=_valid_or_none(before),
+        after=_valid_or_none(after),
+        other=_valid_or_none(other),
+        existed=existed,
         started=made.start if made.start < made.end else None,
         version=version,
-        **told,
+        note=valid_text(note),
+        blob=blob,
+        into=into,
+        recursive=recursive,
+        launch=launch,
     )
+
+
+def _valid_or_none(text: str | None) -> str | None:
+    return None if text is None else valid_text(text)
 
 
 def unclear(made: Call, version: str, paths: Iterable[str | None], note: str) -> list[FileEdit]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.files.apply import replacers, rules
-from daemon.files.apply.distance import Costs
+from daemon.files import apply
+from daemon.files.apply import replacers
+from daemon.transcript.javascript import Costs
 
 LINES = st.lists(
     st.sampled_from(["a", " a", "a ", "b", "\tb", "", " ", "a  b", "a b", "\\n", "c\\", "{", "}", "\ufeff"])
@@ -31,26 +32,26 @@ KNOWN = ["1.1.65", "1.2.20", "1.3.2", "1.15.13", "1.18.33"]
 
 @given(TEXTS, TEXTS, st.sampled_from(["", "x", "N\nM", "$&"]), st.booleans(), st.sampled_from(VERSIONS))
 def test_a_text_is_told_or_a_refusal_and_never_both(base: str, old: str, new: str, every: bool, version: str) -> None:
-    outcome = rules.edited_by(base, old, new, every, version)
+    outcome = apply.edited_by(base, old, new, every, version)
     assert outcome.text is None or not outcome.refused
     assert bool(outcome.rule) == (outcome.text is not None)
-    assert rules.edited(base, old, new, every, version) == outcome.text
+    assert apply.edited(base, old, new, every, version) == outcome.text
 
 
 @given(TEXTS, TEXTS.filter(bool), st.booleans())
 def test_an_unknown_version_tells_only_what_all_known_ones_tell(base: str, old: str, every: bool) -> None:
-    text = rules.edited(base, old, "x", every, "")
+    text = apply.edited(base, old, "x", every, "")
     if text is not None:
-        assert {rules.edited(base, old, "x", every, version) for version in KNOWN} == {text}
+        assert {apply.edited(base, old, "x", every, version) for version in KNOWN} == {text}
 
 
 @given(TEXTS, TEXTS.filter(bool))
 def test_a_single_edit_puts_the_new_text_in_the_place_of_one_stretch(base: str, old: str) -> None:
-    outcome = rules.edited_by(base, old, "<new>", False, "1.18.33")
+    outcome = apply.edited_by(base, old, "<new>", False, "1.18.33")
     if outcome.text is not None:
         head, _, tail = outcome.text.partition("<new>")
-        text = base.removeprefix(rules.BOM)
-        assert text.startswith(head.removeprefix(rules.BOM))
+        text = base.removeprefix(apply.BOM)
+        assert text.startswith(head.removeprefix(apply.BOM))
         assert text.endswith(tail)
 
 
@@ -69,4 +70,4 @@ def test_a_patch_of_lines_as_they_are_changes_these_lines(lines: list[str], data
     hunks = [("", tuple(lines[start:stop]), ("new",), False)]
     expected = "".join(f"{line}\n" for line in [*lines[:start], "new", *lines[stop:]])
     for version in ("1.0.0", "1.1.65", "1.18.33", "2.0.0", ""):
-        assert rules.patched("".join(f"{line}\n" for line in lines), hunks, version) == expected
+        assert apply.patched("".join(f"{line}\n" for line in lines), hunks, version) == expected

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.files.apply import rules as matching
+from daemon.files import apply as matching
 from tests.property import model_rules as rules
 from tests.property.model_rules import BOM, NEW, OLD, ToolError
 from tests.property.model_sessions import Model
@@ -83,7 +83,7 @@ def test_what_was_not_told_is_blind_until_it_is_seen_whole(tmp_path: Path) -> No
     assert not model.truth[-1].blind
 
 
-def test_a_revert_sets_back_what_its_patch_parts_name_and_a_prompt_drops_the_messages(tmp_path: Path) -> None:
+def test_a_revert_sets_back_its_patch_parts_and_a_prompt_drops_messages(tmp_path: Path) -> None:
     model = Model(tmp_path / "w", tmp_path / "trees", NEW, git=True)
     path = str(model.project / "a.txt")
     session = model.session()

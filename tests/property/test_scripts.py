@@ -21,8 +21,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.files.events.load import ordered
-from daemon.files.replay.world import World
+from daemon.files.events import ordered
+from daemon.files.replay import World
 from daemon.model import FileEdit, Operation
 from tests.property.test_shell import BEFORE, FOLDERS, recorded, statements, tree
 from tests.support.examples import examples
@@ -52,7 +52,7 @@ def replayed(root: str, files: dict[str, str], edits: Iterable[FileEdit]) -> Dou
     events = [event(1, Operation.FOLDER, f"{root}/{name}") for name in FOLDERS]
     events += [write(1, f"{root}/{name}", content) for name, content in files.items()]
     events += [replace(edit, time=START + 5000, started=START + 4000, number=at) for at, edit in enumerate(edits)]
-    told.take(ordered(events))
+    told.replay(ordered(events))
     return told
 
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.model import FileEdit, Operation, Part
-from daemon.transcript.shell import calls
+from daemon.transcript import shell
 from daemon.transcript.tool_calls import Call
 from tests.support.examples import examples
 
@@ -38,7 +38,7 @@ def recorded(command: str, folder: str, code: int, output: str) -> list[FileEdit
     state = {"output": output}
     part = Part("prt_1", "msg_1", "ses_1", "tool", {}, b"")
     call = Call(part, "bash", "completed", {"command": command}, state, {"output": output, "exit": code}, 1, 2, folder)
-    return calls.edits(call, "1.18.33")
+    return shell.edits(call, "1.18.33")
 
 
 class Model:

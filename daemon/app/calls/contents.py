@@ -17,7 +17,7 @@ from daemon.control.answers import from_json, to_json
 from daemon.control.calls import FileContent, Progress, Take
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.hints import hint
 from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value

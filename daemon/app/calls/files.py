@@ -19,7 +19,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
 from daemon.files.disk import Disk, standing
 from daemon.files.end_states import row_of
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.files.line_diffs import unified
 from daemon.hints import hint
 from daemon.moments import parse_moment
@@ -230,7 +230,7 @@ def _revision(revision: Revision, title: str) -> answers.FileRevision:
 
 
 def _lines(history: FileHistory) -> list[answers.FileLine]:
-    from daemon.files.lines import blame  # noqa: PLC0415 - not needed by any other call
+    from daemon.files.line_diffs import blame  # noqa: PLC0415 - not needed by any other call
 
     lines = blame(history)
     texts = [line.text for line in lines]

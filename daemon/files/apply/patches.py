@@ -2,7 +2,7 @@
 
 A hunk's lines are sought from where the last hunk ended: as they are, else without the blanks at their ends, else
 without those at both ends, else with typographic characters read as plain ones. Read in, and checked against, the
-versions from 1.0.0 to 1.18.33. Text in, text out; byte order marks and versions are `matching`'s.
+versions from 1.0.0 to 1.18.33. Text in, text out; `apply` itself handles byte order marks and versions.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ class _Lines:
             sought = self._made[number]
             if at_end and sought.stands_at(wanted, last):
                 return last
-            found = sought.find(wanted, start)
-            if found is not None:
-                return found
+            place = sought.find(wanted, start)
+            if place is not None:
+                return place
         return None
 
 
@@ -115,24 +115,24 @@ def _places(lines: Sequence[str], hunks: Sequence[Hunk], rules: PatchRules) -> l
     for context, old, new, ends_file in hunks:
         at_end = ends_file and rules.heeds_end
         if context:
-            found = file.find((context,), at, at_end=False)
-            if found is None:
+            first = file.find((context,), at, at_end=False)
+            if first is None:
                 return None
-            at = found + 1
+            at = first + 1
         if not old:
             is_before_empty = lines and lines[-1] == "" and not rules.adds_last
             places.append((len(lines) - 1 if is_before_empty else len(lines), 0, new))
             continue
         count, put = len(old), new
-        found = file.find(old, at, at_end)
-        if found is None and old[-1] == "":
+        first = file.find(old, at, at_end)
+        if first is None and old[-1] == "":
             # An empty last line may stand for the newline at the end of the file.
             count, put = count - 1, new[:-1] if new and new[-1] == "" else new
-            found = file.find(old[:-1], at, at_end)
-        if found is None:
+            first = file.find(old[:-1], at, at_end)
+        if first is None:
             return None
-        places.append((found, count, put))
-        at = found + count
+        places.append((first, count, put))
+        at = first + count
     return places
 
 

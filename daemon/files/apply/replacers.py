@@ -2,7 +2,7 @@
 
 OpenCode then tries a series of ever looser ways, each of which names places of the file that the old text may have
 meant; the first place whose text occurs once (or at all, when every place is to be replaced) is taken. `candidates`
-names these places in OpenCode's order, each by its text; choosing among them is up to `matching`. Read in, and checked
+names these places in OpenCode's order, each by its text; `apply` chooses among them. Read in, and checked
 against, the versions from 0.5.29 to 1.18.33 (opencode-formats.md, Tools 5).
 
 Two of its nine ways are left out, since they name no place that an earlier one has not named: another indentation is
@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from daemon.files.apply.distance import Costs, TooCostlyError, distance
-from daemon.transcript.javascript import BLANK_RUN, BLANKS, collapsed, length
+from daemon.transcript.javascript import BLANK_RUN, BLANKS, Costs, TooCostlyError, collapsed, distance, length
 
 _ALIKE_STRICT = 0.65
 _ALIKE_OF_SEVERAL = 0.3
@@ -128,18 +127,18 @@ def _anchored(file: Lines, wanted: Sequence[str], strict: bool) -> Iterator[str]
         return
     inner = [row.strip(BLANKS) for row in _without_end(wanted)]
     size = len(inner)
-    found = list(_blocks(file, inner[0], inner[-1]))
+    blocks = list(_blocks(file, inner[0], inner[-1]))
     if strict:
-        found = [block for block in found if abs(block[1] - size) <= max(1, size // 4)]
-    if not found:
+        blocks = [block for block in blocks if abs(block[1] - size) <= max(1, size // 4)]
+    if not blocks:
         return
-    if len(found) == 1:
-        chosen = found[0]
+    if len(blocks) == 1:
+        chosen = blocks[0]
         is_alike = not strict or _reaches(file, inner, chosen)
     else:
-        scores = [_likeness(file, inner, block) for block in found]
+        scores = [_likeness(file, inner, block) for block in blocks]
         best = max(scores)
-        chosen = found[scores.index(best)]
+        chosen = blocks[scores.index(best)]
         is_alike = best >= (_ALIKE_STRICT if strict else _ALIKE_OF_SEVERAL)
     if is_alike:
         yield file.block(*chosen)
@@ -201,7 +200,7 @@ def _any_blanks(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
 
 
 def _resolved(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), text)
+    return _ESCAPED.sub(lambda match: _MEANT.get(match[1], match[1]), text)
 
 
 def _escapes_resolved(file: Lines, old: str) -> Iterator[str]:
@@ -238,16 +237,16 @@ def _empty_runs(file: Lines, count: int) -> Iterator[int]:
 
 def _padded(file: Lines, sought: str, count: int) -> list[int]:
     """Where `count` lines begin that hold nothing but `sought` and blanks."""
-    found: set[int] = set()
+    starts: set[int] = set()
     at = file.text.find(sought)
     while at >= 0:
         first, last = file.line_at(at), file.line_at(at + len(sought) - 1)
         head = file.text[file.starts[first] : at]
         tail = file.text[at + len(sought) : file.starts[last] + len(file.rows[last])]
         if not (head + tail).strip(BLANKS):
-            found.update(_spans(file, first, last, count))
+            starts.update(_spans(file, first, last, count))
         at = file.text.find(sought, at + 1)
-    return sorted(found)
+    return sorted(starts)
 
 
 def _spans(file: Lines, first: int, last: int, count: int) -> Iterator[int]:

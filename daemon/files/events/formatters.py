@@ -15,10 +15,15 @@ records nothing of it. These are facts of its versions 1.1.65, 1.14.34, 1.15.13 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable, Iterable, Iterator
 
+from daemon.archive import Archive
+from daemon.files.history import FileHistory, Revision
+from daemon.files.trees import is_beneath
 from daemon.model import FileEdit, Operation
-from daemon.opencode.configuration import ANY, Settings
-from daemon.transcript.evidence.reads import release
+from daemon.opencode import configuration
+from daemon.opencode.configuration import ANY, UNKNOWN, Settings
+from daemon.transcript.tool_calls import release
 
 AS_WRITTEN = "as written; a formatter may have run"
 FORMATTED = "the diff that was recorded with it shows other lines: a formatter ran after it"
@@ -59,3 +64,60 @@ def _extension(path: str) -> str:
     """As Node tells it: a name that only begins with a dot has none."""
     name = posixpath.basename(path)
     return name[name.rindex(".") :] if "." in name[1:] else ""
+
+
+class FormatterSettings:
+    """What the configurations of the replayed sessions say of formatters; one per replay.
+
+    OpenCode reads its configuration when it starts, so which text of it counted at a call is not known: a formatter
+    that any of them switches on may have run in all sessions of that folder. A configuration that no record shows, and
+    that was gone when the session was archived, stays unknown.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._aliases = sorted(archive.files.aliases().items())
+        self._directories: dict[str, str] = {}
+        self._settings: dict[str, Settings] = {}
+
+    def places(self, events: Iterable[FileEdit]) -> list[str]:
+        """Where the configurations lie that decide about some of `events`, sorted."""
+        undecided = (edit for edit in events if may_run(edit, UNKNOWN) and not may_run(edit))
+        directories = {self._directory(session_id) for session_id in {edit.session_id for edit in undecided}}
+        return sorted({place for directory in directories for place in configuration.places(directory)})
+
+    def learn(self, history: Callable[[str], FileHistory]) -> bool:
+        """Read the configurations out of their histories; whether they say more than was known."""
+        before = dict(self._settings)
+        for directory in set(self._directories.values()):
+            combined = self._settings.get(directory, Settings())
+            for place in configuration.places(directory):
+                for settings in _settings_in(history(place).revisions):
+                    combined |= settings
+            self._settings[directory] = combined
+        return any(settings != before.get(place, Settings()) for place, settings in self._settings.items())
+
+    def may_run(self, edit: FileEdit) -> bool:
+        """As `may_run`, with what has been learnt."""
+        return may_run(edit, self._settings.get(self._directories.get(edit.session_id, ""), Settings()))
+
+    def _directory(self, session_id: str) -> str:
+        if session_id not in self._directories:
+            session = self._archive.session(session_id)
+            directory = "" if session is None else session.directory.rstrip("/")
+            noted = configuration.from_json(self._archive.note(f"formatters {directory}"))
+            for old, new in self._aliases:
+                if is_beneath(directory, old):
+                    directory = new + directory[len(old) :]
+            self._directories[session_id] = directory
+            self._settings[directory] = self._settings.get(directory, Settings()) | noted
+        return self._directories[session_id]
+
+
+def _settings_in(revisions: Iterable[Revision]) -> Iterator[Settings]:
+    """What each text says that a configuration had; one that was there and is not known may say anything."""
+    for revision in revisions:
+        if revision.content is not None:
+            yield configuration.settings_in(revision.content.decode("utf-8", "replace"))
+        elif not revision.deleted and revision.operation is not Operation.UNCLEAR:
+            yield UNKNOWN

@@ -1,7 +1,9 @@
-"""Which reverts a session has had, and when, as far as anything that was recorded tells (opencode-formats.md, Reverts).
+"""Which reverts a session has had, and when, as far as the records tell (opencode-formats.md, Reverts).
 
-The journal of 1.18 tells of each one, and when. Elsewhere a pending one stands in the session's record, which is kept
+The journal of 1.18 records each one and its time. Elsewhere a pending one stands in the session's record, which is kept
 even when the next prompt has cleared it there; the others show only by messages, or the last parts of one, being gone.
+Up to 1.15 the session_diff file does not tell whether it is of a turn or of a revert: `check_session_diff` compares it
+with the trees that are left.
 """
 
 from __future__ import annotations
@@ -14,9 +16,16 @@ from dataclasses import asdict, dataclass, replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.errors import BadRecord
-from daemon.model import FileEdit, Json, Session
+from daemon.files.trees import UNKNOWN, Objects
+from daemon.model import FileEdit, Json, Operation, Session
 from daemon.opencode.shared import pending_revert
+from daemon.records import blob_id
+from daemon.transcript.evidence.recorded_diffs import recorded_sides
+from daemon.transcript.evidence.steps import FINISH, START
+from daemon.transcript.paths import unquoted
 
+_MARK = b"\xef\xbb\xbf"
+_LOSSY = "\ufffd"
 _ID = re.compile(r"[a-z]+_([0-9a-f]{12})")
 _SPAN = 1 << 48  # ids keep the low 48 bits of their clock
 _AT_ONE_STROKE_MS = 2000
@@ -27,10 +36,10 @@ _AT_ONE_STROKE_MS = 2000
 class Revert:
     """Messages from `first` on, of that one the parts from `part` on: reverted between `after` and `time`, epoch ms.
 
-    `tree` is the state before it and `diff` what git then said of the files after it; `undone` when that state was
-    brought back, None while it has not been. `until`: it may have been brought back without a record, up to this time.
-    Without `is_told` it only shows by messages being gone, which a person may also have deleted one by one, and no file
-    with them.
+    `tree` is the state before the revert, `diff` git's diff from there to the files after it. `undone` is when that
+    state was brought back, None if it was not; `until`: it may have been brought back without a record up to this time.
+    Without `is_recorded` only missing messages show it; a person may also have deleted these one by one, which changes
+    no file.
     """
 
     first: str
@@ -41,31 +50,31 @@ class Revert:
     diff: str = ""
     undone: int | None = None
     until: int | None = None
-    is_told: bool = True
+    is_recorded: bool = True
 
 
 def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Revert]:
-    """The reverts of a session; `edits` are those of its edits that are looked at."""
+    """The reverts of a session; `edits` are those of its edits that the replay needs."""
     session, state = archive.session(session_id), archive.session_state(session_id)
     is_here = session is not None and state is not None and state["deleted"] is None
     now = _pending(session) if session is not None and is_here else []
     extra = archive.files.session_extra(session_id)
-    told = extra.get("reverts", {})
-    found = [revert for marks in told.values() for revert in _exact(marks)]
-    seen = [mark for marks in told.values() for mark in marks if not mark.get("is_exact", True)]
-    for mark in [*seen, *now]:
-        if any(_is_same(mark, revert) and revert.undone is None for revert in found):
-            continue  # told more exactly, or as seen before
+    marks_by_source = extra.get("reverts", {})
+    reverts_so_far = [revert for marks in marks_by_source.values() for revert in _exact(marks)]
+    inexact = [mark for marks in marks_by_source.values() for mark in marks if not mark.get("is_exact", True)]
+    for mark in [*inexact, *now]:
+        if any(_is_same(mark, revert) and revert.undone is None for revert in reverts_so_far):
+            continue  # known more exactly, or already
         times = [edit.time for edit in edits if edit.message_id and is_from(edit.message_id, mark["message_id"])]
-        time = mark["time"] if mark in seen else max([mark["time"], *times])
+        time = mark["time"] if mark in inexact else max([mark["time"], *times])
         is_exact = abs(extra.get("diff_time", 0) - time) <= _AT_ONE_STROKE_MS
-        after = time if is_exact else max((one for one in times if one <= time), default=time)
+        after = time if is_exact else max((moment for moment in times if moment <= time), default=time)
         revert = replace(_revert(mark), after=after, time=time)
-        is_over = is_here and not any(_is_same(one, revert) for one in now)
-        found.append(_ended(archive, session, mark, revert) if is_over or "ended" in mark else revert)
+        is_over = is_here and not any(_is_same(moment, revert) for moment in now)
+        reverts_so_far.append(_ended(archive, session, mark, revert) if is_over or "ended" in mark else revert)
     if session is not None and is_here:
-        found += _removed(archive, session, edits, found)
-    return found
+        reverts_so_far += _removed(archive, session, edits, reverts_so_far)
+    return reverts_so_far
 
 
 def _pending(session: Session) -> list[Json]:
@@ -79,16 +88,16 @@ def _pending(session: Session) -> list[Json]:
 
 
 def _exact(marks: Iterable[Json]) -> list[Revert]:
-    """The reverts of which a journal told the time, set and cleared in turn."""
-    found: list[Revert] = []
+    """The reverts that a journal recorded with their times, set and cleared in turn."""
+    exact: list[Revert] = []
     for mark in marks:
         if not mark.get("is_exact", True):
             continue
         if not mark["is_undone"]:
-            found.append(_revert(mark))
-        elif found and found[-1].undone is None:
-            found[-1] = replace(found[-1], undone=records.integer(mark["time"]))
-    return found
+            exact.append(_revert(mark))
+        elif exact and exact[-1].undone is None:
+            exact[-1] = replace(exact[-1], undone=records.integer(mark["time"]))
+    return exact
 
 
 def _revert(mark: Json) -> Revert:
@@ -101,7 +110,7 @@ def _is_same(mark: Json, revert: Revert) -> bool:
 
 
 def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert) -> Revert:
-    """A revert that is not pending any more: final, undone by the time at which that was seen, or one of the two."""
+    """A revert that is not pending any more: final, or undone by the time we saw that, or either."""
     if "ended" in mark:
         return revert if mark["is_final"] else replace(revert, undone=mark["ended"], until=mark["ended"])
     if archive.is_deleted(revert.first) or revert.part in archive.gone(revert.first):
@@ -112,8 +121,8 @@ def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert
 # -- what only missing messages tell -----------------------------------------------------------------------------
 
 
-def _removed(archive: Archive, session: Session, edits: list[FileEdit], told: list[Revert]) -> Iterator[Revert]:
-    """Reverts that are not `told` otherwise, one for each run of messages that are gone or cut off.
+def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: list[Revert]) -> Iterator[Revert]:
+    """Reverts that only missing messages show, one for each run of messages that are gone or cut off.
 
     Each came after the last thing that was taken back, and before the prompt that removed it, or at the latest
     before we saw it gone.
@@ -122,12 +131,12 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], told: li
     for edit in edits:
         parts[edit.message_id].add(edit.part_id)
     order = archive.message_ids(session.id)
-    lost = {one: _lost(archive, one, parts[one], told) for one in order if one in parts}
+    lost = {one: _lost(archive, one, parts[one], known) for one in order if one in parts}
     if not any(part is not None for part in lost.values()):
         return
     run: list[str] = []
     for message_id in [*order, ""]:
-        part = lost.get(message_id) if message_id in parts else _lost(archive, message_id, set(), told)
+        part = lost.get(message_id) if message_id in parts else _lost(archive, message_id, set(), known)
         if run and (part is None or part):
             state = archive.state(message_id) or {}
             yield _run(archive, session, edits, run, lost.get(run[0]) or "", before=state.get("created"))
@@ -136,10 +145,10 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], told: li
             run.append(message_id)
 
 
-def _lost(archive: Archive, message_id: str, touching: set[str], told: list[Revert]) -> str | None:
-    """From which part on a message is gone, empty for all of it; None where it is there, or what happened is told."""
+def _lost(archive: Archive, message_id: str, touching: set[str], known: list[Revert]) -> str | None:
+    """From which part on a message is gone, empty for all of it; None if it is there, or a known revert removed it."""
     state = archive.state(message_id)
-    if state is None or any(_explains(revert, message_id, state["created"]) for revert in told):
+    if state is None or any(_explains(revert, message_id, state["created"]) for revert in known):
         return None
     if state["deleted"] is not None:
         return ""
@@ -153,16 +162,88 @@ def _explains(revert: Revert, message_id: str, created: int) -> bool:
 def _run(
     archive: Archive, session: Session, edits: list[FileEdit], run: list[str], part: str, *, before: int | None
 ) -> Revert:
-    states = [archive.state(one) or {} for one in run]
+    states = [archive.state(state) or {} for state in run]
     ends = [edit.time for edit in edits if edit.message_id in run]
-    after = max([*(one.get("created", 0) for one in states), *ends])
-    seen = min(one.get("deleted") or session.updated for one in states)
-    return Revert(run[0], part, after, max(after + 1, seen if before is None else before - 1), is_told=False)
+    after = max([*(state.get("created", 0) for state in states), *ends])
+    noticed = min(state.get("deleted") or session.updated for state in states)
+    return Revert(run[0], part, after, max(after + 1, noticed if before is None else before - 1), is_recorded=False)
 
 
 def is_from(message_id: str, first: str) -> bool:
     """Whether a message of the same session is `first` or came after it, by their ids' clock, which wraps."""
-    one, other = _ID.match(message_id), _ID.match(first)
-    if one is None or other is None:
+    id_match, first_match = _ID.match(message_id), _ID.match(first)
+    if id_match is None or first_match is None:
         return message_id >= first
-    return message_id == first or 0 < (int(one[1], 16) - int(other[1], 16)) % _SPAN < _SPAN // 2
+    return message_id == first or 0 < (int(id_match[1], 16) - int(first_match[1], 16)) % _SPAN < _SPAN // 2
+
+
+# -- the session_diff file ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDiffCheck:
+    """A session_diff file compared with the snapshot trees of messages that are still there.
+
+    `is_matched`: the trees hold both sides of every diff. `is_prompted`: something but an answer follows the last of
+    them, or none is left. `is_kept`: the last one is in the archive.
+    """
+
+    is_matched: bool = False
+    is_prompted: bool = False
+    is_kept: bool = False
+
+
+def check_session_diff(archive: Archive, session_id: str, edits: Iterable[FileEdit]) -> SessionDiffCheck:
+    """Compare a session's session_diff file with its trees, which are among `edits`.
+
+    Up to 1.15 OpenCode writes the file at the end of every turn: the diff from the session's first tree to its last. In
+    every version a revert writes it, from the first tree of what it takes back to the last. If trees of messages that
+    are still there show both sides, no revert has removed those messages, and one that removed others would have
+    written another file. What removes messages is the next prompt: after one that no tree follows, the doubt stays.
+    Nothing holds for a session that is deleted, since what came after our last scan is not known.
+    """
+    state = archive.session_state(session_id)
+    if state is None or state["deleted"] is not None:
+        return SessionDiffCheck()
+    order = archive.message_ids(session_id)
+    trees = _trees_left(archive, order, edits)
+    if not trees:
+        return SessionDiffCheck(is_prompted=True)
+    is_prompted = _is_prompted_after(archive, order, trees[-1])
+    if archive.objects.tree(trees[-1].blob) is None:
+        return SessionDiffCheck(is_prompted=is_prompted)
+    diffs = archive.files.session_extra(session_id).get("diffs", [])
+    by_name = {
+        unquoted(records.text(diff.get("file"))): sides for diff in diffs if (sides := recorded_sides(diff)) is not None
+    }
+    before, after = ({name: sides[which] for name, sides in by_name.items()} for which in (0, 1))
+    is_matched = _shows_all(archive.objects, trees, START, before) and _shows_all(archive.objects, trees, FINISH, after)
+    return SessionDiffCheck(is_matched and by_name != {}, is_prompted, is_kept=True)
+
+
+def _trees_left(archive: Archive, order: list[str], edits: Iterable[FileEdit]) -> list[FileEdit]:
+    """The trees of messages and parts that are still there, in the order of the conversation."""
+    number = {message_id: n for n, message_id in enumerate(order) if not archive.is_deleted(message_id)}
+    trees = [e for e in edits if e.operation is Operation.SNAPSHOT and e.message_id in number]
+    left = [tree for tree in trees if tree.part_id not in archive.gone(tree.message_id)]
+    return sorted(left, key=lambda tree: (number[tree.message_id], tree.part_id))
+
+
+def _is_prompted_after(archive: Archive, order: list[str], tree: FileEdit) -> bool:
+    """Whether anything but answers follows the message of a tree, be it still there or not."""
+    following = map(archive.message, order[order.index(tree.message_id) + 1 :])
+    return any(message is None or message.role != "assistant" for message in following)
+
+
+def _shows_all(objects: Objects, trees: list[FileEdit], side: str, files: dict[str, str | None]) -> bool:
+    """Whether one of the trees at this side of a step holds all the files as they are given, None for no file."""
+    ids = dict.fromkeys(tree.blob for tree in reversed(trees) if tree.note == side)
+    return any(all(_holds(objects, id_, name, content) for name, content in files.items()) for id_ in ids)
+
+
+def _holds(objects: Objects, tree: str, name: str, content: str | None) -> bool:
+    entry = objects.find(tree, name)
+    if entry is None or content is None:
+        return entry is None and content is None
+    data = content.encode()
+    return entry[1] in (blob_id(data), blob_id(_MARK + data)) or (_LOSSY in content and entry[0] != UNKNOWN)

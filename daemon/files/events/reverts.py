@@ -1,8 +1,8 @@
-"""What reverts did to files: a revert sets them back, and is itself recorded as no call (opencode-formats.md, Reverts).
+"""What reverts did to files; no call is recorded of a revert (opencode-formats.md, Reverts).
 
-OpenCode takes each file that a `patch` part behind the chosen message or part names back to that part's tree; ignored
-files and everything without git stay as they are. What came of that, the recorded diff says; without one the `patch`
-parts do, where it is certain from which of them on. Where neither does, the file is in doubt.
+A revert sets each file that a `patch` part after the chosen message or part names back to that part's tree. Ignored
+files, and everything without git, stay as they are. The recorded diff says what became of a file. Without a diff the
+`patch` parts say it, if it is certain where the revert began. Otherwise the file is in doubt.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _changes = lru_cache(maxsize=64)(git_diff.changes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """What a revert left of a file: the content with this git id, or this text; no file where it is neither."""
+class _FileAfter:
+    """A file after a revert: the content with this git id, or this text; no file if it has neither."""
 
     blob: str = ""
     text: str | None = None
     is_known: bool = True
 
 
-_GONE, _UNKNOWN = _Left(), _Left(is_known=False)
+_GONE, _UNKNOWN = _FileAfter(), _FileAfter(is_known=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Covered:
+class _RevertedFile:
     """A file that a revert may have set back: its path, its name in the work tree, its events that were reverted."""
 
     path: str
@@ -50,19 +50,19 @@ class _Covered:
 
     @property
     def steps(self) -> list[FileEdit]:
-        found = (edit for edit in self.edits if edit.operation is Operation.STEP)
-        return sorted(found, key=lambda edit: (edit.time, edit.part_id))
+        steps = (edit for edit in self.edits if edit.operation is Operation.STEP)
+        return sorted(steps, key=lambda edit: (edit.time, edit.part_id))
 
 
 class Reverts:
-    """Adds to the events of some paths what the reverts of their sessions did to those."""
+    """Adds what the reverts of their sessions did to the events of some paths."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def applied(self, edits: list[FileEdit]) -> list[FileEdit]:
-        """`edits`, and with them the events of reverts; in no order."""
-        found = list(edits)
+        """`edits` and the events of reverts, in no order."""
+        events = list(edits)
         by_session: dict[str, list[FileEdit]] = defaultdict(list)
         changing: dict[str, list[FileEdit]] = defaultdict(list)
         for edit in edits:
@@ -74,34 +74,34 @@ class Reverts:
             for revert in reverts(self._archive, session_id, own):
                 for covered in _covered(own, revert, roots):
                     others = [e for e in changing[covered.path] if e.session_id != session_id]
-                    found += self._set_back(covered, revert, others)
-        return found
+                    events += self._set_back(covered, revert, others)
+        return events
 
-    def _set_back(self, covered: _Covered, revert: Revert, others: list[FileEdit]) -> Iterator[FileEdit]:
+    def _set_back(self, covered: _RevertedFile, revert: Revert, others: list[FileEdit]) -> Iterator[FileEdit]:
         """The events of one revert for one file."""
         last = max(covered.edits, key=lambda edit: (edit.time, edit.part_id))
-        left = self._left(covered, revert)
-        if left is not None:
+        state = self._after(covered, revert)
+        if state is not None:
             if revert.time > revert.after:
                 yield replace(_event(last, revert.after + 1, Operation.UNCLEAR, REVERTED), until=revert.time)
-            if not revert.is_told or any(revert.after < edit.time <= revert.time for edit in others):
+            if not revert.is_recorded or any(revert.after < edit.time <= revert.time for edit in others):
                 # Whether there was a revert, or if it came before or after that, is not recorded: the next tree tells.
                 yield _event(last, revert.time, Operation.UNCLEAR, REVERTED)
                 return
-            yield _state(last, revert.time, left, SET_BACK)
+            yield _state(last, revert.time, state, SET_BACK)
             if revert.until is not None:
                 yield replace(_event(last, revert.time + 1, Operation.UNCLEAR, REVERTED), until=revert.until)
-        is_rewritten = left is not None or any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
+        is_rewritten = state is not None or any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
         before = self._entry(revert.tree, covered.name)
-        if revert.undone is not None and is_rewritten and before is not None:  # what the tree lacks is left as it is
+        if revert.undone is not None and is_rewritten and before is not None:  # what the tree lacks stays as it is
             yield _state(last, revert.undone, self._of(before), BROUGHT_BACK)
 
-    def _left(self, covered: _Covered, revert: Revert) -> _Left | None:
-        """What the revert made of the file; None where it left it alone."""
+    def _after(self, covered: _RevertedFile, revert: Revert) -> _FileAfter | None:
+        """The file after the revert; None if the revert did not touch it."""
         steps = covered.steps
         entries = [self._entry(step.blob, covered.name) for step in steps]
         before = self._entry(revert.tree, covered.name)
-        if revert.diff and revert.is_told:
+        if revert.diff and revert.is_recorded:
             return self._by_diff(covered.name, revert, entries)
         if not steps:
             # In no patch part: ignored, or taken too late. It stays as it is, but that all the parts are there is open.
@@ -109,10 +109,10 @@ class Reverts:
         if revert.part:
             return self._of(entries[0])
         # From which part on, nothing tells: what was recorded may be the prompt of its turn.
-        return _UNKNOWN if not revert.is_told or any(entry != before for entry in entries) else None
+        return _UNKNOWN if not revert.is_recorded or any(entry != before for entry in entries) else None
 
-    def _by_diff(self, name: str, revert: Revert, entries: list[Entry | None]) -> _Left | None:
-        """The same by the recorded diff; `entries` are those of the file in the trees that it may have gone back to."""
+    def _by_diff(self, name: str, revert: Revert, entries: list[Entry | None]) -> _FileAfter | None:
+        """The file after the revert by the recorded diff; `entries` are those of the trees it may have gone back to."""
         changes = _changes(revert.diff)
         if changes is None:
             return _UNKNOWN
@@ -127,32 +127,32 @@ class Reverts:
                 return self._of(entry)
         return self._patched(source, change)
 
-    def _patched(self, source: Entry | None, change: git_diff.Change) -> _Left:
-        """What the hunks of a diff make of a blob, if that has the hash that the diff names."""
+    def _patched(self, source: Entry | None, change: git_diff.Change) -> _FileAfter:
+        """What the hunks of a diff make of a blob, if the result has the hash that the diff names."""
         before = b"" if source is None else self._archive.objects.blob(source[1])
         made = None if before is None else git_diff.patched(before, change.hunks)
         if made is None or not blob_id(made).startswith(change.blob):
             return _UNKNOWN
         try:
-            return _Left(text=made.decode("utf-8"))
+            return _FileAfter(text=made.decode("utf-8"))
         except UnicodeDecodeError:
             return _UNKNOWN
 
     def _entry(self, tree: str, name: str) -> Entry | None:
         return self._archive.objects.find(tree, name)
 
-    def _of(self, entry: Entry | None) -> _Left:
+    def _of(self, entry: Entry | None) -> _FileAfter:
         if entry is None:
             return _GONE
         if entry[0] in _NO_FILE:
             return _UNKNOWN
         if entry[1] == _EMPTY:  # which need not have been captured
-            return _Left(text="")
-        return _Left(entry[1]) if self._archive.objects.has(entry[1]) else _UNKNOWN
+            return _FileAfter(text="")
+        return _FileAfter(entry[1]) if self._archive.objects.has(entry[1]) else _UNKNOWN
 
 
-def _covered(edits: list[FileEdit], revert: Revert, roots: set[str]) -> Iterator[_Covered]:
-    """The files in a work tree that git sees which messages or parts that were reverted changed."""
+def _covered(edits: list[FileEdit], revert: Revert, roots: set[str]) -> Iterator[_RevertedFile]:
+    """The files of a git work tree that reverted messages or parts changed."""
     here: dict[str, list[FileEdit]] = defaultdict(list)
     for edit in edits:
         if _is_covered(edit, revert):
@@ -160,7 +160,7 @@ def _covered(edits: list[FileEdit], revert: Revert, roots: set[str]) -> Iterator
     for path in sorted(here):
         root = max((root for root in roots if path != root and is_beneath(path, root)), key=len, default="")
         if root and any(edit.operation not in _OBSERVED for edit in here[path]):
-            yield _Covered(path, path[len(root.rstrip("/")) + 1 :], here[path])
+            yield _RevertedFile(path, path[len(root.rstrip("/")) + 1 :], here[path])
 
 
 def _is_covered(edit: FileEdit, revert: Revert) -> bool:
@@ -172,10 +172,10 @@ def _is_covered(edit: FileEdit, revert: Revert) -> bool:
     return is_from(edit.message_id, revert.first)
 
 
-def _state(last: FileEdit, time: int, left: _Left, how: str) -> FileEdit:
-    if not left.is_known:
+def _state(last: FileEdit, time: int, state: _FileAfter, how: str) -> FileEdit:
+    if not state.is_known:
         return _event(last, time, Operation.UNCLEAR, PENDING)
-    return replace(_event(last, time, Operation.STATE, how), tool="revert", blob=left.blob, content=left.text)
+    return replace(_event(last, time, Operation.STATE, how), tool="revert", blob=state.blob, content=state.text)
 
 
 def _event(edit: FileEdit, time: int, operation: Operation, note: str) -> FileEdit:

@@ -6,15 +6,15 @@ recorded the text after it. Whatever contradicts the text before is reported as 
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from daemon.files import marks
-from daemon.files.apply import possible, recorded_diffs, rules
+from daemon.files import apply
+from daemon.files.apply import edit_diffs
+from daemon.files.content import may_begin_with_mark
 from daemon.files.events import formatters
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import CALL, RESULT, SHELL, Grade, certain
-from daemon.files.replay.track import Track
+from daemon.files.history import CALL, RESULT, SHELL, Grade, certain
+from daemon.files.replay.track import State, Track
 from daemon.model import FileEdit, Operation
 
 NO_BASE = "the text before it is not proven"
@@ -27,8 +27,26 @@ MARK_UNKNOWN = "all of it is known but whether a byte order mark stands before i
 _SHELLS = frozenset({"bash", "shell"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a change made of a file: `text` where that is certain, else `candidate`, the best that is known.
+
+    `is_ordered`: the change surely began after all earlier ones had ended. `may_format`: a formatter may have run right
+    after it.
+    """
+
+    text: str | None
+    candidate: str
+    evidence: tuple[str, ...]
+    kinds: frozenset[str]
+    outside_change: bool = False
+    is_ordered: bool = False
+    mark_unknown: bool = False
+    may_format: bool = False
+
+
 def kind_of(edit: FileEdit) -> str:
-    """Whether a call of a file tool says it, or a command of the shell."""
+    """The kind of evidence: a call of a file tool, or a command of the shell."""
     return SHELL if edit.tool in _SHELLS else CALL
 
 
@@ -37,77 +55,82 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     content = edit.content if edit.content is not None else edit.new or ""
     base = track.text
     # Only the file tools look at what they overwrite, for a byte order mark; a patch that adds a file does not.
-    looks = edit.tool in ("write", "edit", "multiedit") and not content.startswith(rules.BOM)
-    text = rules.written(content, base, edit.version) if looks else content
+    looks = edit.tool in ("write", "edit", "multiedit") and not content.startswith(apply.BOM)
+    text = apply.written(content, base, edit.version) if looks else content
     outside = track.is_gone and edit.existed is True
     unseen = edit.existed is not False and not track.is_gone and (base is None or track.mark_unknown)
-    unseen = unseen and marks.may_begin_with_one(track.path)
-    kept = looks and unseen and rules.written("", rules.BOM, edit.version) != ""
+    unseen = unseen and may_begin_with_mark(track.path)
+    kept = looks and unseen and apply.written("", apply.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
     kinds = frozenset({kind_of(edit)})
-    told: dict[str, Any] = {"outside": outside, "mark_unknown": kept, "may_format": may_format}
-    _put(track, edit, text, content, (evidence,), kinds, **told)
+    result = _Result(
+        text, content, (evidence,), kinds, outside_change=outside, mark_unknown=kept, may_format=may_format
+    )
+    _record(track, edit, result)
 
 
 def append(track: Track, edit: FileEdit) -> None:
-    """Content behind what is there."""
+    """Content added at the end."""
     added = edit.content or ""
     base = "" if track.is_gone else track.text
     if base is None:
         fragments = (track.fragments or Fragments()).added(added)
-        track.add(edit, Grade.PARTIAL if fragments.runs else Grade.LOST, None, note=NO_BASE, fragments=fragments)
+        grade = Grade.PARTIAL if fragments.runs else Grade.LOST
+        track.add(edit, State(grade, note=NO_BASE, fragments=fragments))
     elif not track.is_certain and not track.mark_unknown:
-        track.put_text(edit, Grade.STALE, base + added, note=NO_BASE)
+        track.add_text(edit, base + added, State(Grade.STALE, note=NO_BASE))
     else:
         # On bytes: what is not UTF-8 stays as it is when a shell adds to it.
         old = b"" if track.whole is None else track.whole.data or b""
         text = base + added
         if old.decode("utf-8", "replace").encode() != old:
-            track.add(edit, Grade.STALE, track.whole, note="content was added to a file that is not UTF-8 text")
+            note = "content was added to a file that is not UTF-8 text"
+            track.add(edit, State(Grade.STALE, track.whole, note=note))
             return
         kinds = frozenset({kind_of(edit)})
-        _put(track, edit, text, text, ("added to proven content",), kinds, mark_unknown=track.mark_unknown)
+        result = _Result(text, text, ("added to proven content",), kinds, mark_unknown=track.mark_unknown)
+        _record(track, edit, result)
 
 
 def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     """One edit, or the hunks of a patch; `may_format`: a formatter may have run right after it."""
     if edit.operation is Operation.EDIT and edit.old == "" and edit.after is None and not track.text:
         # An empty old text stands for the whole file; since 1.17 it is only taken where there is none.
-        creates = rules.only_creates(edit.version)
+        creates = apply.only_creates(edit.version)
         write(track, replace(edit, existed=False) if creates else edit, may_format=may_format)
         return
     base = track.text if track.exists else None
-    made = rules.Outcome() if base is None else _made(base, edit)
+    outcome = apply.Outcome() if base is None else _apply(base, edit)
     if edit.after is not None:
-        _confirm(track, edit)
-        _recorded(track, edit, base if track.is_certain else None, made.text, may_format=may_format)
+        _confirm_before(track, edit)
+        _recorded(track, edit, base if track.is_certain else None, outcome.text, may_format=may_format)
     elif base is None:
-        _blind(track, edit, f"{NO_BASE}; {formatters.AS_WRITTEN}" if may_format else NO_BASE)
-    elif made.text is None:
+        _without_base(track, edit, f"{NO_BASE}; {formatters.AS_WRITTEN}" if may_format else NO_BASE)
+    elif outcome.text is None:
         is_known = track.is_certain or track.mark_unknown
-        note = NO_BASE if not is_known else NO_MATCH if made.refused else NOT_CERTAIN
-        track.add(edit, Grade.STALE, track.whole, note=note, outside_change=made.refused and is_known)
+        note = NO_BASE if not is_known else NO_MATCH if outcome.refused else NOT_CERTAIN
+        track.add(edit, State(Grade.STALE, track.whole, note=note, outside_change=outcome.refused and is_known))
     elif not track.is_certain and not track.mark_unknown and not track.is_unconfirmed:
-        track.put_text(edit, Grade.STALE, made.text, note=NO_BASE)
+        track.add_text(edit, outcome.text, State(Grade.STALE, note=NO_BASE))
     elif edit.operation is Operation.EDIT and edit.hunks:
-        _with_diff(track, edit, base, made, may_format=may_format)
+        _with_diff(track, edit, base, outcome, may_format=may_format)
     elif track.is_unconfirmed:
-        _unconfirmed(track, edit, made.text, formatters.AS_WRITTEN)
+        _unconfirmed(track, edit, outcome.text, formatters.AS_WRITTEN)
     else:
-        _follow(track, edit, made, may_format=may_format)
+        _by_rules(track, edit, outcome, may_format=may_format)
 
 
-def _with_diff(track: Track, edit: FileEdit, base: str, made: rules.Outcome, *, may_format: bool) -> None:
-    """An edit with a diff of some lines, from what was there before it to what its formatters left."""
-    text = made.text or ""
-    if not recorded_diffs.fits_before(base, edit.hunks):
+def _with_diff(track: Track, edit: FileEdit, base: str, outcome: apply.Outcome, *, may_format: bool) -> None:
+    """An edit with a recorded diff of some lines, which shows the file after its formatters."""
+    text = outcome.text or ""
+    if not edit_diffs.fits_before(base, edit.hunks):
         note = formatters.FORMATTED if track.is_unconfirmed else NOT_SHOWN
-        track.put_text(edit, Grade.STALE, text, note=note, outside_change=not track.is_unconfirmed)
+        track.add_text(edit, text, State(Grade.STALE, note=note, outside_change=not track.is_unconfirmed))
         return
-    after = recorded_diffs.applied(base, edit.hunks) if formatters.shows_it(edit) else None
-    fits = recorded_diffs.fits(base, text, edit.hunks)
+    after = edit_diffs.text_after(base, edit.hunks) if formatters.shows_it(edit) else None
+    fits = edit_diffs.fits(base, text, edit.hunks)
     if fits and after in (None, text) and not may_format and not track.is_unconfirmed:
-        _follow(track, edit, made, may_format=False)
+        _by_rules(track, edit, outcome, may_format=False)
     else:
         # Line ends do not show in the diff, so that it proves nothing of what a formatter left.
         note = formatters.AS_WRITTEN if fits else formatters.FORMATTED
@@ -115,29 +138,31 @@ def _with_diff(track: Track, edit: FileEdit, base: str, made: rules.Outcome, *, 
 
 
 def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole: bool = True) -> None:
-    """A change that a formatter followed, or one of a text that a formatter may have changed before."""
-    is_whole = is_whole and not track.overlaps(edit)
-    told: dict[str, Any] = {
-        "kinds": frozenset({kind_of(edit)}),
-        "evidence": (f"{edit.operation.value} of what was written",),
-    }
-    track.put_text(edit, Grade.STALE, text, note=note, unconfirmed=is_whole, **told)
+    """A change after which, or before which, a formatter may have changed the text."""
+    state = State(
+        Grade.STALE,
+        evidence=(f"{edit.operation.value} of what was written",),
+        kinds=frozenset({kind_of(edit)}),
+        note=note,
+        unconfirmed=is_whole and not track.overlaps(edit),
+    )
+    track.add_text(edit, text, state)
 
 
-def _follow(track: Track, edit: FileEdit, made: rules.Outcome, *, may_format: bool) -> None:
+def _by_rules(track: Track, edit: FileEdit, outcome: apply.Outcome, *, may_format: bool) -> None:
     """What OpenCode's own rules make of a text that is certain."""
-    text = made.text or ""
+    text = outcome.text or ""
     moved = f", moved from {edit.other}" if edit.other else ""
-    how = "" if not made.rule or made.rule.startswith(_EXACT) else f", its old text found by {made.rule}"
+    how = "" if not outcome.rule or outcome.rule.startswith(_EXACT) else f", its old text found by {outcome.rule}"
     evidence = (f"{edit.operation.value} of a proven text{moved}{how}",)
     # Up to 1.2.6 an edit drops the mark, so that after it there is none.
-    unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and rules.is_old(edit.version))
-    told: dict[str, Any] = {"mark_unknown": unknown, "may_format": may_format}
-    _put(track, edit, text, text, evidence, frozenset({kind_of(edit)}), **told)
+    unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and apply.is_old(edit.version))
+    kinds = frozenset({kind_of(edit)})
+    _record(track, edit, _Result(text, text, evidence, kinds, mark_unknown=unknown, may_format=may_format))
 
 
-def _confirm(track: Track, edit: FileEdit) -> None:
-    """What OpenCode found before this change, and recorded, proves what a call had left if it is the same."""
+def _confirm_before(track: Track, edit: FileEdit) -> None:
+    """The recorded text before this change confirms the state that a call had left, if both are the same."""
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     known = track.text
     if track.is_unconfirmed and known and known == edit.before and not overwrites and not track.overlaps(edit):
@@ -150,40 +175,41 @@ def outcome(base: str, edit: FileEdit) -> str | None:
         return edit.content
     if edit.operation is Operation.APPEND:
         return base + (edit.content or "")
-    return edit.after if edit.after is not None else _made(base, edit).text
+    return edit.after if edit.after is not None else _apply(base, edit).text
 
 
-def _made(base: str, edit: FileEdit) -> rules.Outcome:
+def _apply(base: str, edit: FileEdit) -> apply.Outcome:
     if edit.operation is Operation.PATCH:
-        return rules.patched_by(base, edit.hunks, edit.version)
+        return apply.patched_by(base, edit.hunks, edit.version)
     if edit.old is None or edit.new is None:
-        return rules.Outcome()
-    return rules.edited_by(base, edit.old, edit.new, edit.replace_all, edit.version)
+        return apply.Outcome()
+    return apply.edited_by(base, edit.old, edit.new, edit.replace_all, edit.version)
 
 
-def _blind(track: Track, edit: FileEdit, note: str) -> None:
-    """A change of a file of which not everything is known, or that should not be there."""
+def _without_base(track: Track, edit: FileEdit, note: str) -> None:
+    """A change of a file that is known only in part, or that should not be there."""
     fragments, now = track.fragments or Fragments(), track.now
     is_orderly = not track.overlaps(edit) and (now is None or now.operation is not Operation.UNCLEAR)
-    told: dict[str, Any] = {"note": note, "outside_change": track.is_gone}
+    outside = track.is_gone
     if not is_orderly:
         fragments = Fragments(fragments.runs)
     elif not fragments.has_gaps:
-        found = possible.changed(fragments, edit, lambda text: _made(text, edit))
-        if found is not None and found.runs:
-            track.add(edit, Grade.PARTIAL, None, fragments=found, **told)
+        by_rules = edit_diffs.lines_by_rules(fragments, edit, lambda text: _apply(text, edit))
+        if by_rules is not None and by_rules.runs:
+            track.add(edit, State(Grade.PARTIAL, note=note, outside_change=outside, fragments=by_rules))
             return
-        if found is not None:
-            fragments, told = Fragments(), {"note": NO_MATCH, "outside_change": True}
-    found = possible.by_diff(fragments, edit) if edit.operation is Operation.EDIT and is_orderly else None
-    if found is not None:
-        fragments = found
+        if by_rules is not None:
+            fragments, note, outside = Fragments(), NO_MATCH, True
+    by_diff = edit_diffs.lines_by_diff(fragments, edit) if edit.operation is Operation.EDIT and is_orderly else None
+    if by_diff is not None:
+        fragments = by_diff
     elif edit.operation is Operation.EDIT and edit.old is not None and edit.new is not None:
         fragments = fragments.edited(edit.old, edit.new, everywhere=edit.replace_all)
     else:
         runs = [Run(None, new) for _, _, new, _ in edit.hunks if new]
         fragments = Fragments((*(Run(None, run.lines) for run in fragments.runs), *runs))
-    track.add(edit, Grade.PARTIAL if fragments.runs else Grade.LOST, None, fragments=fragments, **told)
+    grade = Grade.PARTIAL if fragments.runs else Grade.LOST
+    track.add(edit, State(grade, note=note, outside_change=outside, fragments=fragments))
 
 
 def _recorded(
@@ -191,8 +217,9 @@ def _recorded(
 ) -> None:
     """An edit whose text before and after OpenCode has recorded; neither shows a byte order mark."""
     before, after = edit.before or "", edit.after or ""
-    follows = base is not None and base.removeprefix(rules.BOM) == before.removeprefix(rules.BOM)
-    # An empty old text overwrites: the recorded text before is empty then, whatever was there (section 9, 6).
+    follows = base is not None and base.removeprefix(apply.BOM) == before.removeprefix(apply.BOM)
+    # An empty old text overwrites: the recorded text before is then empty, whatever was there (opencode-formats.md,
+    # Tools 6).
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     was_gone = track.is_gone and edit.other is None and before != ""
     outside = not overwrites and (was_gone or (base is not None and not follows))
@@ -200,36 +227,37 @@ def _recorded(
     if follows and computed == after:
         evidence.append(f"{edit.operation.value} of a proven text")
         kinds.add(CALL)
-    keeps_mark = base is not None and base.startswith(rules.BOM) and not rules.is_old(edit.version)
-    text = None if keeps_mark and not after.startswith(rules.BOM) else after
+    keeps_mark = base is not None and base.startswith(apply.BOM) and not apply.is_old(edit.version)
+    text = None if keeps_mark and not after.startswith(apply.BOM) else after
     # What came before and is the text this one started from did end before it, overlap or not.
     may_format = may_format and not formatters.shows_it(edit)
-    told: dict[str, Any] = {"outside": outside, "orderly": follows, "may_format": may_format}
-    _put(track, edit, text, after, tuple(evidence), frozenset(kinds), **told)
+    result = _Result(
+        text,
+        after,
+        tuple(evidence),
+        frozenset(kinds),
+        outside_change=outside,
+        is_ordered=follows,
+        may_format=may_format,
+    )
+    _record(track, edit, result)
 
 
-def _put(  # noqa: PLR0917 - what every caller has to say
-    track: Track,
-    edit: FileEdit,
-    text: str | None,
-    candidate: str,
-    evidence: tuple[str, ...],
-    kinds: frozenset[str],
-    *,
-    outside: bool = False,
-    orderly: bool = False,
-    mark_unknown: bool = False,
-    may_format: bool = False,
-) -> None:
-    """`text` stands now, if it is certain and nothing ran beside it; else `candidate` is the best that is known."""
-    told: dict[str, Any] = {"evidence": evidence, "kinds": kinds, "outside_change": outside}
-    if may_format and (orderly or not track.overlaps(edit)):
-        text = candidate if text is None else text
-        track.put_text(edit, Grade.STALE, text, note=formatters.AS_WRITTEN, unconfirmed=True, **told)
-    elif text is None or (mark_unknown and not track.overlaps(edit)):
-        told["note"] = MARK_UNKNOWN
-        track.put_text(edit, Grade.PARTIAL, candidate if text is None else text, mark_unknown=True, **told)
-    elif track.overlaps(edit) and not orderly:
-        track.put_text(edit, Grade.STALE, text, note=CONCURRENT, outside_change=outside)
-    else:
-        track.put_text(edit, certain(kinds), text, note=edit.note, **told)
+def _record(track: Track, edit: FileEdit, result: _Result) -> None:
+    """Add the state after a change: certain if its text is, and nothing else ran at the same time."""
+    state = State(
+        certain(result.kinds),
+        evidence=result.evidence,
+        kinds=result.kinds,
+        outside_change=result.outside_change,
+        note=edit.note,
+    )
+    text = result.candidate if result.text is None else result.text
+    overlaps = track.overlaps(edit)
+    if result.may_format and (result.is_ordered or not overlaps):
+        state = replace(state, grade=Grade.STALE, note=formatters.AS_WRITTEN, unconfirmed=True)
+    elif result.text is None or (result.mark_unknown and not overlaps):
+        state = replace(state, grade=Grade.PARTIAL, note=MARK_UNKNOWN, mark_unknown=True)
+    elif overlaps and not result.is_ordered:
+        state = State(Grade.STALE, note=CONCURRENT, outside_change=result.outside_change)
+    track.add_text(edit, text, state)

@@ -1,9 +1,9 @@
-"""Programs that ran, replayed: what their text says they did, where that text is known at the time.
+"""Programs that ran, replayed: what they did by their text, if that text is known at the time.
 
-Where it is understood, its effects take place one by one as if the command line had held them. Otherwise what was so
-far holds: a program whose words write nothing leaves everything as it was, any other may have changed every file in the
-folder that it ran in (programs.may_write). Effects are looked for beneath the path of the event, so that a question
-about one file and a question about all of them see the same.
+Where the text is understood, its effects take place one by one, as if the command line had held them. Otherwise a
+program whose words write nothing leaves everything as it was (`may_write`), and any other may have changed every file
+in the folder that it ran in. Only effects beneath the path of the event count, so that the replay of one file and the
+replay of all of them agree.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from daemon.files import trees
-from daemon.files.replay import programs
 from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Launch, Operation
 from daemon.redact import redact
-from daemon.transcript.shell import scripts
-from daemon.transcript.shell.calls import in_scope
-from daemon.transcript.shell.known_programs import package_scripts
-from daemon.transcript.shell.places import Effect, is_system
+from daemon.transcript.shell import in_scope, scripts
+from daemon.transcript.shell.known_programs import packages
+from daemon.transcript.shell.state import Effect, is_system
 
 _DEEPEST = 4
 """Programs that start one another, of which the texts are read."""
@@ -38,23 +36,41 @@ _TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts
 _COMMANDING = frozenset({"sh", "bash", "source", "make", "package"})
 _SHELL_SCRIPT = re.compile(r"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 _MAKEFILES = ("GNUmakefile", "makefile")
+_WRITES = re.compile(
+    r"""
+    open\s*\([^)\n]*,\s*(?:mode\s*=\s*)?[brut]*['"][^'"\n]*[wax+] | ['"][rbt]*[wax]\+?[bt]*['"]\s*\)
+    | write | Write | dump | save | append(?:_?[Ff]ile)? | truncate | unlink | remove | rename | replace\s*\(
+    | rmtree | rmdir | mkdir | makedirs | move\s*\( | copy | touch | symlink | shutil | to_csv | to_json
+    | subprocess | child_process | os\.system | popen | Popen | spawn | exec | eval | sqlite
+    | \.open\s*\( | open\s*\(\s*(?:my|local|\$|[A-Z]) | file\s*= | ['"]\s*[+]?>>?\s*['"] | >\s*["']
+    | File\.open | FileUtils | createWriteStream | \bfs\b | put_contents | fopen
+    | ^[ \t]*(?!(?:if|elif|while|return|assert|and|or|not|yield|case)\b)
+      [\w./-]+(?:[ \t][^()=<>\n]*)?[ \t]*\d?>{1,2}[ \t]*\S
+    | \b(?:tee|sed|rm|mv|cp|dd|git|make|npm|curl|wget|tar|unzip)\b
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_DRAWS_IN = re.compile(r"[A-Za-z_][\w-]*")
+_MOST_TEXT = 1 << 20
+_MOST_FILES = 500
 
 
 class Launches:
-    """Takes up RUN events. `later`: the changes of each path that are still to come; `take` and `doubt` replay what a
-    program did, and that it may have done anything in a folder.
+    """Replays RUN events; `later` are the changes of each path that are still to come.
+
+    `replay_event` replays one effect of a program, `doubt` that it may have changed anything in a folder.
     """
 
     def __init__(
         self,
         tracks: Tracks,
         later: Mapping[str, Iterable[FileEdit]],
-        take: Callable[[FileEdit], None],
+        replay_event: Callable[[FileEdit], None],
         doubt: Callable[[str, FileEdit], None],
     ) -> None:
         self._tracks = tracks
         self._later = later
-        self._take = take
+        self._replay_event = replay_event
         self._doubt = doubt
         self._depth = self._read = 0
         self._names_its_files: tuple[str, str | None] = "", None
@@ -64,15 +80,15 @@ class Launches:
         if not self._depth:
             self._read = 0
         folder = edit.path if edit.launch is None else posixpath.join(edit.path, edit.launch.folder).rstrip("/")
-        edit = self._found_by_its_starter(edit)
+        edit = self._with_first_makefile(edit)
         script = None if edit.other is None else self._tracks.known(edit.other)
-        text = edit.content if edit.content is not None else _told(script)
-        is_harmless = not programs.may_write(text, lambda name: self._beside(name, edit, folder, script))
+        text = edit.content if edit.content is not None else _known_text(script)
+        is_harmless = not may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
         is_harmless = is_harmless and not _is_read_only_whole(edit, text)
-        found = None if program is None else scripts.read(program)
+        effects = None if program is None else scripts.read(program)
         self._names_its_files = "", None
-        if program is None or found is None:
+        if program is None or effects is None:
             is_harmless = is_harmless or (text is None and self._is_trusted(edit))
             if not is_harmless:
                 is_elsewhere = _is_of_package(edit) or (
@@ -82,25 +98,25 @@ class Launches:
             return
         is_read_on = scripts.rereads_itself(program)
         is_sure = edit.content is not None or (script is not None and script.is_certain)
-        is_sure = self._replay(edit, folder, found, script if is_read_on else None, is_sure=is_sure)
+        is_sure = self._replay(edit, folder, effects, script if is_read_on else None, is_sure=is_sure)
         if is_sure and not _is_of_package(edit) and not (is_read_on and _TAKES_ANY.search(program.text)):
             self._names_its_files = edit.part_id, edit.other
 
-    def tells_of(self, edit: FileEdit) -> bool:
-        """Whether an UNCLEAR only says that a path was given to the last program, whose text says what it did."""
+    def explains(self, edit: FileEdit) -> bool:
+        """Whether an UNCLEAR event only says that the last program was given a path, and its text is understood."""
         return edit.other is not None and self._names_its_files == (edit.part_id, edit.other)
 
     def _beside(self, name: str, edit: FileEdit, folder: str, script: Track | None) -> list[str | None]:
-        """The texts of files that a program may mean by a name."""
+        """The texts of the files that a program may import or source by a name."""
         places = [folder, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
         return [
-            _told(track)
+            _known_text(track)
             for track in self._tracks.called(name)
-            if track is not script and track.exists and any(trees.is_beneath(track.path, one) for one in places)
+            if track is not script and track.exists and any(trees.is_beneath(track.path, place) for place in places)
         ]
 
     def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> scripts.Program | None:
-        """The program, if all that its text depends on is certain; None where that is not so, or there is too much."""
+        """The program, if everything its text depends on is certain; None if not, or beyond the limits."""
         self._read += 1
         launch = edit.launch
         if launch is None or text is None or self._depth >= _DEEPEST or self._read > _MOST_READ:
@@ -116,15 +132,15 @@ class Launches:
             return None  # it may stand in the way of a module of the standard library
         return program
 
-    def _found_by_its_starter(self, edit: FileEdit) -> FileEdit:
-        """The same, of the makefile that make looks for first."""
+    def _with_first_makefile(self, edit: FileEdit) -> FileEdit:
+        """The event with the makefile that make reads first."""
         if edit.other is None or posixpath.basename(edit.other) != "Makefile":
             return edit
         beside = (f"{posixpath.dirname(edit.other)}/{name}" for name in _MAKEFILES)
         return replace(edit, other=next((path for path in beside if self._is_there(path)), edit.other))
 
     def _is_trusted(self, edit: FileEdit) -> bool:
-        """Whether it runs the tests, or installs packages, of a package of which nothing is known."""
+        """Whether it runs the tests or installs the packages of an unknown package.json."""
         folder = posixpath.dirname(edit.other or "")
         while trees.is_beneath(folder, edit.path):
             if self._is_there(f"{folder}/package.json"):
@@ -132,7 +148,7 @@ class Launches:
             if folder == edit.path:
                 break
             folder = posixpath.dirname(folder)
-        return edit.launch is not None and package_scripts.is_trusted(edit.launch)
+        return edit.launch is not None and packages.is_trusted(edit.launch)
 
     def _is_there(self, path: str) -> bool:
         track = self._tracks.known(path)
@@ -146,25 +162,25 @@ class Launches:
         return not any(later.part_id != edit.part_id and started(later) < edit.time for later in coming)
 
     def _replay(
-        self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None, *, is_sure: bool
+        self, edit: FileEdit, folder: str, effects: Iterable[Effect], script: Track | None, *, is_sure: bool
     ) -> bool:
-        """All effects in their order, as doubts unless `is_sure`, and from where the script itself may have changed.
+        """Replay all effects in order: as doubts unless `is_sure`, and after the script itself may have changed.
 
-        Answers whether they were sure to the end.
+        Returns whether they were sure to the end.
         """
         before = None if script is None else script.now
         is_intact = True
         self._depth += 1
         try:
-            for one in found:
+            for effect in effects:
                 if self._read > _MOST_READ:
                     self._doubt(edit.path, edit)
                     return False
-                for step in _steps(edit, one, is_sure=is_sure):
+                for step in _steps(edit, effect, is_sure=is_sure):
                     if step.operation is Operation.RUN and step.launch is None:
                         self._doubt(step.path, step)
                     else:
-                        self._take(step)
+                        self._replay_event(step)
                 if script is not None and is_intact and script.now is not before:
                     is_sure = is_intact = False
                     self._doubt(folder, edit)
@@ -178,7 +194,7 @@ def _is_of_package(edit: FileEdit) -> bool:
 
 
 def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
-    """Whether single words do not tell that it is harmless: each of its commands could be any program."""
+    """Whether its words cannot show that it is harmless, because each of its commands could be any program."""
     language = "" if edit.launch is None else edit.launch.language
     name = posixpath.basename(edit.other or "")
     return (
@@ -189,47 +205,74 @@ def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
     )
 
 
-def _told(track: Track | None) -> str | None:
-    """The text of a file, if it is certain or only a formatter may have changed it: no program works otherwise then."""
+def _known_text(track: Track | None) -> str | None:
+    """The text of a file, if it is certain but for formatters, which change no program's effects."""
     is_known = track is not None and (track.is_certain or track.is_unconfirmed)
     return track.text if track is not None and is_known and track.exists else None
 
 
-def _steps(edit: FileEdit, one: Effect, *, is_sure: bool) -> list[FileEdit]:
+def _steps(edit: FileEdit, effect: Effect, *, is_sure: bool) -> list[FileEdit]:
     """The events for one effect of a program, as far as they lie beneath the event's own path."""
-    if one.operation is Operation.RUN:
-        return _launched(edit, one)
-    named = [path for path in (one.path, one.other) if path is not None]
+    if effect.operation is Operation.RUN:
+        return _launched(edit, effect)
+    named = [path for path in (effect.path, effect.other) if path is not None]
     paths = [path for path in named if not is_system(path) and redact(path) == path]
     is_inside = paths == named and all(trees.is_beneath(path, edit.path) for path in paths)
-    told = replace(edit, content=None, other=None, launch=None)
-    if is_sure and is_inside and one.operation is not Operation.UNCLEAR:
+    plain = replace(edit, content=None, other=None, launch=None)
+    if is_sure and is_inside and effect.operation is not Operation.UNCLEAR:
         made = replace(
-            told, path=one.path, operation=one.operation, content=one.content, other=one.other, into=one.into,
-            recursive=one.recursive,
-        )  # fmt: skip
+            plain,
+            path=effect.path,
+            operation=effect.operation,
+            content=effect.content,
+            other=effect.other,
+            into=effect.into,
+            recursive=effect.recursive,
+        )
         return [made]
-    if one.operation is Operation.UNCLEAR:
-        paths = paths[: named.index(one.path) + 1] if one.path in paths else []
+    if effect.operation is Operation.UNCLEAR:
+        paths = paths[: named.index(effect.path) + 1] if effect.path in paths else []
     clipped = (_clipped(path, edit.path) for path in paths)
-    return [replace(told, path=path, operation=Operation.UNCLEAR) for path in clipped if path is not None]
+    return [replace(plain, path=path, operation=Operation.UNCLEAR) for path in clipped if path is not None]
 
 
-def _launched(edit: FileEdit, one: Effect) -> list[FileEdit]:
+def _launched(edit: FileEdit, effect: Effect) -> list[FileEdit]:
     """A program that this one started."""
-    folder = _clipped(one.path, edit.path)
+    folder = _clipped(effect.path, edit.path)
     if folder is None:
         return []
-    told = replace(edit, path=folder, content=one.content, other=one.other, launch=None)
-    if one.content is None and one.other is None:
-        return [told]
-    launch = one.launch or Launch("")
-    scoped = in_scope(replace(one, launch=launch), edit.path)
-    return [replace(told, path=scoped.path, launch=scoped.launch)]
+    started_run = replace(edit, path=folder, content=effect.content, other=effect.other, launch=None)
+    if effect.content is None and effect.other is None:
+        return [started_run]
+    launch = effect.launch or Launch("")
+    scoped = in_scope(replace(effect, launch=launch), edit.path)
+    return [replace(started_run, path=scoped.path, launch=scoped.launch)]
 
 
 def _clipped(path: str, scope: str) -> str | None:
-    """What of a path and all beneath it lies beneath `scope`; None: nothing."""
+    """The part of `path` and all beneath it that lies beneath `scope`; None if nothing does."""
     if trees.is_beneath(path, scope):
         return path
     return scope if trees.is_beneath(scope, path) else None
+
+
+def may_write(text: str | None, beside: Callable[[str], Iterable[str | None]]) -> bool:
+    """Whether a program of this text may have written files; an unknown one (None) may.
+
+    The words are those of the usual languages, and rather too many than too few.
+
+    `beside`: the texts of the known files that a name may mean, with the same stem, in the folder it ran in.
+    """
+    waiting: list[str | None] = [text]
+    seen: set[str] = set()
+    looked = 0
+    while waiting:
+        now = waiting.pop()
+        looked += 1
+        if now is None or len(now) > _MOST_TEXT or looked > _MOST_FILES or _WRITES.search(now):
+            return True
+        names = set(_DRAWS_IN.findall(now)) - seen
+        seen |= names
+        for name in sorted(names):
+            waiting += beside(name)
+    return False

@@ -1,24 +1,168 @@
-"""Moves that no call tells of: in one step a path was gone, and a new one had the very content that it had held.
+"""Files and folders that were moved, copied or deleted: by recorded commands, or as only observations show.
 
-Whatever the command was, that is a move for whoever looks for the file. Only what is certain is paired, and only where
+Operations on a folder act on what is known beneath it. Where in one step a path was gone, and a new one had the very
+content that it had held, `join` marks a move, whatever the command was. Only what is certain is paired, and only where
 one path alone can be the other; an empty file says nothing.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.files.content import Content
-from daemon.files.history import DOUBTS, Revision
-from daemon.files.replay.track import Track
+from daemon.files.history import DOUBTS, Grade, Revision
+from daemon.files.replay import changes
+from daemon.files.replay.track import State, Track
+from daemon.files.replay.tracks import Tracks
+from daemon.model import FileEdit
 from daemon.records import blob_id
 
 _EMPTY = blob_id(b"")
 _WENT, _CAME = "{} held its content after the same step", "{} held this content before the same step, and was gone then"
 """What the evidence of the two ends of such a move says of the other one."""
+_FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
+"""A name with a suffix as files have; folders are called build-1.2 and conf.d."""
+
+
+class Moves:
+    """Replays DELETE, MOVE and COPY events; `found_at` are the paths at which some call of the replay found a file."""
+
+    def __init__(self, tracks: Tracks, found_at: set[str]) -> None:
+        self._tracks = tracks
+        self._found_at = found_at
+
+    def delete(self, edit: FileEdit) -> None:
+        """A file, a link, or a folder with all that is known to be in it, is gone."""
+        place = self._tracks.folders.named(edit.path)
+        if self._tracks.folders.is_link(place):
+            self._tracks.folders.unlink(place)
+            return
+        inner = self._tracks.beneath(place) if edit.recursive else []
+        for track in inner:
+            if track.exists or not track.is_certain:
+                self._gone(self._tracks.of(track.path, definite=True), edit, "deletion of its folder")
+        is_folder = bool(inner) or self._tracks.folders.is_made(place) or self._tracks.folders.has_inner(place)
+        self._tracks.folders.unmake(place)
+        if self._tracks.known(place) is not None or not is_folder:
+            self._gone(self._tracks.of(place, definite=True), edit, "deletion")
+
+    def _gone(self, track: Track, edit: FileEdit, how: str, *, moved_to: str = "") -> None:
+        if track.overlaps(edit):
+            state = State(Grade.STALE, track.whole, deleted=not track.exists, note=changes.CONCURRENT)
+        else:
+            state = State(
+                Grade.PROVEN,
+                evidence=(how,),
+                kinds=frozenset({changes.kind_of(edit)}),
+                deleted=True,
+                note=edit.note,
+                moved_to=moved_to,
+            )
+        track.add(edit, state)
+        track.changes.append(edit)
+
+    def _destination(self, edit: FileEdit) -> tuple[str, bool]:
+        """Where a move or copy went (into a folder of that name, or to that name), and whether that is certain."""
+        other = self._tracks.folders.real(edit.other or edit.path)
+        inside = posixpath.join(other, posixpath.basename(edit.path))
+        if edit.into is not None:
+            return (inside if edit.into else other), True
+        if self._tracks.is_folder(other):
+            return inside, True
+        track = self._tracks.known(other)
+        is_known = track is not None and (_is_file(track) or (track.is_gone and track.definite > self._tracks.doubted))
+        looks_like_file = _FILE_NAME.search(other) is not None and not self._tracks.is_folder(edit.path)
+        if is_known or (looks_like_file and not self._tracks.folders.has_inner(other)):
+            return other, True
+        return self._by_later_calls(edit, other, inside)
+
+    def _by_later_calls(self, edit: FileEdit, other: str, inside: str) -> tuple[str, bool]:
+        """Which of two destinations it was, by the files that later calls found there."""
+        source = self._tracks.folders.real(edit.path)
+        rests = [track.path[len(source) :] for track in self._tracks.beneath(source) if track.exists] or [""]
+        is_other, is_inside = (any(place + rest in self._found_at for rest in rests) for place in (other, inside))
+        return (inside if is_inside and not is_other else other), is_other != is_inside
+
+    def move(self, edit: FileEdit) -> None:
+        """A file, or a folder with all that is known to be in it, has another name now."""
+        target, is_sure = self._destination(edit)
+        source = self._tracks.folders.named(edit.path)
+        if target == source:
+            return
+        if self._tracks.folders.is_link(source):
+            self._tracks.folders.move_link(source, target, edit.time)
+            return
+        inner = [track for track in self._tracks.beneath(source) if track.exists]
+        for track in inner:
+            to = target + track.path[len(source) :]
+            self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="moved")
+            self._gone(self._tracks.of(track.path, definite=True), edit, f"moved to {to}", moved_to=to)
+        own = self._tracks.known(source)
+        if inner or (self._tracks.folders.is_made(source) and (own is None or not own.exists)):
+            self._tracks.folders.unmake(source)
+            self._tracks.folders.make(target)
+        else:
+            origin = self._tracks.of(source, definite=True)
+            self._arrive(self._tracks.of(target, definite=True), origin, edit, is_sure=is_sure, verb="moved")
+            self._gone(origin, edit, f"moved to {target}", moved_to=target)
+
+    def copy(self, edit: FileEdit) -> None:
+        """A file, or all that is known to be in a folder, stands at a second path."""
+        target, is_sure = self._destination(edit)
+        source = self._tracks.folders.real(edit.path)
+        if target == source:
+            return
+        inner = [track for track in self._tracks.beneath(source) if track.exists] if edit.recursive else []
+        for track in inner:
+            to = target + track.path[len(source) :]
+            self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="copied")
+        if inner:
+            self._tracks.folders.make(target)
+        else:
+            origin = self._tracks.known(source) or Track(source)
+            self._arrive(self._tracks.of(target, definite=True), origin, edit, is_sure=is_sure, verb="copied")
+
+    def _arrive(self, track: Track, origin: Track, edit: FileEdit, *, is_sure: bool, verb: str) -> None:
+        """The state of `origin` comes to `track`."""
+        now = origin.now
+        state = State(
+            Grade.STALE,
+            None if now is None else now.whole,
+            evidence=(f"{verb} from {origin.path}",),
+            moved_from=origin.path if verb == "moved" else "",
+            mark_unknown=now is not None and now.mark_unknown,
+        )
+        if now is None or now.deleted:
+            note = f"{verb} from {origin.path}, of which nothing is known"
+            state = replace(state, grade=Grade.LOST, whole=None, note=note)
+        elif track.overlaps(edit) or origin.overlaps(edit):
+            state = replace(state, note=changes.CONCURRENT)
+        elif not is_sure:
+            state = replace(state, note=f"whether {edit.other} was a folder is not recorded")
+        else:
+            state = replace(
+                state,
+                grade=Grade.PROVEN if now.proven else now.grade,
+                kinds=frozenset({changes.kind_of(edit)}),
+                note="" if now.proven else now.note,
+                fragments=now.fragments,
+                mode=now.mode,
+                unconfirmed=now.unconfirmed,
+            )
+        track.add(edit, state)
+        track.changes.append(edit)
+
+
+def _is_file(track: Track) -> bool:
+    """Whether it is known to be a file, by its content."""
+    return track.exists and (track.whole is not None or track.revisions[-1].fragments is not None)
+
+
+# -- moves that only observations show ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +201,8 @@ def join(tracks: Iterable[Track]) -> None:
 def _pair(gone: Sequence[_End], new: Sequence[_End], key: Callable[[_End], tuple[str, ...]]) -> None:
     """Mark the ends that have no other partner under the same key."""
     sources, targets = _by_key(gone, key), _by_key(new, key)
-    for one, ends in sources.items():
-        others = targets.get(one, [])
+    for shared, ends in sources.items():
+        others = targets.get(shared, [])
         if len(ends) == len(others) == 1:
             (source,), (target,) = ends, others
             source.revision.moved_to, target.revision.moved_from = target.path, source.path
@@ -67,11 +211,11 @@ def _pair(gone: Sequence[_End], new: Sequence[_End], key: Callable[[_End], tuple
 
 
 def _by_key(ends: Iterable[_End], key: Callable[[_End], tuple[str, ...]]) -> dict[tuple[str, ...], list[_End]]:
-    found: dict[tuple[str, ...], list[_End]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[_End]] = defaultdict(list)
     for end in ends:
         if not (end.revision.moved_to or end.revision.moved_from):
-            found[key(end)].append(end)
-    return found
+            groups[key(end)].append(end)
+    return groups
 
 
 def _gone(track: Track) -> Iterator[_End]:
@@ -93,7 +237,7 @@ def _end(track: Track, revision: Revision, held: Revision) -> Iterator[_End]:
 
 
 def _steps(track: Track) -> Iterator[tuple[Revision | None, Revision]]:
-    """Each revision that is more than a doubt, and the one before it, as no other step put it in doubt."""
+    """Each revision that is no doubt, with the one before it, unless another step put that in doubt."""
     before: Revision | None = None
     doubts: set[str] = set()
     for revision in track.revisions:

@@ -1,4 +1,4 @@
-"""What an observation says of a file: reads, whole states out of recorded diffs and attachments, snapshot trees.
+"""What a whole state that a record shows says of a file: snapshot trees, recorded diffs, attachments.
 
 An observation that agrees confirms the state. One that does not is news of an outside change, unless it says the same
 as the observation of its kind before: then it did not notice what was done meanwhile, and proves nothing (a snapshot
@@ -8,87 +8,92 @@ may be stale, and never holds ignored or large files). Nothing is averaged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from daemon.files import marks, variants
-from daemon.files.apply import rules
-from daemon.files.content import Content
+from daemon.files import apply
+from daemon.files.content import Content, may_begin_with_mark, variant_with_id
 from daemon.files.events import formatters
-from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import ATTACHMENT, CALL, DIFF, READ, RESULT, SNAPSHOT, Grade, certain
-from daemon.files.history import Revision
+from daemon.files.history import (
+    ATTACHMENT,
+    CALL,
+    DIFF,
+    READ,
+    RESULT,
+    SNAPSHOT,
+    Grade,
+    Revision,
+    certain,
+)
 from daemon.files.replay.changes import MARK_UNKNOWN
-from daemon.files.replay.track import Track, started
+from daemon.files.replay.track import State, Track, started
 from daemon.model import FileEdit, Operation
-from daemon.transcript.evidence.edits import INEXACT_READ
 from daemon.transcript.evidence.recorded_diffs import NO_MARK
 
-NOT_UTF8 = "it holds U+FFFD: the file may have other bytes there"
 LARGE = 2 << 20
 """Bytes; since 1.15 snapshots leave out larger files (opencode-formats.md, Tools 11)."""
 
-_UNSEEN = frozenset({CALL, RESULT})
-"""The evidence of content that nothing has shown since the call: a formatter may have run before that ended."""
+_BY_CALL = frozenset({CALL, RESULT})
+"""The evidence of content that nothing has shown since the call: a formatter may have run before the call ended."""
 _OBSERVED = frozenset({Operation.READ, Operation.SNAPSHOT, Operation.STATE})
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """A whole state as one observation shows it: `content` is None where the path is gone.
+class Observation:
+    """A whole state as one record shows it: `content` is None where the path is gone.
 
-    `was` is what the observation of its kind before showed: a blob id, empty for gone, None where there was none.
-    `since` is the number of that one; `forced`: the event itself made this state (a revert). `is_blind`: a byte order
-    mark would not show in it; `is_fresh`: it has noticed other changes, so it is not an old one; `is_ignoring`: git
-    may leave the file out of it; files of more than `largest` bytes are left out of it.
+    `previous` is what the observation of its kind before showed: a blob id, empty for gone, None where there was none;
+    `since` is the number of that event. `is_forced`: the event itself made this state (a revert). `is_captured`: the
+    content can be had. `hides_mark`: a byte order mark would not show in it. `is_fresh`: it has noticed other changes,
+    so it is not an old one. `may_ignore`: git may leave the file out of it. Files of more than `largest` bytes are left
+    out of it.
     """
 
     kind: str
     evidence: str
     content: Content | None
-    was: str | None
+    previous: str | None
     since: int = 0
     mode: int = 0
-    forced: bool = False
-    captured: bool = True
-    is_blind: bool = False
+    is_forced: bool = False
+    is_captured: bool = True
+    hides_mark: bool = False
     is_fresh: bool = False
-    is_ignoring: bool = False
+    may_ignore: bool = False
     largest: int = 1 << 62
 
     @property
     def is_news(self) -> bool:
         """Whether it says something else than the one before."""
-        return self.was is None or self.was != ("" if self.content is None else self.content.id)
+        return self.previous is None or self.previous != ("" if self.content is None else self.content.id)
 
 
-def see(track: Track, edit: FileEdit, sight: Sight) -> None:
-    """Take up a whole state that a record shows."""
-    now = track.now
-    if now is None:
-        if sight.content is not None or sight.forced:
-            _adopt(track, edit, sight, outside=False)
+def observe(track: Track, edit: FileEdit, observation: Observation) -> None:
+    """Confirm, contradict or replace what is known of a path with a whole state that a record shows."""
+    content = observation.content
+    if track.now is None:
+        if content is not None or observation.is_forced:
+            _replace(track, edit, observation, outside=False)
+    elif holds(track, content) or _is_pointer_to(track, content):
+        _confirm(track, edit, observation)
+    elif observation.is_forced:
+        _replace(track, edit, observation, outside=False)
+    elif (track.is_certain or track.is_unconfirmed) and _is_normalised(track.whole, observation):
         return
-    if is_shown(track, sight.content) or _is_pointer_to(track, sight.content):
-        _agree(track, edit, sight)
-    elif sight.forced:
-        _adopt(track, edit, sight, outside=False)
-    elif (track.is_certain or track.is_unconfirmed) and _is_normalised(track.whole, sight):
-        return
-    elif track.is_certain or (track.is_unconfirmed and sight.content is None):
-        _contradict(track, edit, sight)
-    elif sight.content is None:
-        _miss(track, edit, sight)
-    elif sight.is_news or track.definite <= sight.since:
-        _adopt(track, edit, sight, outside=False)
+    elif track.is_certain or (track.is_unconfirmed and content is None):
+        _contradict(track, edit, observation)
+    elif content is None:
+        if observation.previous:
+            _replace(track, edit, observation, outside=False)
+    elif observation.is_news or track.definite <= observation.since:
+        _replace(track, edit, observation, outside=False)
 
 
-def was_so(track: Track, edit: FileEdit, content: Content | None) -> bool:
+def is_outdated(track: Track, edit: FileEdit, content: Content | None) -> bool:
     """Whether `content` is a certain state that has passed since the observation can have been made (`started`).
 
-    A tree is told of some time after it was taken, and a recorded diff may be of an earlier step of its turn.
+    The record of a tree comes some time after it was taken, and a recorded diff may be of an earlier step of its turn.
     """
     begun = started(edit)
-    if not track.revisions or track.revisions[-1].time <= begun or is_shown(track, content):
+    if not track.revisions or track.revisions[-1].time <= begun or holds(track, content):
         return False
     later = [revision for revision in track.revisions[:-1] if revision.time > begun]
     before = track.revisions[-2 - len(later) : -1 - len(later)]
@@ -99,7 +104,7 @@ def was_so(track: Track, edit: FileEdit, content: Content | None) -> bool:
     )
 
 
-def is_shown(track: Track, content: Content | None) -> bool:
+def holds(track: Track, content: Content | None) -> bool:
     """Whether `content`, None for gone, is what the path holds now as far as is known."""
     now = track.now
     if now is None or content is None:
@@ -109,62 +114,70 @@ def is_shown(track: Track, content: Content | None) -> bool:
     return now.whole.is_same(content)
 
 
-def _is_normalised(whole: Content | None, sight: Sight) -> bool:
-    """Whether git, told so by attributes, took CR LF for LF when it stored the file; the file itself keeps its CRs.
+def _is_normalised(whole: Content | None, observation: Observation) -> bool:
+    """Whether git's `text` attribute turned CRLF into LF in the blob; the working file still has CRLF.
 
     Not where a tree before held the CRs: then git does not do so here, and the file has changed.
     """
-    data = None if whole is None or sight.content is None else whole.data
-    if whole is None or sight.content is None or data is None or b"\r\n" not in data or sight.was == whole.id:
+    data = None if whole is None or observation.content is None else whole.data
+    if whole is None or observation.content is None or data is None or b"\r\n" not in data:
         return False
-    return sight.content.data == data.replace(b"\r\n", b"\n")
+    return observation.previous != whole.id and observation.content.data == data.replace(b"\r\n", b"\n")
 
 
-def _agree(track: Track, edit: FileEdit, sight: Sight) -> None:
-    if track.is_certain or (track.is_unconfirmed and not (sight.is_blind and _may_have_mark(track))):
+def _confirm(track: Track, edit: FileEdit, observation: Observation) -> None:
+    """The observation shows the state that is known."""
+    if track.is_certain or (track.is_unconfirmed and not (observation.hides_mark and _may_have_mark(track))):
         if not track.revisions[-1].mode:
-            track.revisions[-1].mode = sight.mode
-        track.confirm(sight.kind, sight.evidence)
+            track.revisions[-1].mode = observation.mode
+        track.confirm(observation.kind, observation.evidence)
         return
-    if sight.is_blind and track.mark_unknown:
+    if observation.hides_mark and track.mark_unknown:
         now = track.revisions[-1]
-        now.kinds, now.evidence = now.kinds | {sight.kind}, tuple(dict.fromkeys((*now.evidence, sight.evidence)))
+        now.kinds = now.kinds | {observation.kind}
+        now.evidence = tuple(dict.fromkeys((*now.evidence, observation.evidence)))
         return
-    if sight.content is None and track.definite > sight.since and not sight.is_news:
+    if observation.content is None and track.definite > observation.since and not observation.is_news:
         return
     before = next((r for r in reversed(track.revisions) if r.proven), None)
-    kinds, evidence = frozenset({sight.kind}), [sight.evidence]
+    kinds, evidence = frozenset({observation.kind}), [observation.evidence]
     known, whole = None if before is None else before.whole, track.whole
     if before is not None and known is not None and whole is not None and known.is_same(whole):
         kinds |= before.kinds
         evidence.append("the same content as was proven before")
-    told: dict[str, Any] = {"evidence": tuple(evidence), "kinds": kinds, "mode": sight.mode}
-    track.add(edit, certain(kinds), whole, deleted=sight.content is None, **told)
+    is_gone = observation.content is None
+    state = State(certain(kinds), whole, evidence=tuple(evidence), kinds=kinds, deleted=is_gone, mode=observation.mode)
+    track.add(edit, state)
 
 
-def _contradict(track: Track, edit: FileEdit, sight: Sight) -> None:
+def _contradict(track: Track, edit: FileEdit, observation: Observation) -> None:
     """The state is certain and the observation shows another one."""
     now = track.revisions[-1]
-    was_changed = track.definite > sight.since
-    if sight.content is None:
-        if sight.was is None:
-            note = f"the first {sight.kind} of its folder does not hold it: ignored by git, or gone"
-            track.add(edit, Grade.STALE, now.whole, note=note)
-        elif sight.was and (now.size or 0) <= sight.largest:
-            if sight.is_ignoring:
-                note = f"{sight.evidence} does not hold it any more: ignored by git from then on, or gone"
-                track.add(edit, Grade.STALE, now.whole, note=note)
-            else:
-                _adopt(track, edit, sight, outside=True)
-    elif sight.is_news:
-        was_formatted = now.tool in formatters.TOOLS and now.kinds <= _UNSEEN and _is_of(now, edit)
+    if observation.content is None:
+        _contradict_presence(track, edit, observation)
+    elif observation.is_news:
+        was_formatted = now.tool in formatters.TOOLS and now.kinds <= _BY_CALL and _is_of(now, edit)
         if was_formatted:
             # The configuration is seldom recorded: what the end of the step or turn shows is hardly anybody else's.
             now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN
-        _adopt(track, edit, sight, outside=not was_formatted)
-    elif sight.is_fresh and was_changed and now.operation not in _OBSERVED:
-        note = f"{sight.evidence}, taken after it, shows what there was before"
-        track.add(edit, Grade.STALE, now.whole, note=note, outside_change=True)
+        _replace(track, edit, observation, outside=not was_formatted)
+    elif observation.is_fresh and track.definite > observation.since and now.operation not in _OBSERVED:
+        note = f"{observation.evidence}, taken after it, shows what there was before"
+        track.add(edit, State(Grade.STALE, now.whole, note=note, outside_change=True))
+
+
+def _contradict_presence(track: Track, edit: FileEdit, observation: Observation) -> None:
+    """The state is certain and the observation does not hold the file."""
+    now = track.revisions[-1]
+    if observation.previous is None:
+        note = f"the first {observation.kind} of its folder does not hold it: ignored by git, or gone"
+        track.add(edit, State(Grade.STALE, now.whole, note=note))
+    elif observation.previous and (now.size or 0) <= observation.largest:
+        if observation.may_ignore:
+            note = f"{observation.evidence} does not hold it any more: ignored by git from then on, or gone"
+            track.add(edit, State(Grade.STALE, now.whole, note=note))
+        else:
+            _replace(track, edit, observation, outside=True)
 
 
 def _is_of(revision: Revision, edit: FileEdit) -> bool:
@@ -174,43 +187,64 @@ def _is_of(revision: Revision, edit: FileEdit) -> bool:
     return revision.session_id == edit.session_id and started(edit) <= revision.time <= edit.time != started(edit)
 
 
-def _miss(track: Track, edit: FileEdit, sight: Sight) -> None:
-    """The observation does not hold a file whose state is not certain."""
-    if sight.was:
-        _adopt(track, edit, sight, outside=False)
-
-
-def _adopt(track: Track, edit: FileEdit, sight: Sight, *, outside: bool) -> None:
-    kinds = frozenset({sight.kind})
-    if sight.content is not None and not sight.captured and _by_hash(track, edit, sight.content.id, sight.evidence):
-        return
-    if sight.content is not None and (not sight.captured or _is_pointer(sight.content)):
-        note = f"{sight.evidence}: its content was not captured"
-        blob = "" if sight.captured else sight.content.id
-        track.add(edit, Grade.LOST, None, note=note, outside_change=outside, mode=sight.mode, blob=blob)
-        return
-    told: dict[str, Any] = {"evidence": (sight.evidence,), "kinds": kinds, "outside_change": outside}
-    told["appeared"] = sight.content is not None and sight.was == ""
-    if sight.is_blind and sight.content is not None:
-        track.add(edit, Grade.PARTIAL, sight.content, note=MARK_UNKNOWN, mark_unknown=True, **told)
+def _replace(track: Track, edit: FileEdit, observation: Observation, *, outside: bool) -> None:
+    """The observed state is the state now; `outside`: something else than a recorded call made it."""
+    content = observation.content
+    if content is not None and not observation.is_captured:
+        if not prove_by_hash(track, edit, content.id, observation.evidence):
+            _add_without_content(track, edit, observation, blob=content.id, outside=outside)
+    elif content is not None and _is_pointer(content):
+        _add_without_content(track, edit, observation, blob="", outside=outside)
+    elif content is not None and observation.hides_mark:
+        state = State(
+            Grade.PARTIAL,
+            content,
+            evidence=(observation.evidence,),
+            kinds=frozenset({observation.kind}),
+            note=MARK_UNKNOWN,
+            outside_change=outside,
+            mark_unknown=True,
+            appeared=observation.previous == "",
+        )
+        track.add(edit, state)
     else:
-        track.add(edit, Grade.PROVEN, sight.content, deleted=sight.content is None, mode=sight.mode, **told)
+        state = State(
+            Grade.PROVEN,
+            content,
+            evidence=(observation.evidence,),
+            kinds=frozenset({observation.kind}),
+            deleted=content is None,
+            outside_change=outside,
+            mode=observation.mode,
+            appeared=content is not None and observation.previous == "",
+        )
+        track.add(edit, state)
 
 
-def _by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: str | None = None) -> bool:
-    """Whether what is known of the file, or `text`, has the hash that a snapshot names; it is certain then."""
+def _add_without_content(track: Track, edit: FileEdit, observation: Observation, *, blob: str, outside: bool) -> None:
+    note = f"{observation.evidence}: its content was not captured"
+    track.add(edit, State(Grade.LOST, note=note, outside_change=outside, mode=observation.mode, blob=blob))
+
+
+def prove_by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: str | None = None) -> bool:
+    """Add a certain state if what is known of the file, or `text`, has the hash that a snapshot names."""
     fragments = None if track.now is None else track.now.fragments
     if text is None:
         text = track.text
     if text is None and fragments is not None and not fragments.has_gaps:
         text = "\n".join(fragments.runs[0].lines)
-    found = None if text is None else variants.with_id(text, id_)
-    if found is None:
+    content = None if text is None else variant_with_id(text, id_)
+    if content is None:
         return False
-    told = (evidence, "its text, as records show it, has the hash that the snapshot names")
     kinds = frozenset({SNAPSHOT, READ if edit.operation is not Operation.STATE else DIFF})
-    mode = 0 if track.now is None else track.now.mode
-    track.add(edit, certain(kinds), found, evidence=told, kinds=kinds, mode=mode)
+    state = State(
+        certain(kinds),
+        content,
+        evidence=(evidence, "its text, as records show it, has the hash that the snapshot names"),
+        kinds=kinds,
+        mode=0 if track.now is None else track.now.mode,
+    )
+    track.add(edit, state)
     return True
 
 
@@ -230,150 +264,49 @@ def _is_pointer(content: Content) -> bool:
 # -- states ------------------------------------------------------------------------------------------------------
 
 
-def state(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
+def recorded_state(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
     """A whole state out of a recorded diff, an attachment, or made by a revert."""
     if edit.tool == "revert":
         track.definite = number
-        see(track, edit, Sight(SNAPSHOT, edit.note, content, None, forced=True))
-        return
-    if edit.tool == "read":  # one that found no file
+        observe(track, edit, Observation(SNAPSHOT, edit.note, content, None, is_forced=True))
+    elif edit.tool == "read":  # one that found no file
         if track.now is not None and not track.overlaps(edit):
-            see(track, edit, Sight(READ, edit.note, content, "there"))
-        return
-    if edit.tool == "attachment":
-        see(track, edit, Sight(ATTACHMENT, edit.note or "attached whole", content, None))
-        return
+            observe(track, edit, Observation(READ, edit.note, content, "there"))
+    elif edit.tool == "attachment":
+        observe(track, edit, Observation(ATTACHMENT, edit.note or "attached whole", content, None))
+    else:
+        _recorded_diff(track, edit, content, number)
+
+
+def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
+    """The text that a recorded diff gives a file on one of its sides."""
     known = track.text
-    if known is not None and known.startswith(rules.BOM) and content is not None:
+    if known is not None and known.startswith(apply.BOM) and content is not None:
         # Recorded diffs are texts that were decoded, and decoding drops a byte order mark.
-        same = content.data == known.removeprefix(rules.BOM).encode()
+        same = content.data == known.removeprefix(apply.BOM).encode()
         content = track.whole if same else content
     now = track.now
-    how = f"recorded diff, {edit.note.removesuffix(NO_MARK)}"
-    if now is not None and now.blob and edit.content and _by_hash(track, edit, now.blob, how, edit.content):
-        track.seen[DIFF] = (now.blob, number)
+    evidence = f"recorded diff, {edit.note.removesuffix(NO_MARK)}"
+    if now is not None and now.blob and edit.content and prove_by_hash(track, edit, now.blob, evidence, edit.content):
+        track.last_observed[DIFF] = (now.blob, number)
         return
-    if was_so(track, edit, content):
+    if is_outdated(track, edit, content):
         return
-    id_ = "" if content is None else content.id
-    was, since = track.seen.get(DIFF, (None, 0))
-    track.seen[DIFF] = (id_, number)
-    if content is None and was is None and track.exists:
-        was = ""  # that a diff begins without the file is no news of a deletion
-    blind = edit.note.endswith(NO_MARK) and marks.may_begin_with_one(track.path) and not _had_no_mark(track)
-    evidence = f"recorded diff, {edit.note.removesuffix(NO_MARK)}" if edit.note else "recorded diff"
-    see(track, edit, Sight(DIFF, evidence, content, was, since, is_blind=blind))
-
-
-# -- reads -------------------------------------------------------------------------------------------------------
-
-
-def read(track: Track, edit: FileEdit) -> None:
-    """The whole file, or some lines of it, as the read tool shows them."""
-    text, now = edit.content, track.now
-    whole = text if edit.operation is Operation.READ else None
-    if whole is not None and now is not None and now.blob and _by_hash(track, edit, now.blob, "complete read", whole):
-        return
-    if text is None or _is_shown(track, edit, text) or track.overlaps(edit):
-        return  # one that overlaps may show the text before the other call, or the one after
-    if edit.operation is Operation.READ_RANGE:
-        _range(track, edit, text)
-        return
-    outside = track.is_certain or track.mark_unknown
-    if edit.note.startswith(INEXACT_READ):
-        known = track.fragments
-        fragments = Fragments((Run(1, tuple(text.split("\n"))),), is_all=True)
-        if known is not None and not known.has_gaps and known.runs == fragments.runs:
-            fragments = known  # a diff may have told more than a read can
-        evidence = ("complete read",)
-        track.add(
-            edit, Grade.PARTIAL, None, evidence=evidence, note=edit.note, outside_change=outside, fragments=fragments
-        )
-    elif "\ufffd" in text:
-        track.put_text(edit, Grade.STALE, text, note=NOT_UTF8, outside_change=outside)
-    else:
-        told: dict[str, Any] = {"kinds": frozenset({READ}), "outside_change": outside}
-        if marks.may_begin_with_one(track.path, was_read=True) and not _had_no_mark(track):
-            told |= {"evidence": ("complete read",), "note": MARK_UNKNOWN, "mark_unknown": True}
-            track.put_text(edit, Grade.PARTIAL, text, **told)
-        else:
-            evidence = ("complete read, in which a byte order mark would not show",)
-            track.put_text(edit, Grade.PROVEN, text, evidence=evidence, note=edit.note, **told)
+    previous, since = track.last_observed.get(DIFF, (None, 0))
+    track.last_observed[DIFF] = ("" if content is None else content.id, number)
+    if content is None and previous is None and track.exists:
+        previous = ""  # that a diff begins without the file is no news of a deletion
+    hides_mark = edit.note.endswith(NO_MARK) and _may_have_mark(track)
+    evidence = evidence if edit.note else "recorded diff"
+    observe(track, edit, Observation(DIFF, evidence, content, previous, since, hides_mark=hides_mark))
 
 
 def _may_have_mark(track: Track) -> bool:
     """Whether a byte order mark may stand before a text in which none would show."""
-    return marks.may_begin_with_one(track.path) and not _had_no_mark(track)
+    return may_begin_with_mark(track.path) and not had_no_mark(track)
 
 
-def _had_no_mark(track: Track) -> bool:
+def had_no_mark(track: Track) -> bool:
     """Whether the file was once known to begin without one; what changes a file seldom puts one before it."""
     known = next((r.content for r in reversed(track.revisions) if r.proven and r.whole is not None), None)
-    return known is not None and not known.startswith(rules.BOM.encode())
-
-
-def _range(track: Track, edit: FileEdit, text: str) -> None:
-    lines = tuple(text.split("\n"))
-    first = _first(edit)
-    if (track.is_certain or track.mark_unknown) and not track.is_gone:
-        note = f"a read of {edit.note} shows other text"
-        track.add(edit, Grade.STALE, track.whole, note=note, outside_change=True)
-        return
-    if track.is_unconfirmed:
-        note = f"a read of {edit.note} shows other text: a formatter ran"
-        track.add(edit, Grade.STALE, track.whole, note=note)
-        return
-    if track.whole is not None and not track.is_gone:
-        return  # whole content that may be stale says more than these lines, and they do not stand in it
-    fragments = track.fragments or Fragments()
-    fragments = fragments.seen(first, lines) if first is not None else Fragments((*fragments.runs, Run(None, lines)))
-    note = f"only {edit.note} were seen" if len(fragments.runs) == 1 else "only some of its lines were seen"
-    track.add(
-        edit,
-        Grade.PARTIAL,
-        None,
-        evidence=("read of a part",),
-        note=note,
-        outside_change=track.is_gone,
-        fragments=fragments,
-    )
-
-
-def _first(edit: FileEdit) -> int | None:
-    """The number of the first line that a read of some lines shows; None where its note does not say."""
-    words = edit.note.split()
-    return int(words[1]) if words[:1] == ["lines"] and len(words) > 1 and words[1].isdigit() else None
-
-
-def _holds(whole: str, part: str, first: int | None) -> bool:
-    """Whether the lines of `part` stand in `whole`, from line `first` on where that is known."""
-    if first is None:
-        return f"\n{part}\n" in f"\n{whole}\n"
-    lines = part.split("\n")
-    return whole.split("\n")[first - 1 : first - 1 + len(lines)] == lines
-
-
-def _is_shown(track: Track, edit: FileEdit, text: str) -> bool:
-    """Whether a read shows the text that is known; a whole one then confirms it."""
-    known = track.text
-    if known is None or not track.exists:
-        return False
-    if edit.operation is Operation.READ_RANGE:
-        return _holds(rules.shown(known), rules.shown(text), _first(edit))
-    is_exact = not edit.note.startswith(INEXACT_READ)
-    is_same = known.removeprefix(rules.BOM) == text if is_exact else rules.shown(known) == text
-    if not is_same:
-        return False
-    hides_mark = known.startswith(rules.BOM) or marks.may_begin_with_one(track.path, was_read=True)
-    if is_exact and (track.is_certain or (track.is_unconfirmed and (not hides_mark or _had_no_mark(track)))):
-        track.confirm(READ, "confirmed by a read")
-        return True
-    if is_exact and not track.mark_unknown:
-        return False
-    # The same lines; but how they end, and whether the file does with a newline, it does not show: no second kind of
-    # evidence for the whole of a certain content, and none at all for one that may have changed.
-    now = track.revisions[-1]
-    now.evidence = tuple(dict.fromkeys((*now.evidence, "a read shows the same lines")))
-    if not track.is_certain:
-        now.kinds = now.kinds | {READ}
-    return True
+    return known is not None and not known.startswith(apply.BOM.encode())

@@ -1,4 +1,4 @@
-"""What a snapshot tree says of the files in its folder, told to their tracks.
+"""What a snapshot tree says of the files in its folder.
 
 Trees vote, they do not rule (opencode-formats.md, Snapshots): what lies outside the session's folder in one may be old,
 ignored and large files are in none, and with a fast model one may already hold what the calls of its step are about to
@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from daemon.files import trees
 from daemon.files.content import Content
 from daemon.files.events import formatters
-from daemon.files.grade import SNAPSHOT, Grade
-from daemon.files.history import LOST_FOLDER, Revision
+from daemon.files.history import LOST_FOLDER, SNAPSHOT, Grade, Revision
 from daemon.files.replay import changes, observe
 from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Operation
 from daemon.records import blob_id
-from daemon.transcript.evidence.reads import release
+from daemon.transcript.tool_calls import release
 
 _LEAVES_OUT = (1, 15, 0)
 """Since this version trees leave out large files."""
@@ -29,7 +28,7 @@ _EMPTY = blob_id(b"")
 
 
 class Snapshots:
-    """Takes up SNAPSHOT events.
+    """Replays SNAPSHOT events.
 
     `later` are the changes of each path that are still to come; `may_format` as in World.
     """
@@ -51,10 +50,10 @@ class Snapshots:
 
     @property
     def lost(self) -> dict[str, Revision]:
-        """Folders that the newest tree of their work tree names, and of which nothing was to be had."""
+        """Folders that the newest tree of their work tree names, but whose own trees are not archived."""
         return {path: revision for path, (_, revision) in self._lost.items()}
 
-    def take(self, edit: FileEdit) -> None:
+    def observe_tree(self, edit: FileEdit) -> None:
         """A tree that OpenCode took of a work tree (`other`), with `path` as the folder that was brought up to date."""
         scope, place = edit.path, edit.other or edit.path
         if not trees.is_beneath(scope, place):
@@ -78,13 +77,13 @@ class Snapshots:
         root.covered[scope] = trees.Covered(scope, edit.blob, self._tracks.number)
 
     def _lose(self, root: trees.Root, edit: FileEdit, folder: str, tree: str) -> None:
-        """A folder is named, and what it held is not to be had: pruned, or only in a project that is gone."""
+        """A tree names a folder whose own tree is not archived: pruned, or only in a project that is gone."""
         note = f"{LOST_FOLDER} that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} is not kept"
         origin = edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation
         self._lost[folder] = root, Revision(edit.time, Grade.LOST, None, *origin, note=note)
 
     def _find_again(self, root: trees.Root, tree: str) -> None:
-        """Forget the lost folders that a later tree has no more, or with another content that is to be had."""
+        """Forget the lost folders that a later tree no longer has, or has with content that is archived."""
         for path, (place, _) in list(self._lost.items()):
             entry = self._entry(root, tree, path) if place is root else (trees.UNKNOWN, "")
             if entry is None or (entry[0] != trees.UNKNOWN and self._folder(root, tree, path) is not None):
@@ -93,7 +92,7 @@ class Snapshots:
     def denies(self, path: str, content: Content | None) -> bool:
         """Whether the newest tree that covered a path shows something else there; False without one."""
         places = [root for root in self._tracks.roots.values() if trees.is_beneath(path, root.path)]
-        root = max(places, key=lambda one: len(one.path), default=None)
+        root = max(places, key=lambda place: len(place.path), default=None)
         covered = None if root is None else root.before(path)
         if root is None or covered is None:
             return False
@@ -115,25 +114,25 @@ class Snapshots:
         return self._objects.find(tree, path[len(root.path.rstrip("/")) + 1 :])
 
     def _folder(self, root: trees.Root, tree: str, path: str) -> str | None:
-        """The id of a folder's own tree; empty where there is none, None where that cannot be told."""
+        """The id of a folder's own tree; empty where there is none, None where that is not known."""
         entry = self._entry(root, tree, path)
         if entry is None or entry[0] not in (trees.FOLDER_MODE, trees.UNKNOWN):
             return ""
         return entry[1] if self._objects.tree(entry[1]) is not None else None
 
     def _candidates(self, root: trees.Root, scope: str, tree: str) -> dict[str, trees.Entry | None]:
-        """Paths in scope that the tree may tell something new of, with their entries in it."""
+        """Paths in scope of which the tree may show something new, with their entries in it."""
         before = root.before(scope)
         old = "" if before is None else self._folder(root, before.tree, scope) or ""
         new = self._folder(root, tree, scope) or ""
-        found: dict[str, trees.Entry | None] = {
+        candidates: dict[str, trees.Entry | None] = {
             path: entry for path, _, entry in trees.differing(self._objects, old, new, scope, self._wanted)
         }
         for path in root.touched:
-            if path not in found and trees.is_beneath(path, scope):
+            if path not in candidates and trees.is_beneath(path, scope):
                 entry = self._entry(root, tree, path)
-                found[path] = None if entry is not None and entry[0] == trees.FOLDER_MODE else entry
-        return found
+                candidates[path] = None if entry is not None and entry[0] == trees.FOLDER_MODE else entry
+        return candidates
 
     def _may_ignore(self, root: trees.Root, tree: str, path: str) -> bool:
         """Whether a .gitignore in the tree names something on the way of `path`, so that git may leave it out.
@@ -152,7 +151,7 @@ class Snapshots:
         return False
 
     def _look(self, root: trees.Root, edit: FileEdit, path: str, entry: trees.Entry | None, *, is_fresh: bool) -> None:
-        """What the tree's `entry` at one path says of it."""
+        """Observe one path as the tree's `entry` shows it."""
         if entry is not None and entry[0] in (trees.MODULE_MODE, trees.UNKNOWN):
             return
         if entry is not None and entry[0] == trees.LINK_MODE:
@@ -168,33 +167,33 @@ class Snapshots:
         if track is None or track.path != path:
             return
         content = None if entry is None else self._content(entry[1])
-        if self._is_race(track, edit, content) or observe.was_so(track, edit, content):
+        if self._is_race(track, edit, content) or observe.is_outdated(track, edit, content):
             return
         before = root.before(path)
-        was = None
+        previous = None
         if before is not None:
             old = self._entry(root, before.tree, path)
-            was = "" if old is None else None if old[0] == trees.UNKNOWN else old[1]
-        sight = observe.Sight(
+            previous = "" if old is None else None if old[0] == trees.UNKNOWN else old[1]
+        observation = observe.Observation(
             kind=SNAPSHOT,
             evidence=_evidence(edit),
             content=content,
-            was=was,
+            previous=previous,
             since=before.number if before is not None else 0,
             mode=0 if entry is None else entry[0],
             is_fresh=is_fresh,
-            is_ignoring=content is None and self._may_ignore(root, edit.blob, path),
+            may_ignore=content is None and self._may_ignore(root, edit.blob, path),
             largest=observe.LARGE if (release(edit.version) or _LEAVES_OUT) >= _LEAVES_OUT else 1 << 62,
-            captured=entry is None or entry[1] == _EMPTY or self._objects.has(entry[1]),
+            is_captured=entry is None or entry[1] == _EMPTY or self._objects.has(entry[1]),
         )
-        observe.see(track, edit, sight)
+        observe.observe(track, edit, observation)
 
     def _content(self, id_: str) -> Content:
         # The empty file need not have been captured: its hash says all.
         return Content(b"") if id_ == _EMPTY else Content(None, id_=id_, load=self._objects.blob)
 
     def _is_race(self, track: Track, edit: FileEdit, content: Content | None) -> bool:
-        """Whether the tree shows what a call makes that is under way: the snapshot was taken too late."""
+        """Whether the tree already shows the result of a call that is under way: the snapshot was taken too late."""
         pending = [
             later
             for later in self._later.get(track.path, ())

@@ -5,13 +5,11 @@ The state of a path is its newest revision. Nothing here reads an archive or a d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from daemon.files.content import Content
 from daemon.files.fragments import Fragments
-from daemon.files.grade import Grade, certain
-from daemon.files.history import DOUBTS, Revision
+from daemon.files.history import DOUBTS, Grade, Revision, certain
 from daemon.model import FileEdit
 
 
@@ -20,9 +18,59 @@ def started(edit: FileEdit) -> int:
     return edit.time if edit.started is None else edit.started
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one event says of a path; the fields are those of the Revision that it becomes."""
+
+    grade: Grade
+    whole: Content | None = None
+    evidence: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    deleted: bool = False
+    note: str = ""
+    outside_change: bool = False
+    moved_from: str = ""
+    moved_to: str = ""
+    fragments: Fragments | None = None
+    mode: int = 0
+    mark_unknown: bool = False
+    blob: str = ""
+    unconfirmed: bool = False
+    appeared: bool = False
+
+    def revision(self, edit: FileEdit) -> Revision:
+        """The revision that `edit` adds to a history with this state."""
+        return Revision(
+            time=edit.time,
+            grade=self.grade,
+            whole=self.whole,
+            session_id=edit.session_id,
+            message_id=edit.message_id,
+            part_id=edit.part_id,
+            tool=edit.tool,
+            operation=edit.operation,
+            evidence=self.evidence,
+            kinds=self.kinds,
+            deleted=self.deleted,
+            note=self.note,
+            outside_change=self.outside_change,
+            moved_from=self.moved_from,
+            moved_to=self.moved_to,
+            existed=edit.existed,
+            fragments=self.fragments,
+            mode=self.mode,
+            mark_unknown=self.mark_unknown,
+            blob=self.blob,
+            unconfirmed=self.unconfirmed,
+            appeared=self.appeared,
+        )
+
+
 @dataclass(slots=True, eq=False)
 class Track:
-    """A path. `definite` is the number of the last event that surely changed it or told its content.
+    """A path. `definite` is the number of the last event that surely changed it or showed its content.
+
+    `last_observed` is what the last observation of each kind showed (a blob id, empty for gone) and its event number.
 
     Before `doubtful_until`, epoch ms, something else may still have changed it; before `unended_until` a call was
     under way that never ended.
@@ -31,7 +79,7 @@ class Track:
     path: str
     revisions: list[Revision] = field(default_factory=list)
     definite: int = 0
-    seen: dict[str, tuple[str, int]] = field(default_factory=dict)
+    last_observed: dict[str, tuple[str, int]] = field(default_factory=dict)
     changes: list[FileEdit] = field(default_factory=list)
     doubtful_until: int = 0
     unended_until: int = 0
@@ -60,7 +108,7 @@ class Track:
 
     @property
     def may_become_stale(self) -> bool:
-        """Whether more is said of the state than that something may have changed it."""
+        """Whether a doubt would change the state: it is certain, as a call left it, or known in part."""
         return bool(self.revisions) and (self.is_certain or self.is_unconfirmed or self._is_partial)
 
     @property
@@ -113,13 +161,10 @@ class Track:
                 return True
         return False
 
-    def add(self, edit: FileEdit, grade: Grade, whole: Content | None, **told: Any) -> Revision:
-        """The state after `edit`, or as it shows it; `told` are fields of Revision."""
-        before = self.whole
-        revision = Revision(
-            edit.time, grade, whole, edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation, **told
-        )
-        revision.existed = edit.existed
+    def add(self, edit: FileEdit, state: State) -> None:
+        """Add a revision: the state after `edit`, or as `edit` shows it."""
+        before, whole = self.whole, state.whole
+        revision = state.revision(edit)
         revision.is_fleeting = edit.time < self.doubtful_until
         while (last := self.now) is not None and last.part_id == edit.part_id and last.time == edit.time:
             if edit.operation in DOUBTS and last.operation not in DOUBTS:
@@ -132,17 +177,15 @@ class Track:
         self.revisions.append(revision)
         if before is not None and whole is not None and before is not whole:
             before.settle(whole)
-        return revision
 
-    def put_text(self, edit: FileEdit, grade: Grade, text: str, **told: Any) -> Revision:
-        """As `add`, with a text as content."""
+    def add_text(self, edit: FileEdit, text: str, state: State) -> None:
+        """As `add`, with `text` as the content of the state."""
         whole = Content(text.encode("utf-8", "replace"))
-        revision = self.add(edit, grade, whole, **told)
+        self.add(edit, replace(state, whole=whole))
         self._text = (whole, text)
-        return revision
 
     def confirm(self, kind: str, evidence: str) -> None:
-        """Another kind of evidence says the same as the present state, which is certain or as a call left it."""
+        """Add a kind of evidence that agrees with the present state, which is certain or as a call left it."""
         now = self.revisions[-1]
         if kind in now.kinds and not now.unconfirmed:
             return

@@ -20,8 +20,8 @@ from daemon.archive import Archive
 from daemon.model import Hit, Json, Message, OllamaMessage, Part
 from daemon.records import table, text
 from daemon.redact import redact, redact_value
-from daemon.transcript.clean import clean_replay
 from daemon.transcript.document import readable
+from daemon.transcript.replay import clean_replay
 
 TRUNCATED = "[truncated by recall expansion]"
 """The end of every text that was cut, in the plugin's words."""

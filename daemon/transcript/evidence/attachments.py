@@ -19,7 +19,16 @@ from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
 from daemon.transcript.evidence import reads
 from daemon.transcript.evidence.call_results import observation
-from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, working_directory
+from daemon.transcript.tool_calls import (
+    PATH_KEYS,
+    Call,
+    absolute,
+    call,
+    file_edit,
+    first_text,
+    release,
+    working_directory,
+)
 
 TOOL = "attachment"
 _READ_CALL = "Called the Read tool with the following input: "
@@ -28,7 +37,7 @@ _LAST_UNCHANGED = (1, 1, 65)
 """Up to here no image is made smaller."""
 
 
-def announced(text: str) -> str:
+def announced_path(text: str) -> str:
     """The file of an attachment's announced read, as it is named there; empty for any other text."""
     if not text.startswith(_READ_CALL):
         return ""
@@ -38,31 +47,31 @@ def announced(text: str) -> str:
         return ""
 
 
-def shown(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
+def announced_read(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
     """The READ that a synthetic text is; 1.0 does not repeat the path, so `attached` is the one last announced."""
     version = session.version if session else ""
-    seen = reads.seen(text, {}, version)
+    lines = reads.read_lines(text, {}, version)
     base = working_directory(message, session)
-    path = absolute(seen.path or attached, base) if seen else None
-    if seen is None or path is None:
+    path = absolute(lines.path or attached, base) if lines else None
+    if lines is None or path is None:
         return []
     made = Call(part, "read", "completed", {}, {}, {}, message.created, message.created, base)
-    return [observation(made, version, path, seen)]
+    return [observation(made, version, path, lines)]
 
 
-def attached(message: Message, session: Session | None, number: int) -> list[FileEdit]:
+def attached_state(message: Message, session: Session | None, number: int) -> list[FileEdit]:
     """The STATE that the `file` part with this number is."""
     return [edit for edit, _ in _of_part(message, session, number)]
 
 
-def answered(made: Call, version: str) -> list[FileEdit]:
+def state_by_read(made: Call, version: str) -> list[FileEdit]:
     """The STATE that a read of an image or a document is."""
     return [edit for edit, _ in _of_read(made, version)]
 
 
 def attached_blobs(message: Message, session: Session | None = None) -> list[bytes]:
     """The bytes of every attachment whose STATE names them by `blob` only: they are to be archived with the message."""
-    found: list[bytes] = []
+    blobs: list[bytes] = []
     version = session.version if session else ""
     for number, part in enumerate(message.parts):
         if part.type == "file":
@@ -71,8 +80,8 @@ def attached_blobs(message: Message, session: Session | None = None) -> list[byt
             states = _of_read(call(part, message, session), version)
         else:
             continue
-        found += [content for edit, content in states if edit.blob]
-    return found
+        blobs += [content for edit, content in states if edit.blob]
+    return blobs
 
 
 def data_url(url: str) -> tuple[str, bytes] | None:
@@ -115,7 +124,7 @@ def _named(message: Message, number: int) -> str | None:
     before = message.parts[number - 1].data if number else {}
     if before.get("synthetic") is not True:
         return None
-    path = absolute(announced(records.text(before.get("text"))), "")
+    path = absolute(announced_path(records.text(before.get("text"))), "")
     name = posixpath.basename(records.text(data.get("filename")))
     return path if path is not None and posixpath.basename(path) == name else None
 
@@ -134,13 +143,13 @@ def _state(made: Call, version: str, path: str, url: str, mime: str) -> Iterator
     if read is None or (mime and read[0] and mime.partition(";")[0].strip().lower() != read[0]):
         return
     kind, content = mime.lower() or read[0], read[1]
-    number = reads.release(version)
+    number = release(version)
     if kind.startswith("image/") and (number is None or number > _LAST_UNCHANGED):
         return
-    fields: dict[str, str] = {}
+    text, blob = None, ""
     try:
-        fields["content"] = content.decode("utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
-        fields["blob"] = records.blob_id(content)
-    edit = file_edit(made, version, path, Operation.STATE, note="attached whole", **fields)
+        blob = records.blob_id(content)
+    edit = file_edit(made, version, path, Operation.STATE, content=text, blob=blob, note="attached whole")
     yield replace(edit, tool=TOOL), content

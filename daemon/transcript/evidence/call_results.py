@@ -1,19 +1,41 @@
-"""What the readers of tool calls share: which version made a call, whether it counts, the files its result names."""
+"""What the readers of tool calls share: which version made a call, whether it counts, what its result or error tells.
+
+The wordings of errors are those of the released bundles; an error that could mean something else tells nothing.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from daemon import records
 from daemon.model import FileEdit, Json, Operation, Session
-from daemon.transcript.evidence import reads, refusals
-from daemon.transcript.tool_calls import Call, absolute, file_edit, first_text, unclear
+from daemon.transcript.evidence import reads
+from daemon.transcript.tool_calls import Call, absolute, file_edit, first_text, release, unclear
 
 INEXACT_READ = "final newline and line ends do not show in it"
 """Begins the note of a READ whose text is the file's but for final newline, CR and byte order mark."""
 _NOT_AS_TEXT = ("Image read successfully", "PDF read successfully")
 _NEWEST_WITH_AFTER = (1, 2, 1)
+MODIFIED = "OpenCode found it modified since it was last read"
+"""The note of what a call that was refused for this tells: the change came from outside, before the call."""
+
+_NOT_FOUND = re.compile(r"(?:Error: )?(?:oldString not found in content$|Could not find oldString in the file\.)")
+"""1.0; 1.1.65 and later, and OpenCode 2, which looks for exact matches only. Up to 0.1 one text stood for "not found"
+and "found twice", so that it is none of these."""
+_BEFORE_WORK = re.compile(
+    r"invalid arguments|unavailable tool|permission|rejected|denied|must have been read|has been modified since|"
+    r"must be different|file not found|not found:|is a directory",
+    re.IGNORECASE,
+)
+_BY_USER = re.compile(
+    r"(?:Error: )?The user (?:rejected permission to use|has specified a rule which prevents you from using) this\b"
+)
+_NO_FILE = re.compile(r"(?:Error: )?File not found: ")
+_SUGGESTION = "\n\nDid you mean one of these?\n"
+_FIRST_WITH_FOLDERS = (1, 1, 65)
 
 
 def version_of(made: Call, session: Session | None) -> str:
@@ -22,7 +44,7 @@ def version_of(made: Call, session: Session | None) -> str:
     A session keeps the version that began it, also when a newer OpenCode goes on with it.
     """
     version = session.version if session else ""
-    number = reads.release(version)
+    number = release(version)
     newer = "display" in made.metadata or "patch" in records.table(made.metadata.get("filediff"))
     newer = newer or any("patch" in records.table(file) for file in listed(made.metadata.get("files")))
     return "" if number is not None and number <= _NEWEST_WITH_AFTER and newer else version
@@ -39,15 +61,18 @@ def settled(
     def checked(made: Call, version: str) -> list[FileEdit]:
         if made.status == "completed":
             return reader(made, version)
-        if refusals.saw_change(made):
-            return unclear(made, version, [made.path()], refusals.MODIFIED)
-        is_refused = refusals.is_by_user(made)
+        if saw_change(made):
+            return unclear(made, version, [made.path()], MODIFIED)
+        is_refused = is_by_user(made)
         if not made.is_aborted and not is_refused:
             return []
         names = dict.fromkeys([made.path(), *(file["path"] for file in files(made)), *more(made)])
         if is_refused:
-            told = [path for path in names if path is not None]
-            return [file_edit(made, version, path, Operation.REFUSED, note="not allowed") for path in told]
+            return [
+                file_edit(made, version, path, Operation.REFUSED, note="not allowed")
+                for path in names
+                if path is not None
+            ]
         return unclear(made, version, names, f"{made.tool} was cut off: {made.status}")
 
     return checked
@@ -60,25 +85,34 @@ def listed(value: Any) -> list[Any]:
 
 def files(made: Call) -> list[Json]:
     """`metadata.files` with each file's absolute path as `path`, whichever name its version gave it."""
-    found = []
+    entries = []
     for item in listed(made.metadata.get("files")):
         name = first_text(records.table(item), ("filePath", "file", "path", "relativePath"))
         path = absolute(name, made.base)
         if path is not None:
-            found.append(records.table(item) | {"path": path})
-    return found
+            entries.append(records.table(item) | {"path": path})
+    return entries
 
 
-def recorded(diff: Any) -> dict[str, Any]:
-    """`before` and `after` as OpenCode up to 1.2.1 recorded them; both or nothing."""
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A file's text before and after a change."""
+
+    before: str
+    after: str
+
+
+def recorded(diff: Any) -> Texts | None:
+    """The texts before and after that OpenCode up to 1.2.1 recorded; None unless both are there."""
     table = records.table(diff)
     before, after = table.get("before"), table.get("after")
     # Equal ones tell something too: a formatter may have set the change back. Two empty ones tell nothing.
-    both = isinstance(before, str) and isinstance(after, str) and bool(before or after)
-    return {"before": before, "after": after} if both else {}
+    if not isinstance(before, str) or not isinstance(after, str) or not (before or after):
+        return None
+    return Texts(before, after)
 
 
-def glance(made: Call, version: str, path: str) -> list[FileEdit]:
+def read_as_picture(made: Call, version: str, path: str) -> list[FileEdit]:
     """That `path` was read as a picture or document: of its text nothing is known by it."""
     output = records.text(made.state.get("output"))
     if not output.startswith(_NOT_AS_TEXT):
@@ -86,10 +120,45 @@ def glance(made: Call, version: str, path: str) -> list[FileEdit]:
     return [file_edit(made, version, path, Operation.READ_RANGE, note="not as text")]
 
 
-def observation(made: Call, version: str, path: str, seen: reads.Seen) -> FileEdit:
+def observation(made: Call, version: str, path: str, lines: reads.ReadLines) -> FileEdit:
     """What a read shows of `path`: all of it, or some lines."""
-    if seen.is_whole:
-        note = "" if seen.is_exact else INEXACT_READ
-        return file_edit(made, version, path, Operation.READ, content=seen.text, note=note)
-    content = None if seen.is_cut else seen.text
-    return file_edit(made, version, path, Operation.READ_RANGE, content=content, note=seen.span)
+    if lines.is_whole:
+        note = "" if lines.is_exact else INEXACT_READ
+        return file_edit(made, version, path, Operation.READ, content=lines.text, note=note)
+    content = None if lines.is_cut else lines.text
+    return file_edit(made, version, path, Operation.READ_RANGE, content=content, note=lines.span)
+
+
+def is_not_found(made: Call) -> bool:
+    """Whether an edit was refused because its old text was not found in the file."""
+    return made.status == "error" and not made.is_aborted and _NOT_FOUND.match(_error(made)) is not None
+
+
+def saw_change(made: Call) -> bool:
+    """Whether a call was refused because the file had changed since it was last read."""
+    return made.status == "error" and "has been modified since it was last read" in _error(made)
+
+
+def is_by_user(made: Call) -> bool:
+    """Whether the user, or a rule of theirs, did not allow the call."""
+    return made.status == "error" and _BY_USER.match(_error(made)) is not None
+
+
+def is_before_work(made: Call) -> bool:
+    """Whether the call was refused as a whole, before anything was done."""
+    error = _error(made)
+    return is_by_user(made) or (_NOT_FOUND.match(error) is None and _BEFORE_WORK.search(error) is not None)
+
+
+def found_no_file(made: Call, version: str, path: str) -> bool:
+    """Whether a read found nothing at `path`. Versions before 1.1.65 said so of a folder, too: then it is not known."""
+    number = release(version)
+    error = _error(made)
+    begin = _NO_FILE.match(error)
+    if made.status != "error" or begin is None or number is None or number < _FIRST_WITH_FOLDERS:
+        return False
+    return absolute(error[begin.end() :].partition(_SUGGESTION)[0], made.base) == path
+
+
+def _error(made: Call) -> str:
+    return records.text(made.state.get("error"))

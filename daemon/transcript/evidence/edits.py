@@ -8,6 +8,7 @@ recorded change follows from what was there before is for files to say.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -15,22 +16,38 @@ from typing import Any
 
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Session
-from daemon.transcript.evidence import attachments, call_results, reads, refusals, shown_diffs
+from daemon.transcript import shell as bash
+from daemon.transcript.evidence import attachments, call_results, reads, unified_diffs
 from daemon.transcript.evidence.call_results import files, listed, recorded, settled
-from daemon.transcript.evidence.foreign import foreign
 from daemon.transcript.evidence.patch_calls import patch, patched_paths
 from daemon.transcript.evidence.recorded_diffs import summary_edits
 from daemon.transcript.evidence.steps import step_edits
-from daemon.transcript.shell import calls as bash
 from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, unclear
-
-INEXACT_READ = call_results.INEXACT_READ
 
 NEVER_ENDED = 0
 """The `until` of what a call without an end may have done: whoever replays it knows what came next."""
 
 to_json = records.edit_to_json
 from_json = records.edit_from_json
+_HARMLESS = (
+    "read list ls glob grep task todowrite todoread webfetch websearch codesearch skill question invalid batch lsp "
+    "plan_enter plan_exit"
+)
+_CONTENT_KEYS = (
+    "content contents text newString oldString new_string old_string new_str old_str file_text insert_text new_source "
+    "patch patchText diff edits code replacement"
+)
+_MUTATING_NAME = re.compile(
+    r"write|edit|patch|replace|insert|append|create|delete|remove|rename|move|copy|save|restore"
+)
+_RUNNING_NAME = re.compile(
+    r"exec|run|command|shell|bash|terminal|pty|script|refactor|rename|checkout|reset|stash|merge"
+)
+"""What does anything, or changes more files than it names."""
+_MORE_PATHS = (
+    "source", "destination", "src", "dst", "from", "to", "old_path", "new_path", "oldPath", "newPath", "relative_path",
+    "relativePath", "target",
+)  # fmt: skip
 
 
 def edits(message: Message, session: Session | None, *, root: str = "") -> list[FileEdit]:
@@ -54,14 +71,15 @@ def _made(message: Message, session: Session | None, root: str) -> Iterator[File
     for number, part in enumerate(message.parts):
         if part.type == "tool":
             made = call(part, message, session)
-            told = _READERS.get(made.tool.lower(), foreign)(made, call_results.version_of(made, session))
-            yield from [replace(edit, until=NEVER_ENDED) for edit in told] if made.status == "running" else told
+            reader = _READERS.get(made.tool.lower(), _of_unknown_tool)
+            by_call = reader(made, call_results.version_of(made, session))
+            yield from [replace(edit, until=NEVER_ENDED) for edit in by_call] if made.status == "running" else by_call
         elif part.type == "text" and part.data.get("synthetic") is True:
             text = records.text(part.data.get("text"))
-            attached = attachments.announced(text) or attached
-            yield from attachments.shown(part, message, session, text, attached)
+            attached = attachments.announced_path(text) or attached
+            yield from attachments.announced_read(part, message, session, text, attached)
         elif part.type == "file":
-            yield from attachments.attached(message, session, number)
+            yield from attachments.attached_state(message, session, number)
         yield from steps.get(number, [])
     if message.role == "user":
         yield from summary_edits(message, session, root)
@@ -72,13 +90,13 @@ def started(edit: FileEdit) -> int:
     return edit.time if edit.started is None else edit.started
 
 
-def _in_order(found: Iterable[FileEdit]) -> Iterator[FileEdit]:
+def _in_order(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
     """The edit tool locks its file: calls of one message take effect in the order they were made.
 
     Their ends may say otherwise, since an end also waits for diagnostics.
     """
     latest: dict[str, int] = {}
-    for edit in found:
+    for edit in edits:
         time = edit.time
         if edit.tool in ("edit", "multiedit"):
             time = latest[edit.path] = max(time, latest.get(edit.path, 0))
@@ -87,10 +105,10 @@ def _in_order(found: Iterable[FileEdit]) -> Iterator[FileEdit]:
         yield edit
 
 
-def _numbered(found: Iterable[FileEdit]) -> Iterator[FileEdit]:
+def _numbered(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
     """Each edit with its place among those of its part, so that they keep their order wherever they are sorted."""
     counts: Counter[str] = Counter()
-    for edit in found:
+    for edit in edits:
         number = counts[edit.part_id]
         counts[edit.part_id] += 1
         yield edit if edit.number == number else replace(edit, number=number)
@@ -111,18 +129,18 @@ def _edit(made: Call, version: str) -> list[FileEdit]:
     path = made.path() or next((file["path"] for file in files(made)), None)
     if path is None:
         return []
-    found = _replacement(made, version, path, made.input, made.metadata.get("filediff"))
+    replacements = _replacement(made, version, path, made.input, made.metadata.get("filediff"))
     return [
-        replace(one, hunks=shown_diffs.of_edit(made, path))
-        if one.operation is Operation.EDIT and one.after is None
-        else one
-        for one in found
+        replace(edit, hunks=unified_diffs.hunks_of_edit(made, path))
+        if edit.operation is Operation.EDIT and edit.after is None
+        else edit
+        for edit in replacements
     ]
 
 
 def _edit_or_refusal(made: Call, version: str) -> list[FileEdit]:
     """An edit, or that its old text was not in the file, which tells of the file too."""
-    if not refusals.is_not_found(made):
+    if not call_results.is_not_found(made):
         return settled(_edit)(made, version)
     path, old, new = made.path(), made.input.get("oldString"), made.input.get("newString")
     if path is None or not isinstance(old, str) or not isinstance(new, str) or not old or old == new:
@@ -133,7 +151,7 @@ def _edit_or_refusal(made: Call, version: str) -> list[FileEdit]:
 
 def _multiedit_or_part(made: Call, version: str) -> list[FileEdit]:
     """Its edits are applied one after the other: one that failed may have left some of them."""
-    if made.status != "error" or made.is_aborted or refusals.is_before_work(made):
+    if made.status != "error" or made.is_aborted or call_results.is_before_work(made):
         return settled(_multiedit)(made, version)
     items = [records.table(item) for item in listed(made.input.get("edits"))]
     names = [made.path(), *(absolute(first_text(item, PATH_KEYS), made.base) for item in items)]
@@ -143,35 +161,72 @@ def _multiedit_or_part(made: Call, version: str) -> list[FileEdit]:
 def _multiedit(made: Call, version: str) -> list[FileEdit]:
     path = made.path()
     results = listed(made.metadata.get("results"))
-    found: list[FileEdit] = []
+    edits: list[FileEdit] = []
     for number, item in enumerate(listed(made.input.get("edits"))):
         fields = records.table(item)
         target = absolute(first_text(fields, PATH_KEYS), made.base) or path
         result = records.table(results[number]) if number < len(results) else {}
         if target is not None:
-            found += _replacement(made, version, target, fields, result.get("filediff"))
-    return found
+            edits += _replacement(made, version, target, fields, result.get("filediff"))
+    return edits
 
 
 def _replacement(made: Call, version: str, path: str, fields: Json, diff: Any) -> list[FileEdit]:
     old, new = fields.get("oldString"), fields.get("newString")
-    told = recorded(diff)
-    if not (isinstance(old, str) and isinstance(new, str)) and not told:
+    texts = recorded(diff)
+    before, after = (texts.before, texts.after) if texts is not None else (None, None)
+    old, new = old if isinstance(old, str) else None, new if isinstance(new, str) else None
+    if (old is None or new is None) and texts is None:
         return unclear(made, version, [path], f"{made.tool} without old and new text")
     replace_all = fields.get("replaceAll") is True
-    return [file_edit(made, version, path, Operation.EDIT, old=old, new=new, replace_all=replace_all, **told)]
+    return [
+        file_edit(
+            made, version, path, Operation.EDIT, old=old, new=new, replace_all=replace_all, before=before, after=after
+        )
+    ]
 
 
 def _read(made: Call, version: str) -> list[FileEdit]:
     path = made.path()
-    if path is not None and refusals.found_no_file(made, version, path):
+    if path is not None and call_results.found_no_file(made, version, path):
         return [file_edit(made, version, path, Operation.STATE, note="a read found no file there")]
     if made.status != "completed" or path is None:
         return []
-    seen = reads.seen(records.text(made.state.get("output")), made.metadata, version)
-    if seen is None:
-        return [*attachments.answered(made, version), *call_results.glance(made, version, path)]
-    return [call_results.observation(made, version, path, seen)]
+    lines = reads.read_lines(records.text(made.state.get("output")), made.metadata, version)
+    if lines is None:
+        return [*attachments.state_by_read(made, version), *call_results.read_as_picture(made, version, path)]
+    return [call_results.observation(made, version, path, lines)]
+
+
+def _of_unknown_tool(made: Call, version: str) -> list[FileEdit]:
+    """What a call of a tool that is not OpenCode's own names, as UNCLEAR, where it looks as if it writes."""
+    tool = made.tool.lower()
+    if tool in _HARMLESS.split() or made.status == "pending" or (made.status == "error" and not made.is_aborted):
+        return []
+    note = f"changed by {made.tool}, which is not known here"
+    if _RUNNING_NAME.search(tool):
+        return unclear(made, version, [absolute(made.base, "")], note)
+    looks_mutating = _MUTATING_NAME.search(tool) is not None
+    if not looks_mutating and made.input.keys().isdisjoint(_CONTENT_KEYS.split()):
+        return []
+    names = [made.path(), *patched_paths(made)]
+    if looks_mutating:
+        names += [absolute(records.text(made.input.get(key)), made.base) for key in _MORE_PATHS]
+        names += [absolute(name, made.base) for name in _named_in_lists(made)]
+    names = [name for name in names if name is not None and "\n" not in name]  # text, far more likely than a file
+    if looks_mutating and not names:
+        names = [absolute(made.base, "")]
+    return unclear(made, version, dict.fromkeys(names), note)
+
+
+def _named_in_lists(made: Call) -> list[str]:
+    """The names in lists of files that such tools take."""
+    names: list[str] = []
+    for key in ("paths", "files", "filePaths", "file_paths"):
+        value = made.input.get(key)
+        items = value if isinstance(value, list) else []
+        names += [item if isinstance(item, str) else first_text(records.table(item), PATH_KEYS) for item in items]
+    return names
 
 
 _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {

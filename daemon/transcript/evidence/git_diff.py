@@ -33,7 +33,7 @@ class Change:
 
 def changes(diff: str) -> dict[str, Change] | None:
     """Path -> what became of it; None where the diff cannot be read, so that nothing follows from it."""
-    found: dict[str, Change] = {}
+    changes_by_path: dict[str, Change] = {}
     sections = re.split(r"^diff --git ", diff.strip("\n"), flags=re.MULTILINE)
     if sections[0].strip():
         return None
@@ -46,10 +46,10 @@ def changes(diff: str) -> dict[str, Change] | None:
         old, new = paths
         index = next(filter(None, map(_INDEX.fullmatch, lines[1:at])), None)
         is_gone = any(line.startswith("deleted file mode ") for line in lines[1:at])
-        found[new] = Change(old, index[2] if index and not is_gone else "", is_gone, tuple(lines[at:]))
+        changes_by_path[new] = Change(old, index[2] if index and not is_gone else "", is_gone, tuple(lines[at:]))
         if any(line.startswith("rename from ") for line in lines[1:at]):
-            found[old] = replace(found.get(old, Change(old)), is_gone=True)
-    return found
+            changes_by_path[old] = replace(changes_by_path.get(old, Change(old)), is_gone=True)
+    return changes_by_path
 
 
 _NAMES = (("rename from ", "", 0), ("rename to ", "", 1), ("--- ", "a/", 0), ("+++ ", "b/", 1))

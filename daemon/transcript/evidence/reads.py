@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from daemon import records
 from daemon.model import Json
-from daemon.transcript.tool_calls import valid_text
+from daemon.transcript.tool_calls import release, valid_text
 
 _HEADER = re.compile(r"(?:<path>(?P<path>[^\n]*)</path>\n<type>file</type>\n<content>(?P<break>\n?)|<file>\n)")
 _TOTAL = re.compile(r"\(End of file - total (\d+) lines\)")
@@ -22,7 +21,7 @@ _FIRST_INEXACT = (1, 1, 66)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadLines:
     """Lines of a file as shown: `first` counts from 1; `path` is as the output names it, empty where it does not.
 
     `is_whole`: these are all lines, none cut. `is_exact`: joined by newlines they are the file's text, but for a byte
@@ -45,14 +44,7 @@ class Seen:
         return f"lines {self.first} to {self.first + len(self.lines) - 1}"
 
 
-@lru_cache(maxsize=256)
-def release(version: str) -> tuple[int, ...] | None:
-    """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    return tuple(int(number) for number in found.groups()) if found else None
-
-
-def seen(output: str, metadata: Json, version: str) -> Seen | None:
+def read_lines(output: str, metadata: Json, version: str) -> ReadLines | None:
     """The lines that a read shows; None for a folder, an image, or a form that is not known."""
     header = _HEADER.match(output)
     if header is None:
@@ -65,7 +57,7 @@ def seen(output: str, metadata: Json, version: str) -> Seen | None:
     display = records.table(metadata.get("display"))
     number = release(version)
     is_streamed = bool(header["break"]) or bool(display) or number is None or number >= _FIRST_INEXACT
-    return Seen(
+    return ReadLines(
         lines=tuple(valid_text(line) for line in lines),
         first=first,
         is_whole=first == 1
@@ -85,13 +77,13 @@ def _numbered(lines: list[str], *, is_old: bool) -> tuple[list[str], int, list[s
     if start is None:
         return [], 1, lines
     first = int(start[1])
-    shown = []
+    numbered = []
     for number, line in enumerate(lines, first):
         prefix = f"{number:05d}| " if is_old else f"{number}: "
         if not line.startswith(prefix):
             break
-        shown.append(line[len(prefix) :])
-    return shown, first, lines[len(shown) :]
+        numbered.append(line[len(prefix) :])
+    return numbered, first, lines[len(numbered) :]
 
 
 def _ends(rest: list[str], count: int, is_old: bool) -> bool:

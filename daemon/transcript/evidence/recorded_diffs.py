@@ -13,11 +13,9 @@ from typing import Any
 from daemon import records
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Operation, Session
-from daemon.transcript.evidence import reads
 from daemon.transcript.evidence.unified_diffs import full_diff
-from daemon.transcript.paths import unquoted
-from daemon.transcript.roots import session_tree, work_tree
-from daemon.transcript.tool_calls import absolute, valid_text
+from daemon.transcript.paths import session_tree, unquoted, work_tree
+from daemon.transcript.tool_calls import absolute, release, valid_text
 
 BEFORE_TURN, AFTER_TURN, AFTER_SESSION = "before the turn", "after the turn", "after the session"
 BEFORE_REVERT = "before a revert"
@@ -49,14 +47,14 @@ def summary_edits(message: Message, session: Session | None, root: str = "") -> 
     if tree is None:
         return []
     made = _Maker(message.created, message.session_id, message.id, f"{message.id}.diff", _version(session))
-    found: list[FileEdit] = []
+    edits: list[FileEdit] = []
     for diff, name in zip(diffs[:MOST_DIFFS], names, strict=False):
         path = absolute(name, tree)
         if path is not None:
-            found += made.states(path, diff, {"before": BEFORE_TURN, "after": AFTER_TURN})
+            edits += made.states(path, diff, {"before": BEFORE_TURN, "after": AFTER_TURN})
     if len(diffs) > MOST_DIFFS:
-        found.append(made.edit(tree, Operation.UNCLEAR, AFTER_TURN + "; the record holds too many diffs"))
-    return found
+        edits.append(made.edit(tree, Operation.UNCLEAR, AFTER_TURN + "; the record holds too many diffs"))
+    return edits
 
 
 def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str = "") -> list[FileEdit]:
@@ -76,21 +74,21 @@ def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str
     if tree is None or tree == "/":
         return []
     end = min(time, session.updated) if session.updated else time
-    found: list[FileEdit] = []
+    edits: list[FileEdit] = []
     for diff, name in zip(diffs[:MOST_DIFFS], names, strict=False):
         path = absolute(name, tree)
         if path is None:
             continue
         reverted = "patch" in diff
         made = _Maker(end - reverted, session.id, "", f"{session.id}.diff", _version(session))
-        found += made.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
+        edits += made.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
         if reverted:
             later = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
-            found.append(later.edit(path, Operation.UNCLEAR, MAYBE_REVERTED))
+            edits.append(later.edit(path, Operation.UNCLEAR, MAYBE_REVERTED))
     if len(diffs) > MOST_DIFFS:
         made = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
-        found.append(made.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
-    return found
+        edits.append(made.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
+    return edits
 
 
 def recorded_sides(diff: Json) -> tuple[str | None, str | None] | None:
@@ -109,39 +107,50 @@ class _Maker:
     """Makes the edits of one record."""
 
     def __init__(self, time: int, session_id: str, message_id: str, part_id: str, version: str) -> None:
-        self._origin: dict[str, Any] = {"time": time, "session_id": session_id, "message_id": message_id}
-        self._origin |= {"part_id": part_id, "tool": "summary", "version": version}
+        self._time = time
+        self._session_id, self._message_id, self._part_id = session_id, message_id, part_id
         self._version = version
 
     def edit(self, path: str, operation: Operation, note: str, content: str | None = None) -> FileEdit:
-        return FileEdit(path=path, operation=operation, note=note, content=content, **self._origin)
+        return FileEdit(
+            path=path,
+            time=self._time,
+            session_id=self._session_id,
+            message_id=self._message_id,
+            part_id=self._part_id,
+            tool="summary",
+            operation=operation,
+            note=note,
+            content=content,
+            version=self._version,
+        )
 
     def states(self, path: str, diff: Json, notes: dict[str, str]) -> list[FileEdit]:
         """A STATE for each side in `notes` that the diff proves."""
-        told = _told(diff, self._version)
+        sides = _proven_sides(diff, self._version)
         mark = NO_MARK if "patch" in diff else ""
         return [
-            self.edit(path, Operation.STATE, note + (mark if told[side] else ""), told[side])
+            self.edit(path, Operation.STATE, note + (mark if sides[side] else ""), sides[side])
             for side, note in notes.items()
-            if side in told
+            if side in sides
         ]
 
 
-def _told(diff: Json, version: str) -> dict[str, str | None]:
+def _proven_sides(diff: Json, version: str) -> dict[str, str | None]:
     """The sides that a diff proves: "before" and "after", None where there was no file."""
     status = records.text(diff.get("status"))
-    number = reads.release(version)
+    number = release(version)
     texts = _texts(diff, complete=number is not None and number >= _FIRST_COMPLETE)
-    told: dict[str, str | None] = {}
+    sides: dict[str, str | None] = {}
     if texts is not None and _adds_up(diff, *texts):
-        told = {side: text for side, text in zip(("before", "after"), texts, strict=True) if _is_exact(text)}
+        sides = {side: text for side, text in zip(("before", "after"), texts, strict=True) if _is_exact(text)}
     if status == "added":
-        told["before"] = None
+        sides["before"] = None
     elif status == "deleted":
-        told["after"] = None
+        sides["after"] = None
     elif status != "modified":  # an empty text may then be an empty file, or none
-        told = {side: text for side, text in told.items() if text}
-    return told
+        sides = {side: text for side, text in sides.items() if text}
+    return sides
 
 
 def _texts(diff: Json, *, complete: bool) -> tuple[str, str] | None:

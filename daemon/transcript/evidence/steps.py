@@ -13,8 +13,7 @@ from dataclasses import replace
 from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
 from daemon.records import time_of
-from daemon.transcript.paths import unquoted
-from daemon.transcript.roots import work_tree
+from daemon.transcript.paths import unquoted, work_tree
 from daemon.transcript.tool_calls import absolute, working_directory
 
 START, FINISH = "start", "finish"
@@ -29,7 +28,7 @@ _ESCAPED = re.compile(r'/(?=[abfnrtv"/]|[0-3][0-7]{2})')
 
 
 def step_edits(message: Message, session: Session | None, root: str = "") -> dict[int, list[FileEdit]]:
-    """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in roots.work_tree.
+    """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in paths.work_tree.
 
     Times never run backwards, and an end never comes before that of a call of its step.
     """
@@ -40,28 +39,28 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
     if tree is None or scope is None:
         return {}
     version = session.version if session else ""
-    found: dict[int, list[FileEdit]] = {}
+    by_part: dict[int, list[FileEdit]] = {}
     for number, part, time, begun in _timed(message):
         if part.type in _MARKS:
             blob = _git_id(part.data.get("snapshot"))
             if blob:
                 edit = _edit(part, scope, time, operation=Operation.SNAPSHOT, blob=blob, version=version)
                 taken_from = begun if begun < time else None
-                found[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from)]
+                by_part[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from)]
         else:
             blob = _git_id(part.data.get("hash"))
             paths = _changed(part, tree) if blob else iter(())
-            found[number] = [
+            by_part[number] = [
                 _edit(part, path, time, operation=Operation.STEP, blob=blob, version=version) for path in paths
             ]
-    return found
+    return by_part
 
 
 def last_finish(message: Message) -> int | None:
     """When the last tree at a step's end was taken, epoch ms: what a summary's "after" is; None without such a tree.
 
     A turn that was cut off goes on behind it, and what its calls did then is not in the summary. Where the end of the
-    step was recorded, but the parts that told it were removed, as a revert does, it is when the message was completed.
+    step was recorded, but its parts were removed, as a revert does, it is when the message was completed.
     """
     is_cut = bool(message.data.get("finish")) and not any(part.type == "step-finish" for part in message.parts)
     if is_cut and not message.data.get("error"):
@@ -77,7 +76,7 @@ def last_finish(message: Message) -> int | None:
 
 
 def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
-    """The parts that steps are told by, each with its number, its time, and the earliest its tree can be of.
+    """The parts of steps, each with its number, its time, and the earliest its tree can be of.
 
     A tree takes a while on a busy machine: seconds lay between what one showed and the part that names it.
     """
@@ -93,7 +92,7 @@ def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
 class _Clock:
     """Tells when the parts of a message were made, and never less than before.
 
-    The parts of a fork have new ids and the old times (opencode-formats.md, Directory): those ids tell nothing of when
+    The parts of a fork have new ids and the old times (opencode-formats.md, Directory): those ids say nothing of when
     it happened.
     """
 
@@ -101,7 +100,7 @@ class _Clock:
         self._message = message
         self.latest = message.created
         made = time_of(message.id, message.created)
-        self._is_told = made is not None and -_OLDER <= made - message.created <= _NEWER
+        self._ids_have_times = made is not None and -_OLDER <= made - message.created <= _NEWER
 
     def wait(self, until: int) -> None:
         """What comes next is not earlier than `until`."""
@@ -110,12 +109,12 @@ class _Clock:
     def of(self, part: Part, *, is_start: bool) -> int:
         """When `part` was made: by its id, else at the message's beginning or end."""
         completed = self._message.completed
-        told = time_of(part.id, self._message.created) if self._is_told else None
-        if told is not None and completed is not None and told > completed + _OLDER:
-            told = None
-        if told is None:
-            told = self.latest if is_start or completed is None else completed
-        self.latest = max(self.latest, told)
+        moment = time_of(part.id, self._message.created) if self._ids_have_times else None
+        if moment is not None and completed is not None and moment > completed + _OLDER:
+            moment = None
+        if moment is None:
+            moment = self.latest if is_start or completed is None else completed
+        self.latest = max(self.latest, moment)
         return self.latest
 
 
@@ -143,7 +142,7 @@ def _changed(part: Part, tree: str) -> Iterator[str]:
 
 
 def _plain(name: str, tree: str) -> str:
-    """A file's name out of a patch part; empty where it cannot be told.
+    """A file's name out of a patch part; empty where it is not certain.
 
     1.18 turns the backslashes of a name that git has quoted into slashes (opencode-formats.md, Tools 2). What they were
     shows only if a single slash can have been one of them, since at least one must.
@@ -151,7 +150,7 @@ def _plain(name: str, tree: str) -> str:
     quoted = name.removeprefix(tree + "/")
     if len(quoted) < 2 or not (quoted.startswith('"') and quoted.endswith('"')) or "\\" in quoted:
         return unquoted(name)
-    slashes = [found.start() for found in _ESCAPED.finditer(quoted[:-1])]
+    slashes = [match.start() for match in _ESCAPED.finditer(quoted[:-1])]
     if len(slashes) != 1:
         return ""
     at = slashes[0]

@@ -1,8 +1,12 @@
-"""A unified diff that shows a whole file: its text before and after, exactly, line ends and missing final newline too.
+"""Unified diffs in records: those that show a whole file, and those that show the lines around a change.
 
-User messages of 1.15 and later record such diffs (opencode-formats.md, Records): the bundles of 1.15.13 and 1.18.33
-make them with an unlimited number of context lines, in one hunk. Any other diff may end at three or four context lines;
-it counts only if it shows by itself that it goes on to the end of the file. A diff that leaves any doubt is None.
+User messages of 1.15 and later record diffs with every line (opencode-formats.md, Records): the bundles of 1.15.13 and
+1.18.33 make them with an unlimited number of context lines, in one hunk. `full_diff` reads the file's text before and
+after out of them, exactly, line ends and missing final newline too. Any other diff may end at three or four context
+lines; it counts only if it shows by itself that it goes on to the end of the file. What leaves any doubt is None.
+
+The result of an edit since 1.15 shows some lines, without their common indentation and CRs. That is no
+patch: `hunks` tells at which line the change was, and what stood there.
 """
 
 from __future__ import annotations
@@ -11,11 +15,20 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from daemon import records
+from daemon.transcript.evidence.call_results import files
+from daemon.transcript.patch_text import Hunk
+from daemon.transcript.tool_calls import Call, valid_text
+
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 _REFUSED = re.compile(r"(?:old mode|new mode|new file mode|deleted file mode|index) .*1[26]0000$")  # link, submodule
 _UNMARKED = ("Binary files ", "GIT binary patch", "@@@")
 _USUAL = 3  # context lines of git; jsdiff, which OpenCode's tools use, shows 4
 _NO_NEWLINE = "\\"
+NO_NEWLINE = "\\ No newline at end of file"
+"""Stands behind the last line of a side that ends without a newline."""
+_LONGEST = 256 * 1024  # bytes
+_HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +77,11 @@ def _is_missing(head: list[str], *marks: str) -> bool:
 
 def _hunk(header: str, body: list[str]) -> list[tuple[str, str]] | None:
     """The lines of the only hunk as (sign, text with its newline); None if it is not the only one, or not whole."""
-    found = _HUNK.match(header)
-    if found is None:
+    match = _HUNK.match(header)
+    if match is None:
         return None
-    first_old, first_new = int(found[1]), int(found[3])
-    left = {"-": _count(found[2]), "+": _count(found[4])}
+    first_old, first_new = int(match[1]), int(match[3])
+    left = {"-": _count(match[2]), "+": _count(match[4])}
     if first_old > 1 or first_new > 1:
         return None
     hunk: list[tuple[str, str]] = []
@@ -113,3 +126,55 @@ def _reaches_the_end(hunk: list[tuple[str, str]]) -> bool:
     surely = max([_USUAL, changes[0], *((gap + 1) // 2 for gap in between)])
     # The mark belongs to both sides only on a context line; on a changed line nothing may follow on its side.
     return behind < surely or not hunk[-1][1].endswith("\n")
+
+
+def hunks_of_edit(made: Call, path: str) -> tuple[Hunk, ...]:
+    """The hunks that the result of an edit of `path` shows; none where it shows none, or not whole ones."""
+    texts = [records.table(made.metadata.get("filediff")).get("patch"), made.metadata.get("diff")]
+    entries = files(made)
+    if len(entries) == 1 and entries[0]["path"] == path:
+        texts.append(entries[0].get("patch"))
+    return next((hunks(text) for text in texts if isinstance(text, str) and text), ())
+
+
+def hunks(diff: str) -> tuple[Hunk, ...]:
+    """The hunks of a unified diff of one file; none if any of them is not whole, or the diff is very long."""
+    if len(diff) > _LONGEST or len(diff.encode("utf-8", "surrogatepass")) > _LONGEST:
+        return ()
+    lines = valid_text(diff).split("\n")
+    at = next((number for number, line in enumerate(lines) if _HEADER.fullmatch(line)), len(lines))
+    whole: list[Hunk] = []
+    while at < len(lines):
+        header = _HEADER.fullmatch(lines[at])
+        if header is None:
+            return tuple(whole) if not "".join(lines[at:]) else ()
+        hunk, at = _hunk_around(header, lines, at + 1)
+        if hunk is None:
+            return ()
+        whole.append(hunk)
+    return tuple(whole)
+
+
+def _hunk_around(header: re.Match[str], lines: list[str], at: int) -> tuple[Hunk | None, int]:
+    before, after = (int(header[number] or 1) if header[number] != "0" else 0 for number in (2, 4))
+    old: list[str] = []
+    new: list[str] = []
+    last = ""
+    while at < len(lines):
+        sign, text = lines[at][:1], lines[at][1:]
+        if sign == "\\" and last:
+            old += [NO_NEWLINE] if last in " -" else []
+            new += [NO_NEWLINE] if last in " +" else []
+            before, after = before + (last in " -"), after + (last in " +")
+            last = ""
+        elif sign and sign in " -+" and (len(old) < before or len(new) < after):
+            old += [text] if sign in " -" else []
+            new += [text] if sign in " +" else []
+            last = sign
+        else:
+            break
+        at += 1
+    if len(old) != before or len(new) != after:
+        return None, at
+    place = f"@@ -{header[1]},{header[2] or 1} +{header[3]},{header[4] or 1} @@"
+    return (place, tuple(old), tuple(new), False), at

@@ -1,7 +1,158 @@
-"""What a shell command did to files, as far as its text, its exit status and its output prove it.
+"""What a shell call did to files: certain effects as operations, everything else it may have changed as UNCLEAR.
 
-heredocs (bodies taken out) · parse (the tree; the only import of tree-sitter) · words (what bash makes of a word) ·
-text (echo, printf) · places (where words point) · simple (one command) · commands (rm, mv, cp ...) · environment (cd,
-set, variables) · doubts (what others may change) · effects (lists, pipelines, conditions: what is certain) · names (the
-fallback for commands that cannot be parsed). Nothing is run and nothing raises.
+Only a command that ended well, or whose output shows no failure, has certain effects (opencode-formats.md, Records:
+another exit status is "completed" too). The command is read as it was run; only the note is redacted.
+
+A command passes `heredocs` (bodies taken out), `parse` (the tree; the only import of tree-sitter), `words` (what bash
+makes of a word), `simple` (one command, with `streams`, `builtins` and `file_commands`) and `effects` (lists,
+pipelines, conditions: what is certain). `scripts` reads a program whose text is known, `known_programs` knows what
+other programs run and write, and `names` is the fallback for commands that cannot be parsed.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from daemon import records
+from daemon.model import FileEdit, Operation
+from daemon.redact import redact
+from daemon.transcript.shell import effects as shell_effects
+from daemon.transcript.shell import names, parse
+from daemon.transcript.shell.heredocs import NotUnderstood
+from daemon.transcript.shell.known_programs import launched
+from daemon.transcript.shell.state import Effect, Output, State, is_system, start
+from daemon.transcript.tool_calls import Call, absolute, file_edit, unclear, valid_text
+
+_HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|$)")
+_ENDED_EARLY = re.compile(r"\baborted\b|\bterminated\b|\btimed? ?out\b|truncated", re.IGNORECASE)
+_PROMPT = re.compile(r"\b(?:rm|mv|cp): [^\n]*\?")
+_NOTE = 120
+_LONGEST_OUTPUT = 29_000  # characters; OpenCode 1.0 cut outputs at 30,000 and said so only in the text
+_MOST_OUTPUT = 1 << 20  # characters
+_MOST_UNCLEAR = 256
+_MOST_RUNS = 256
+_NOT_FOUND = 127
+"""The exit status of a shell that did not find a program; one that ran may end with it, too."""
+
+
+def edits(made: Call, version: str) -> list[FileEdit]:
+    """The file edits of one call of the shell, in command order; `number` is left to the caller."""
+    command = valid_text(records.text(made.input.get("command")))
+    if made.status == "pending" or not command.strip() or (made.status == "error" and not made.is_aborted):
+        return []
+    redacted = redact(command)
+    note = f"shell: {redacted.strip().splitlines()[0][:_NOTE]}" if redacted.strip() else "shell"
+    base = absolute(records.text(made.input.get("workdir")), made.base) or made.base
+    state = _start(made, base)
+    try:
+        script = parse.parse(command)
+        effects = _effects(script, state, made)
+    except (NotUnderstood, RecursionError):
+        named = [*names.named_files(command, base), *([base] if base != "/" and names.may_write(command) else [])]
+        ran = launched.may_run(command) and base.startswith("/")
+        runs = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
+        return [*unclear(made, version, _without_secrets(named, command, redacted), note), *runs]
+    scoped = [in_scope(effect, base) if effect.launch else effect for effect in _bounded(effects, base)]
+    return list(_as_edits(made, version, scoped, (command, redacted), note))
+
+
+def _start(made: Call, base: str) -> State:
+    home = _HOME.match(base)
+    state = start(base if base.startswith("/") else "", home[0] if home else None)
+    state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(made.state.get("output"))[:_MOST_OUTPUT]
+    return state
+
+
+def _effects(script: parse.Script, state: State, made: Call) -> list[Effect]:
+    texts = records.text(made.state.get("output")), records.text(made.metadata.get("output"))
+    if sum(map(len, texts)) > _MOST_OUTPUT:  # no version keeps as much; what it shows is not looked for
+        return shell_effects.doubtful(script, state)
+    text = "\n".join(texts)
+    is_cut = made.metadata.get("truncated") is True or bool(made.metadata.get("outputPath"))
+    is_cut = is_cut or ("truncated" not in made.metadata and len(text) > _LONGEST_OUTPUT)
+    if made.status != "completed" or _PROMPT.search(text):
+        return shell_effects.doubtful(script, state)
+    if "exit" in made.metadata:
+        code = made.metadata["exit"]
+        if code != 0 or isinstance(code, bool):
+            was_absent = code == _NOT_FOUND and _was_not_found(script, text)
+            return [] if was_absent else shell_effects.doubtful(script, state)
+        return shell_effects.effects(script, state, Output(text, is_whole=not is_cut), is_proven=True)
+    if is_cut or _ENDED_EARLY.search(text):
+        return shell_effects.doubtful(script, state)
+    return shell_effects.effects(script, state, Output(text, is_whole=True), is_proven=False)
+
+
+def _was_not_found(script: parse.Script, output: str) -> bool:
+    """Whether the shell says that the only program of a command does not exist: then nothing was changed."""
+    items = script.body.items
+    statement = items[0][0] if len(items) == 1 and not items[0][1] else None
+    if not isinstance(statement, parse.Simple) or statement.redirects or statement.inner or not statement.words:
+        return False
+    name = re.escape(statement.words[0])
+    return (
+        re.search(rf"(?:^|: ){name}: (?:command )?not found$|command not found: {name}$", output, re.MULTILINE)
+        is not None
+    )
+
+
+def _bounded(effects: list[Effect], base: str) -> list[Effect]:
+    """`effects`, with one UNCLEAR folder in place of very many UNCLEAR paths, and one RUN of anything for very many."""
+    runs = [effect for effect in effects if effect.operation is Operation.RUN]
+    if len(runs) > _MOST_RUNS:
+        effects = [e for e in effects if e.operation is not Operation.RUN]
+        effects += [Effect(Operation.RUN, folder) for folder in dict.fromkeys(effect.path for effect in runs)]
+    count = sum(effect.operation is Operation.UNCLEAR for effect in effects)
+    if count <= _MOST_UNCLEAR or not base.startswith("/") or base == "/":
+        return effects
+    outside = [e for e in effects if e.operation is not Operation.UNCLEAR or not f"{e.path}/".startswith(f"{base}/")]
+    return [*outside, Effect(Operation.UNCLEAR, base)]
+
+
+def in_scope(run: Effect, scope: str) -> Effect:
+    """A RUN at the folder beneath which its effects count: `scope`, if its own folder lies in that."""
+    if run.launch is None or len(scope) < 2 or not f"{run.path}/".startswith(f"{scope}/"):
+        return run
+    folder = run.path[len(scope) :].lstrip("/")
+    return replace(run, path=scope, launch=replace(run.launch, folder=folder))
+
+
+def _as_edits(
+    made: Call, version: str, effects: Iterable[Effect], texts: tuple[str, str], note: str
+) -> Iterator[FileEdit]:
+    last: tuple[Operation, str] | None = None
+    scopes: dict[str | None, str] = {}
+    for effect in effects:
+        if effect.operation is Operation.RUN:
+            scopes[effect.other] = effect.path
+        if is_system(effect.path) or (effect.path == "/" and effect.operation is not Operation.RUN):
+            continue
+        if effect.operation is Operation.UNCLEAR:
+            if last != (effect.operation, effect.path):
+                for edit in unclear(made, version, _without_secrets([effect.path], *texts), note):
+                    is_near = effect.other is not None and f"{edit.path}/".startswith(f"{scopes.get(effect.other)}/")
+                    yield replace(edit, other=effect.other) if is_near else edit
+        else:
+            into = effect.into if effect.other else False
+            other = effect.other
+            if effect.operation is Operation.RUN and other:
+                other = next(iter(_without_secrets([other], *texts)), None)
+            yield file_edit(
+                made, version, effect.path, effect.operation, content=effect.content, other=other, into=into,
+                recursive=effect.recursive, note=note, launch=effect.launch, existed=effect.existed,
+            )  # fmt: skip
+        last = (effect.operation, effect.path)
+
+
+def _without_secrets(paths: Iterable[str], command: str, redacted: str) -> list[str]:
+    """The paths without those of which a part is a secret, by itself or as it stands in the command."""
+    kept = []
+    for path in paths:
+        if redact(path) != path:
+            continue
+        pieces = [piece for piece in path.split("/") if piece]
+        if command is redacted or command == redacted or all(p not in command or p in redacted for p in pieces):
+            kept.append(path)
+    return kept

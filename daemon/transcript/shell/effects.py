@@ -2,70 +2,26 @@
 
 A statement is PROVEN to have succeeded where the exit status says so, SEEN where it ran for sure and a failure would
 show in the output, MAYBE otherwise. Only the first two have certain effects, and SEEN only for commands that report
-their failures (commands.VOCAL) while nothing hides their errors. Conditions, loops, the right side of ``||`` and the
-background are MAYBE; what such a statement may do to folder and variables is forgotten after it.
+their failures (file_commands.VOCAL) while nothing hides their errors. Conditions, loops, the right side of ``||`` and
+the background are MAYBE; what such a statement may do to folder and variables is forgotten after it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from dataclasses import replace
 
 from daemon.model import Operation
 from daemon.transcript.shell import simple
 from daemon.transcript.shell.heredocs import NotUnderstood
 from daemon.transcript.shell.parse import Block, Chain, Compound, Pipeline, Script, Sequence, Simple, Statement, parse
-from daemon.transcript.shell.places import Effect, Place, overlap
-from daemon.transcript.shell.state import State
+from daemon.transcript.shell.state import Effect, Execution, Output, Setting, State, Status, overlap
+from daemon.transcript.shell.streams import redirected
 
 _DEEPEST_SCRIPT = 4
 _DEEPEST_LOOP = 2
-_OF_DASH = re.compile(r": \d+: ")
-"""How dash reports an error: the script's name, the line, what is wrong."""
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"})
-
-
-class Status(IntEnum):
-    """How sure it is that a statement ran and succeeded."""
-
-    MAYBE = 0
-    SEEN = 1
-    PROVEN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What surrounds a statement: hidden errors, whether ``set -e`` counts here, what its input is, a subshell."""
-
-    hidden: bool = False
-    exempt: bool = False
-    inner: bool = False
-    stdin: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What the record shows of a run: `is_whole` says that the text lacks nothing."""
-
-    text: str
-    is_whole: bool
-
-    def shows_failure(self, verb: str) -> bool:
-        """Whether a command of this name, or the shell itself (an empty name), may have reported an error in it."""
-        if not self.is_whole or (not verb and _OF_DASH.search(self.text)):
-            return True
-        marks = (
-            f"{verb.split(maxsplit=1)[0]}: " if verb else "sh: ",
-            "sh: ",
-            "sh:",
-            ": line ",
-            "zsh:",
-            "(eval)",
-            "fatal: " if verb[:3] == "git" else "sh: ",
-        )
-        return any(mark in self.text for mark in marks)
 
 
 def effects(script: Script, state: State, output: Output, *, is_proven: bool) -> list[Effect]:
@@ -78,7 +34,7 @@ def effects(script: Script, state: State, output: Output, *, is_proven: bool) ->
 
 
 def of_script(script: Script, state: State, status: Status, *, shows_errors: bool) -> list[Effect]:
-    """What a script of which the text is known did, started in `state`; errors that it shows stand in the output."""
+    """What a script did, started in `state`; `shows_errors`: its errors stand in the output."""
     runner = Runner(script, state, Output("", is_whole=shows_errors), exit_is_zero=status == Status.PROVEN)
     runner.is_script = True
     runner.sequence(script.body, status, Setting(hidden=not shows_errors))
@@ -86,7 +42,7 @@ def of_script(script: Script, state: State, status: Status, *, shows_errors: boo
 
 
 def doubtful(script: Script, state: State) -> list[Effect]:
-    """What the command may have done, when nothing about its end is known."""
+    """What the command may have done, if nothing is known of how it ended."""
     runner = Runner(script, state, Output("", is_whole=False), exit_is_zero=False)
     runner.sequence(script.body, Status.MAYBE, Setting())
     return _in_full(runner)
@@ -95,47 +51,33 @@ def doubtful(script: Script, state: State) -> list[Effect]:
 def _in_full(runner: Runner) -> list[Effect]:
     """All effects; what went on in the background may also have come last."""
     if runner.late:
-        runner.found, runner.late = _raced(runner.found), _raced(runner.late, beside=runner.found)
-    found, late = runner.found, runner.late
-    return found if late and found[-len(late) :] == late else [*found, *late]
+        runner.effects, runner.late = _raced(runner.effects), _raced(runner.late, beside=runner.effects)
+    in_order, late = runner.effects, runner.late
+    return in_order if late and in_order[-len(late) :] == late else [*in_order, *late]
 
 
-def _raced(found: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
-    """The same, where something else ran beside it: a program whose file that touches may have been any other."""
-    paths = [p for e in (*found, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
+def _raced(ran: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
+    """Effects with something else running beside them, which may have replaced the file of a program that ran."""
+    paths = [p for e in (*ran, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
     return [
         Effect(Operation.RUN, e.path) if e.operation is Operation.RUN and e.other and _meets(e.other, paths) else e
-        for e in found
+        for e in ran
     ]
 
 
 def _meets(path: str, paths: Iterable[str]) -> bool:
-    return any(overlap(path, one) for one in paths)
+    return any(overlap(path, other) for other in paths)
 
 
-@dataclass(slots=True)
-class Runner:
-    """Goes through the statements of one script; `found` grows in the order of their effects.
-
-    `is_script`: it stands in a file, and programs of which nothing is known are taken to have written anything.
-    """
-
-    script: Script
-    state: State
-    output: Output
-    exit_is_zero: bool
-    depth: int = 0
-    loops: int = 0
-    is_script: bool = False
-    found: list[Effect] = field(default_factory=list)
-    late: list[Effect] = field(default_factory=list)
+class Runner(Execution):
+    """Goes through the statements of one script."""
 
     def sequence(self, body: Sequence, status: Status, setting: Setting) -> bool:
         """Runs statements one after another; True where the last one surely succeeded."""
         succeeded = status == Status.PROVEN
         for number, (item, in_background) in enumerate(body.items):
             if in_background:
-                self.late += self._aside(item, setting)
+                self.late += self._in_background(item, setting)
                 succeeded = status != Status.MAYBE
                 continue
             own = status
@@ -187,12 +129,12 @@ class Runner:
         self.statement(item, Status.MAYBE, setting)
         self.state.merge(before)
 
-    def _aside(self, item: Statement, setting: Setting) -> list[Effect]:
-        """A statement beside this shell, whose folder and variables are its own; what it may have done."""
-        before, start = self.state.copy(), len(self.found)
+    def _in_background(self, item: Statement, setting: Setting) -> list[Effect]:
+        """Run a statement with a folder and variables of its own; returns what it may have done."""
+        before, start = self.state.copy(), len(self.effects)
         self.statement(item, Status.MAYBE, replace(setting, inner=True))
         self.state.restore(before)
-        return self.found[start:]
+        return self.effects[start:]
 
     def _chain(self, item: Chain, status: Status, setting: Setting) -> bool:
         """``&&`` and ``||``, which bind alike, from the left."""
@@ -202,7 +144,7 @@ class Runner:
             operator, right = item.rest[at]
             known[at] = known[at + 1]
             if operator == "||" and known[at]:
-                ends = self._ends(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
+                ends = self._contradicts_exit(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
                 known[at] = Status.PROVEN if ends else Status.SEEN
         inside = replace(setting, exempt=True)
         before = self._entered(item, known[0], inside)
@@ -241,23 +183,23 @@ class Runner:
     def _is_false(self, item: Statement) -> bool:
         return isinstance(item, Simple) and item.words == ("false",) and not item.redirects
 
-    def _ends(self, item: Statement, setting: Setting) -> bool:
-        """Whether it can only have led to another exit status than the recorded one, so that it did not run."""
+    def _contradicts_exit(self, item: Statement, setting: Setting) -> bool:
+        """Whether it would have led to another exit status than the recorded one, so it did not run."""
         if isinstance(item, Block) and not item.is_subshell and not item.redirects and item.body.items:
             harmless = all(
-                isinstance(one, Simple) and one.words[:1] == ("echo",) and not one.inner and not aside
-                and all(r.operator == ">&" for r in one.redirects)
-                for one, aside in item.body.items[:-1]
+                isinstance(statement, Simple) and statement.words[:1] == ("echo",) and not statement.inner and not aside
+                and all(r.operator == ">&" for r in statement.redirects)
+                for statement, aside in item.body.items[:-1]
             )  # fmt: skip
-            return harmless and self._ends(item.body.items[-1][0], setting)
+            return harmless and self._contradicts_exit(item.body.items[-1][0], setting)
         if not isinstance(item, Simple) or item.redirects or item.assigned or setting.inner or not self.exit_is_zero:
             return False
         return item.words[:1] == ("exit",) and len(item.words) == 2 and bool(re.fullmatch(r"[1-9]\d?", item.words[1]))
 
     def _pipeline(self, item: Pipeline, status: Status, setting: Setting) -> bool:
-        """Every part is beside this shell; only the last is certain, and only where nothing runs beside it."""
+        """A pipeline: only its last part is certain, and only if nothing runs beside it."""
         before = self.state.copy()
-        start = len(self.found)
+        start = len(self.effects)
         text: str | None = None
         for number, part in enumerate(item.parts[:-1]):
             piped = replace(setting, inner=True, stdin=text if number else setting.stdin)
@@ -265,45 +207,45 @@ class Runner:
             if text is None:
                 self.statement(part, Status.MAYBE, replace(piped, stdin=None))
             self.state.restore(before)
-        raced = len(self.found) > start
+        raced = len(self.effects) > start
         last = replace(setting, inner=True, stdin=text, hidden=setting.hidden)
         succeeded = self.statement(item.parts[-1], Status.MAYBE if raced else status, last)
         if raced:
-            self._blur(start, [])
+            self._make_unclear(start, [])
         self.state.restore(before)
         return status == Status.PROVEN or (succeeded and not raced)
 
     def _block(self, item: Block, status: Status, setting: Setting) -> bool:
         before = self.state.copy()
-        streams = simple.streams(self, item.redirects)
+        streams = redirected(self, item.redirects)
         own = replace(
             setting,
             hidden=setting.hidden or streams.hides,
             inner=setting.inner or item.is_subshell,
             stdin=streams.stdin if streams.has_stdin else setting.stdin,
         )
-        start = len(self.found)
+        start = len(self.effects)
         succeeded = self.sequence(item.body, status, own)
         targets = [path for path, _ in streams.written] + streams.unclear
         if targets:
-            self._blur(start, targets)
+            self._make_unclear(start, targets)
         if item.is_subshell:
             self.state.restore(before)
         return succeeded
 
-    def _blur(self, start: int, more: Iterable[str]) -> None:
+    def _make_unclear(self, start: int, more: Iterable[str]) -> None:
         """The effects from `start` on, and these paths, are UNCLEAR where they may meet."""
         self.unclear(more)
-        marked = [e.path for e in self.found[start:] if e.operation is Operation.UNCLEAR]
+        marked = [e.path for e in self.effects[start:] if e.operation is Operation.UNCLEAR]
         touched = [
             p
-            for e in self.found[start:]
+            for e in self.effects[start:]
             if e.operation not in (Operation.UNCLEAR, Operation.RUN)
             for p in (e.path, e.other)
             if p
         ]
         self.unclear(dict.fromkeys(p for p in touched if _meets(p, marked)))
-        self.found[start:] = _raced(self.found[start:])
+        self.effects[start:] = _raced(self.effects[start:])
 
     def _simple(self, item: Simple, status: Status, setting: Setting) -> bool:
         for inner in item.inner:
@@ -314,33 +256,20 @@ class Runner:
             status = Status.MAYBE
         return simple.run(self, item, status, setting)
 
-    # -- what simple.py reports ----------------------------------------------------------------------------------
-
-    def unclear(self, paths: Iterable[str], program: str | None = None) -> None:
-        """These paths may have changed; `program`: by this one, which they were given to."""
-        self.found += [Effect(Operation.UNCLEAR, path, other=program) for path in paths]
-
     def nested(self, command: str, status: Status, setting: Setting) -> bool:
         """A literal command that another shell runs."""
         if self.depth >= _DEEPEST_SCRIPT:
-            self.unclear(self.state.place.folders)
-            self.found += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
+            self.unclear_anywhere()
             return False
         try:
             script = parse(command)
         except (NotUnderstood, RecursionError):
-            self.unclear(self.state.place.folders)
-            self.found += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
+            self.unclear_anywhere()
             return status == Status.PROVEN
         state = self.state.copy()
         state.variables, state.strict, state.doubt = {}, False, state.doubt or script.has_functions
         inner = Runner(script, state, self.output, exit_is_zero=False, depth=self.depth + 1)
         inner.is_script = self.is_script
         succeeded = inner.sequence(script.body, Status.MAYBE if state.doubt else status, replace(setting, inner=True))
-        self.found += [*inner.found, *inner.late]
+        self.effects += [*inner.effects, *inner.late]
         return succeeded
-
-
-def start(folder: str, home: str | None) -> State:
-    """The state a command begins in."""
-    return State(Place((folder,)) if folder else Place((), known=False), home)

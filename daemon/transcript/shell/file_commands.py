@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from daemon.model import Operation
 from daemon.transcript.shell.names import words
-from daemon.transcript.shell.places import Effect, Place, inside, is_system, overlap
+from daemon.transcript.shell.state import Effect, Place, inside, is_system, overlap
 from daemon.transcript.shell.words import Field
 
 
@@ -50,10 +50,10 @@ def certain(verb: str, fields: list[Field], place: Place, made: Collection[str])
     given = _given(verb, fields, place, made) if reader else None
     if reader is None or given is None:
         return None
-    found = reader(given)
-    if found is not None and len({effect.path for effect in found}) < len(found):
+    effects = reader(given)
+    if effects is not None and len({effect.path for effect in effects}) < len(effects):
         return None
-    return found
+    return effects
 
 
 def _given(  # noqa: C901, PLR0911 - one way out for every doubt

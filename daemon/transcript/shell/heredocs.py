@@ -58,9 +58,9 @@ class _Reader:
     bodies: list[Body] = field(default_factory=list)
 
     def read(self) -> tuple[str, list[Body]]:
-        while (found := _STOPS.search(self.text, self.at)) is not None:
-            self._keep(found.start())
-            self._step(found[0])
+        while (stop := _STOPS.search(self.text, self.at)) is not None:
+            self._keep(stop.start())
+            self._step(stop[0])
             if len(self.stack) > _DEEPEST:
                 raise NotUnderstood
         self._keep(len(self.text))
@@ -175,18 +175,18 @@ class _Reader:
 
     def _here(self) -> None:
         strips = self.text.startswith("<<-", self.at)
-        found = _DELIMITER.match(self.text, self.at + (3 if strips else 2))
+        delimiter = _DELIMITER.match(self.text, self.at + (3 if strips else 2))
         before = self.text[self.at - 1 : self.at]
-        if found is None or before.isdigit() or "((" in self.stack or "`" in self.stack:
+        if delimiter is None or before.isdigit() or "((" in self.stack or "`" in self.stack:
             raise NotUnderstood
-        if self.text[found.end() : found.end() + 1] in ("'", '"', "\\", "`", "$"):
+        if self.text[delimiter.end() : delimiter.end() + 1] in ("'", '"', "\\", "`", "$"):
             raise NotUnderstood
-        raw = found[1]
+        raw = delimiter[1]
         literal = any(char in raw for char in "'\"\\")
         name = re.sub(r"\\(.)|['\"]", r"\1", raw)
         self.kept.append(f" < {MARK}{len(self.bodies) + len(self.pending)} ")
         self.pending.append((name, literal, strips, len(self.stack)))
-        self.at = found.end()
+        self.at = delimiter.end()
 
     def _line_end(self) -> None:
         self._keep(self.at + 1)

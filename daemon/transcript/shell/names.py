@@ -54,7 +54,7 @@ def may_write(command: str) -> bool:
 
 def named_files(command: str, base: str) -> list[str]:
     """Absolute paths that `command` names and may have changed, run in `base`; in order, each once, bounded."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     segment: list[str] = []
     command = command[:_LONGEST]
     for token in [*_tokens(_HEREDOC.sub(r"<<\2\3\n", command)), ";"]:
@@ -69,9 +69,9 @@ def named_files(command: str, base: str) -> list[str]:
                 continue
             # A folder that holds the working directory is named to say where, unless it is being taken away.
             if not f"{base}/".startswith(f"{path}/") or segment[0] in ("rm", "mv"):
-                found[path] = None
+                paths[path] = None
         segment = []
-    return list(found)[:_MOST]
+    return list(paths)[:_MOST]
 
 
 def _tokens(command: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""What a program of which the text is known did: read like the command line that started it.
+"""What a program did by its text, which is read like the command line that started it.
 
-Answers effects, or None where anything in the text leaves a doubt about what it may have written; then whoever asks
-must take it to have written anything. Effects that did not surely take place are UNCLEAR, so that what is not named
-stayed as it was. Pure; texts are bounded, and no text makes it raise.
+`read` returns effects, or None if anything in the text leaves a doubt; then the program may have written anything.
+Effects that did not surely take place are UNCLEAR; files that are not named stayed as they were. Pure; texts are
+bounded, and no text makes it raise.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.model import Launch
-from daemon.transcript.shell import effects
+from daemon.transcript.shell import effects, known_programs
 from daemon.transcript.shell.heredocs import NotUnderstood
-from daemon.transcript.shell.known_programs import makefile, package_scripts, python, tables
+from daemon.transcript.shell.known_programs import makefile, packages, python
 from daemon.transcript.shell.known_programs.wrappers import PYTHON
 from daemon.transcript.shell.parse import parse
-from daemon.transcript.shell.places import Effect
+from daemon.transcript.shell.state import Effect, Status, start
 from daemon.transcript.shell.words import OWN_FOLDER, SOURCE_FOLDER
 
 _LONGEST = 100_000
@@ -49,8 +49,8 @@ def read(program: Program) -> tuple[Effect, ...] | None:
         return None
     named = _resolved(program)
     reader = _READERS.get(named.launch.language)
-    found = reader(named) if reader is not None else None
-    return None if found is None or len(found) > _MOST_EFFECTS else tuple(found)
+    effects = reader(named) if reader is not None else None
+    return None if effects is None or len(effects) > _MOST_EFFECTS else tuple(effects)
 
 
 def rereads_itself(program: Program) -> bool:
@@ -69,17 +69,17 @@ def _resolved(program: Program) -> Program:
     if launch.language != "#!":
         return program
     first = _FIRST_LINE.match(program.text)
-    if first is None:  # the shell that was to start it reads it, and which that is cannot be told
+    if first is None:  # the shell that starts it also reads it, and which shell that is is not known
         return replace(program, launch=replace(launch, language="" if program.text.startswith("#!") else "sh"))
     words = [first[1].rpartition("/")[2], *first[2].split()]
     if words[0] == "env":
         words = words[2:] if words[1:2] == ["-S"] else words[1:]
     name, options = (words[0], words[1:]) if words else ("", [])
     is_python = PYTHON.fullmatch(name) is not None
-    dialect = tables.PYTHON if is_python else tables.DIALECTS.get(name)
-    if dialect is None or not all(dialect.plain.fullmatch(one) for one in options):
+    dialect = known_programs.PYTHON_DIALECT if is_python else known_programs.DIALECTS.get(name)
+    if dialect is None or not all(dialect.plain.fullmatch(option) for option in options):
         return replace(program, launch=replace(launch, language=""))
-    strict = not is_python and any(one[0] == "-" and "e" in one for one in options)
+    strict = not is_python and any(option[0] == "-" and "e" in option for option in options)
     return replace(program, launch=replace(launch, language=dialect.language, strict=strict))
 
 
@@ -87,12 +87,12 @@ def _shell(program: Program) -> list[Effect] | None:
     launch = program.launch
     if launch.language == "sh" and _BASHS_OWN.search(program.text):
         return None
-    state = effects.start(program.folder, launch.home)
+    state = start(program.folder, launch.home)
     state.strict = launch.strict
     state.is_posix = launch.language == "sh"
     state.given = _given(program)
     # What stands on standard input, a command in it may have read instead of the shell.
-    status = effects.Status.MAYBE if launch.is_piped else effects.Status(launch.status)
+    status = Status.MAYBE if launch.is_piped else Status(launch.status)
     try:
         script = parse(program.text)
         if script.has_functions:
@@ -103,12 +103,12 @@ def _shell(program: Program) -> list[Effect] | None:
 
 
 def _given(program: Program) -> dict[str, str]:
-    found = {str(number): text for number, text in enumerate(program.launch.arguments) if text is not None}
-    if "0" in found:
-        found[OWN_FOLDER] = posixpath.dirname(found["0"]) or "."
+    given = {str(number): text for number, text in enumerate(program.launch.arguments) if text is not None}
+    if "0" in given:
+        given[OWN_FOLDER] = posixpath.dirname(given["0"]) or "."
     if program.path is not None:
-        found[SOURCE_FOLDER] = posixpath.dirname(program.path)
-    return found
+        given[SOURCE_FOLDER] = posixpath.dirname(program.path)
+    return given
 
 
 def _python(program: Program) -> list[Effect] | None:
@@ -121,21 +121,21 @@ def _make(program: Program) -> list[Effect] | None:
 
 
 def _package(program: Program) -> list[Effect] | None:
-    lines = package_scripts.read(program.text, program.launch.arguments)
+    lines = packages.read(program.text, program.launch.arguments)
     folder = posixpath.dirname(program.path or "/")
     return None if lines is None else _lines(program, [(folder, line) for line in lines])
 
 
 def _lines(program: Program, lines: list[tuple[str, str]]) -> list[Effect] | None:
     """What command lines, each with its folder and for a shell of its own, may have done."""
-    found: list[Effect] = []
+    effects: list[Effect] = []
     for folder, line in lines:
         launch = replace(program.launch, language="sh", status=0, arguments=(), strict=False)
-        one = _shell(Program(line, launch, folder))
-        if one is None:
+        line_effects = _shell(Program(line, launch, folder))
+        if line_effects is None:
             return None
-        found += one
-    return found
+        effects += line_effects
+    return effects
 
 
 _READERS: dict[str, Callable[[Program], list[Effect] | None]] = {

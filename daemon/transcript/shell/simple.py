@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from daemon.model import Launch, Operation
-from daemon.transcript.shell import builtins, file_commands, text, words
-from daemon.transcript.shell.heredocs import MARK, STRING_MARK
-from daemon.transcript.shell.known_programs import known, launched, possible_writes, tables
+from daemon.transcript.shell import builtins, file_commands, known_programs, words
+from daemon.transcript.shell.known_programs import launched, possible_writes
 from daemon.transcript.shell.known_programs.wrappers import is_plainly_wrapped, unwrapped
 from daemon.transcript.shell.names import words as word_set
-from daemon.transcript.shell.parse import Redirect, Simple, Statement
-from daemon.transcript.shell.places import Effect, Place, is_system, overlap
+from daemon.transcript.shell.parse import Simple, Statement
+from daemon.transcript.shell.state import Effect, Execution, Place, Setting, Status, is_system, overlap
+from daemon.transcript.shell.streams import Streams, redirected
 from daemon.transcript.shell.words import Field
-
-if TYPE_CHECKING:
-    from daemon.transcript.shell.effects import Runner, Setting, Status
 
 _WRAPPERS = word_set("command builtin time sudo env nohup exec coproc")
 _LEAVING = word_set("exec coproc")
@@ -27,206 +22,125 @@ _QUIET = word_set(": true")
 _PRINTING = re.compile(r"[\x01\x7f\0]")
 
 
-@dataclass(slots=True)
-class Streams:
-    """Where a command's streams go: files its output replaces or extends, others that may change, its input's text."""
-
-    written: list[tuple[str, bool]] = field(default_factory=list)
-    unclear: list[str] = field(default_factory=list)
-    hides: bool = False
-    takes_output: bool = False
-    has_stdin: bool = False
-    stdin: str | None = None
-    source: str | None = None
-
-
-def streams(runner: Runner, redirects: tuple[Redirect, ...]) -> Streams:
-    """The redirections of one command."""
-    found = Streams()
-    for redirect in redirects:
-        if redirect.operator in ("<", "<<<"):
-            if redirect.descriptor in ("", "0"):
-                found.has_stdin, found.stdin = True, _input(runner, redirect.target)
-                found.source = _source(runner, redirect.target)
-        elif redirect.operator.startswith(">&"):
-            _duplicate(runner, redirect, found)
-        else:
-            _to_file(runner, redirect, found)
-    if len(found.written) + len(found.unclear) > 1 and len(found.written) > 0:
-        found.unclear += [path for path, _ in found.written]
-        found.written = []
-    return found
-
-
-def _input(runner: Runner, target: str) -> str | None:
-    scope = runner.state.scope
-    if target.startswith(STRING_MARK):
-        known = words.value(target.removeprefix(STRING_MARK), scope)
-        return None if known is None else known + "\n"
-    if target.startswith(MARK):
-        body = runner.script.bodies[int(target.removeprefix(MARK))]
-        return body.text if body.literal else words.body(body.text, scope)
-    return "" if target == "/dev/null" else None
-
-
-def _source(runner: Runner, target: str) -> str | None:
-    """The file that standard input is read from."""
-    if target.startswith((STRING_MARK, MARK)):
-        return None
-    fields = words.fields(target, runner.state.scope)
-    return runner.state.place.exact(fields[0]) if len(fields) == 1 else None
-
-
-def _duplicate(runner: Runner, redirect: Redirect, found: Streams) -> None:
-    """``2>&1`` shows errors where the output goes; anything else may lose them."""
-    target = redirect.target
-    if redirect.operator == ">&-" or not re.fullmatch(r"\d|-", target):
-        found.hides = True
-        if target and target != "-":
-            found.unclear += [
-                path for one in words.fields(target, runner.state.scope) for path in runner.state.place.around(one)
-            ]
-            found.takes_output = True
-    elif redirect.descriptor == "2":
-        found.hides = found.hides or target != "1" or found.takes_output
-    else:
-        found.takes_output = True  # the text goes to standard error
-        found.hides = found.hides or redirect.descriptor not in ("", "1")
-
-
-def _to_file(runner: Runner, redirect: Redirect, found: Streams) -> None:
-    place = runner.state.place
-    fields = words.fields(redirect.target, runner.state.scope)
-    path = place.exact(fields[0]) if len(fields) == 1 else None
-    if redirect.operator.startswith("&") or redirect.descriptor not in ("", "1"):
-        found.hides = found.hides or redirect.operator.startswith("&") or redirect.descriptor == "2"
-        found.takes_output = found.takes_output or redirect.operator.startswith("&")
-        found.unclear += [
-            one for f in fields or [Field("", exact=False)] for one in place.around(f) if not is_system(one)
-        ]
-        return
-    found.takes_output = True
-    if path is not None and is_system(path):
-        return
-    if path is None or redirect.target.endswith("/"):
-        found.unclear += [one for f in fields or [Field("", exact=False)] for one in place.around(f)]
-    else:
-        found.written.append((path, redirect.operator == ">>"))
-
-
-def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
+def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bool:
     """Runs one simple command; True where it surely succeeded."""
     fields = _fields(runner, item)
     verb, arguments = _verb(fields)
-    flow = streams(runner, item.redirects)
+    flow = redirected(runner, item.redirects)
     leaves = verb not in _LEAVING and not _LEAVING.isdisjoint(
-        one.text for one in fields[: len(fields) - len(arguments)]
+        word.text for word in fields[: len(fields) - len(arguments)]
     )
     if "coproc" in item.words:
-        status = type(status)(0)
+        status = Status.MAYBE
     ok = status == 2 or (status == 1 and _is_seen(runner, verb, item, hidden=setting.hidden or flow.hides))
     is_sure = (
-        ok and item.sound and all(builtins.ASSIGNMENT.match(one) and not builtins.decides(one) for one in item.assigned)
+        ok
+        and item.sound
+        and all(builtins.ASSIGNMENT.match(word) and not builtins.decides(word) for word in item.assigned)
     )
     if not item.sound:
         runner.state.doubt = True
-    if item.redirects and any(_OWN_DESCRIPTOR.fullmatch(one) for one in item.words):
+    if item.redirects and any(_OWN_DESCRIPTOR.fullmatch(word) for word in item.words):
         is_sure = False  # the shell gives the file a number, and the output may not go there
     stdin = flow.stdin if flow.has_stdin else setting.stdin
     hides = setting.hidden or flow.hides
-    is_plain = item.sound and not any(builtins.decides(one) for one in item.assigned)
+    is_plain = item.sound and not any(builtins.decides(word) for word in item.assigned)
     program = _launch(runner, fields, launched.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         builtins.assign(runner, item, sure=status > 0)
-    builtins.mislead(runner, verb, item)
+    builtins.doubt_folder(runner, verb, item)
     changed = builtins.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
-    if changed is None and (text := _given_to_a_shell(fields)) is not None:
-        changed = runner.nested(text, type(status)(0), setting)
+    if changed is None and (text := _shell_text(fields)) is not None:
+        changed = runner.nested(text, Status.MAYBE, setting)
     runner.state.doubt = runner.state.doubt or leaves
     if changed is not None:
         runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
         return changed
     if runner.is_script:
-        _beware(runner, fields, verb, arguments)
-    found = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
-    if found is None:
+        _record_unknown_program(runner, fields, verb, arguments)
+    effects = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
+    if effects is None:
         targets = [path for path, _ in flow.written] + flow.unclear
-        doubted = _doubts(runner, verb, arguments, flow)
+        doubted = _possible_writes(runner, verb, arguments, flow)
         runner.unclear(path for path in doubted if path in targets)
         runner.unclear((path for path in doubted if path not in targets), program)
     else:
-        _record(runner, found)
+        _record(runner, effects)
     return ok
 
 
-def _given_to_a_shell(fields: list[Field]) -> str | None:
+def _shell_text(fields: list[Field]) -> str | None:
     """The literal command that a shell behind ``timeout 5`` and its like is given."""
     program = unwrapped(fields)
-    if program is None or program.name not in tables.SHELLS or not program.arguments:
+    if program is None or program.name not in known_programs.SHELLS or not program.arguments:
         return None
     return program.arguments[1].text if launched.is_read_through(list(program.arguments)) else None
 
 
 def _launch(
-    runner: Runner, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
+    runner: Execution, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
 ) -> str | None:
-    """Records that the command runs a program, if it does; what that is, only where the folder is known.
+    """Record a program that the command runs; which one, only if the folder is known.
 
-    Answers the file in which the program stands, if its text can be read. `status` is None where variables before the
+    Returns the file in which the program stands, if its text can be read. `status` is None where variables before the
     command may change what it means, `hides` says that errors are not seen.
     """
     state, place = runner.state, runner.state.place
     is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
-        found = launched.launched(fields, Place((folder,)), given)
-        if found is None:
+        program = launched.launched(fields, Place((folder,)), given)
+        if program is None:
             return None
         if not (place.known or place.is_one_of_them):
-            found = launched.Launched()
+            program = launched.Launched()
         launch = None
-        if found.language and is_plain:
+        if program.language and is_plain:
             launch = Launch(
-                "sh" if found.language == "source" and state.is_zsh else found.language,
-                arguments=found.arguments,
-                status=_came_to(fields, found, status or 0) if place.known else 0,
+                "sh" if program.language == "source" and state.is_zsh else program.language,
+                arguments=program.arguments,
+                status=_status_of(fields, program, status or 0) if place.known else 0,
                 shows_errors=not hides
                 and not any(runner.output.shows_failure(verb) for verb in ("", *file_commands.VOCAL)),
-                strict=found.strict,
-                is_piped=found.is_piped,
+                strict=program.strict,
+                is_piped=program.is_piped,
                 home=state.home,
             )
-        runner.found.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
+        runner.effects.append(
+            Effect(Operation.RUN, folder, content=program.content, other=program.other, launch=launch)
+        )
         if place.known and launch is not None:
-            return found.other
+            return program.other
     return None
 
 
-def _came_to(fields: list[Field], found: launched.Launched, status: int) -> int:
-    """How sure it is that all of a program ran: one that ran, but need not have succeeded, may have been ended early
-    without a word, by ``timeout`` or its like, or by an option of the shell that reads it.
+def _status_of(fields: list[Field], program_run: launched.Launched, status: int) -> int:
+    """How sure it is that all of a program ran.
+
+    One that need not have succeeded may have been ended early without a word: by ``timeout`` or its like, or by an
+    option of the shell that reads it.
     """
     program = unwrapped(fields)
-    is_alone = program is not None and program.field is fields[0] and found.language != "source"
+    is_alone = program is not None and program.field is fields[0] and program_run.language != "source"
     return int(status) if is_alone or status != 1 else 0
 
 
-def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Field]) -> None:
-    """In a script, a program of which nothing is known may have written anything."""
+def _record_unknown_program(runner: Execution, fields: list[Field], verb: str, arguments: list[Field]) -> None:
+    """In a script, an unknown program may have written anything."""
     program, _ = _program(verb, arguments)
     place = runner.state.place
-    if fields and not known.is_known(program) and launched.launched(fields, place, launched.Input()) is None:
-        runner.found += [Effect(Operation.RUN, folder) for folder in place.folders]
+    if fields and not launched.is_known(program) and launched.launched(fields, place, launched.Input()) is None:
+        runner.effects += [Effect(Operation.RUN, folder) for folder in place.folders]
 
 
-def _fields(runner: Runner, item: Simple) -> list[Field]:
+def _fields(runner: Execution, item: Simple) -> list[Field]:
     scope = runner.state.scope
-    found = []
+    expanded = []
     for raw in item.words:
         fields = words.fields(raw, scope)
-        found += fields
-        if any(not one.exact for one in fields) and ("((" in raw or "=" in raw):
+        expanded += fields
+        if any(not field.exact for field in fields) and ("((" in raw or "=" in raw):
             runner.state.variables.clear()  # an expansion that may set variables
-    return found
+    return expanded
 
 
 def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
@@ -250,7 +164,7 @@ def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
     return name, rest
 
 
-def _is_seen(runner: Runner, verb: str, item: Simple, *, hidden: bool) -> bool:
+def _is_seen(runner: Execution, verb: str, item: Simple, *, hidden: bool) -> bool:
     """Whether a failure would stand in the output, and none does."""
     if not item.words:
         return bool(item.assigned) or not (hidden or runner.output.shows_failure("sh"))
@@ -261,37 +175,38 @@ def _is_seen(runner: Runner, verb: str, item: Simple, *, hidden: bool) -> bool:
 # -- effects on files ------------------------------------------------------------------------------------------------
 
 
-def printed(runner: Runner, item: Statement, setting: Setting) -> str | None:
+def printed(runner: Execution, item: Statement, setting: Setting) -> str | None:
     """What a part of a pipeline prints, where that is literal text and all that it does."""
     if not isinstance(item, Simple) or item.inner or item.assigned or not item.sound or runner.state.doubt:
         return None
-    flow = streams(runner, item.redirects)
+    flow = redirected(runner, item.redirects)
     verb, arguments = _verb(_fields(runner, item))
     if flow.takes_output or flow.written or flow.unclear:
         return None
     return _text(runner, verb, arguments, flow.stdin if flow.has_stdin else setting.stdin)
 
 
-def _text(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
+def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
     """The standard output of a command, where its words alone tell it."""
-    if any(not one.exact or one.homely for one in arguments):
+    if any(not field.exact or field.has_home for field in arguments):
         return None
-    given = [one.text for one in arguments]
-    found: str | None = None
+    given = [field.text for field in arguments]
+    text: str | None = None
     if verb == "echo":
-        is_known = not (runner.state.is_zsh and any("\\" in one or one == "-" for one in given))
-        found = text.echo(given) if is_known and not (runner.state.is_posix and text.is_echo_bashs_own(given)) else None
+        is_ambiguous = runner.state.is_zsh and any("\\" in field or field == "-" for field in given)
+        is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_ambiguous(given))
+        text = None if is_ambiguous else builtins.echo(given)
     elif verb == "printf":
-        found = None if runner.state.is_posix and text.is_printf_bashs_own(given) else text.printf(given)
+        text = None if runner.state.is_posix and builtins.is_printf_ambiguous(given) else builtins.printf(given)
     elif verb == "cat" and given in ([], ["-"]):
-        found = stdin
+        text = stdin
     elif verb in _QUIET:
-        found = ""
-    return None if found is None or _PRINTING.search(found) else found
+        text = ""
+    return None if text is None or _PRINTING.search(text) else text
 
 
 def _effects(
-    runner: Runner, verb: str, arguments: list[Field], flow: Streams, stdin: str | None
+    runner: Execution, verb: str, arguments: list[Field], flow: Streams, stdin: str | None
 ) -> list[Effect] | None:
     """The certain effects of a command that succeeded; None where there is a doubt about one of them."""
     own = _own_effects(runner, verb, arguments, stdin)
@@ -309,21 +224,21 @@ def _effects(
     return [*out, *own]
 
 
-def _own_effects(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
+def _own_effects(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
     if verb == "tee":
         return _tee(runner, arguments, stdin)
     if verb in ("echo", "printf", "cat", "") or verb in _QUIET:
         return [] if verb or not arguments else None
-    found = file_commands.certain(verb, arguments, runner.state.place, runner.state.made)
-    if found is None and not possible_writes.names(*_program(verb, arguments), runner.state.place):
+    effects = file_commands.certain(verb, arguments, runner.state.place, runner.state.made)
+    if effects is None and not possible_writes.names(*_program(verb, arguments), runner.state.place):
         return []
-    return found
+    return effects
 
 
-def _tee(runner: Runner, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
-    options = [one.text for one in arguments if one.text.startswith("-")]
-    fields = [one for one in arguments if not one.text.startswith("-")]
-    paths = [runner.state.place.exact(one) for one in fields]
+def _tee(runner: Execution, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
+    options = [field.text for field in arguments if field.text.startswith("-")]
+    fields = [field for field in arguments if not field.text.startswith("-")]
+    paths = [runner.state.place.exact(field) for field in fields]
     if stdin is None or _PRINTING.search(stdin) or None in paths or set(options) - {"-a", "--append"}:
         return None
     known = [path for path in paths if path is not None and not is_system(path)]
@@ -334,23 +249,23 @@ def _tee(runner: Runner, arguments: list[Field], stdin: str | None) -> list[Effe
 
 
 def _written(
-    runner: Runner, verb: str, arguments: list[Field], path: str, stdin: str | None, *, appends: bool
+    runner: Execution, verb: str, arguments: list[Field], path: str, stdin: str | None, *, appends: bool
 ) -> Effect | None:
     """What a command's output makes of the file it is redirected to."""
     source = runner.state.place.exact(arguments[0]) if verb == "cat" and len(arguments) == 1 else None
     if source is not None and not appends and not arguments[0].text.startswith("-"):
         return None if overlap(source, path) or is_system(source) else Effect(Operation.COPY, source, other=path)
     if verb == "tee":
-        found = stdin if all(one.exact for one in arguments) else None
+        text = stdin if all(field.exact for field in arguments) else None
     else:
-        found = _text(runner, verb, arguments, stdin) if verb or arguments else ""
-    if found is None or _PRINTING.search(found):
+        text = _text(runner, verb, arguments, stdin) if verb or arguments else ""
+    if text is None or _PRINTING.search(text):
         return None
-    return Effect(Operation.APPEND if appends else Operation.WRITE, path, content=found)
+    return Effect(Operation.APPEND if appends else Operation.WRITE, path, content=text)
 
 
 def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
-    """A command as doubts.names wants it."""
+    """The name and the arguments by which `possible_writes` looks a command up."""
     if verb.startswith("git "):
         return "git", [Field(verb[4:]), *arguments]
     program = unwrapped([Field(verb), *arguments]) if verb else None
@@ -359,19 +274,19 @@ def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
     return verb.rpartition("/")[2], arguments
 
 
-def _doubts(runner: Runner, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
+def _possible_writes(runner: Execution, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
     """Everything that a command may have changed."""
     place = runner.state.place
-    found = [path for path, _ in flow.written] + flow.unclear
+    paths = [path for path, _ in flow.written] + flow.unclear
     name, given = _program(verb, arguments)
     if name == "env" and given:  # an option that may change what is run, or where
-        found += [*place.folders, *(path for one in given for path in place.around(one) if one.text[:1] != "-")]
+        paths += [*place.folders, *(path for field in given for path in place.around(field) if field.text[:1] != "-")]
     else:
-        found += possible_writes.names(name, given, place)
+        paths += possible_writes.names(name, given, place)
     if name == "ln":
-        found += _linked_to(given, place)
-        runner.state.linked = (*runner.state.linked, *found)
-    return list(dict.fromkeys(path for path in found if path != "/" and not is_system(path)))
+        paths += _linked_to(given, place)
+        runner.state.linked = (*runner.state.linked, *paths)
+    return list(dict.fromkeys(path for path in paths if path != "/" and not is_system(path)))
 
 
 def _linked_to(arguments: list[Field], place: Place) -> list[str]:
@@ -383,15 +298,15 @@ def _linked_to(arguments: list[Field], place: Place) -> list[str]:
     return [posixpath.normpath(posixpath.join(folder, name.text)) for folder in folders for name in names[:-1]]
 
 
-def _record(runner: Runner, found: list[Effect]) -> None:
-    """Certain effects, but for those on a path that has two names since this command made a link."""
+def _record(runner: Execution, effects: list[Effect]) -> None:
+    """Record certain effects, except on paths that have two names since this command made a link."""
     linked = runner.state.linked
-    for effect in found:
+    for effect in effects:
         paths = [path for path in (effect.path, effect.other) if path]
         if any(overlap(path, link) for path in paths for link in linked):
             runner.unclear(dict.fromkeys([*paths, *linked]))
             continue
-        runner.found.append(effect)
+        runner.effects.append(effect)
         if effect.operation is Operation.FOLDER:
             runner.state.made |= {effect.path}
         elif runner.state.made and effect.operation in (Operation.DELETE, Operation.MOVE):

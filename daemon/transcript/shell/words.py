@@ -1,7 +1,7 @@
 """The words of a command as bash expands them, as far as its text alone tells.
 
 A field is exact when nothing outside the text decides about it: quotes, escapes, braces, ``~`` and variables that the
-same command sets are understood; of the rest only the literal beginning is told. Globs are never exact.
+same command sets are understood; of the rest only the literal beginning is known. Globs are never exact.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ SIMPLE_ESCAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One argument. Where it is not exact, `text` is the literal beginning, which may be empty. `homely`: the home
-    folder, which is only likely, is in it.
+    """One argument. Where it is not exact, `text` is the literal beginning, which may be empty. `has_home`: it
+    begins with the home folder, which is only likely.
     """
 
     text: str
     exact: bool = True
-    homely: bool = False
+    has_home: bool = False
 
 
 @dataclass(slots=True)
@@ -75,29 +75,29 @@ class Scope:
 
 def fields(raw: str, scope: Scope) -> list[Field]:
     """The arguments that one word becomes; none where it expands to nothing."""
-    found = []
+    fields_so_far = []
     for alternative in _braced(pieces(raw)):
-        one = _joined(alternative, scope, splits=True)
-        if one is not None:
-            found.append(one)
-    return found
+        joined = _joined(alternative, scope, splits=True)
+        if joined is not None:
+            fields_so_far.append(joined)
+    return fields_so_far
 
 
 def value(raw: str, scope: Scope) -> str | None:
     """What an assignment or a here-string makes of a word; None where that is not certain."""
-    found = _joined(pieces(raw), scope, splits=False)
-    return "" if found is None else found.text if found.exact and not found.homely else None
+    joined = _joined(pieces(raw), scope, splits=False)
+    return "" if joined is None else joined.text if joined.exact and not joined.has_home else None
 
 
 def body(text: str, scope: Scope) -> str | None:
     """The text of a here-document with an unquoted delimiter; None where that is not certain."""
-    found = _joined(_double(text, 0, _RUN_BODY, "")[0], scope, splits=False)
-    return "" if found is None else found.text if found.exact and not found.homely else None
+    joined = _joined(_double(text, 0, _RUN_BODY, "")[0], scope, splits=False)
+    return "" if joined is None else joined.text if joined.exact and not joined.has_home else None
 
 
 def pieces(raw: str) -> list[Piece]:
     """A word taken apart by its quotes; from the first thing that cannot be read on, it is unknown."""
-    found: list[Piece] = []
+    pieces_so_far: list[Piece] = []
     at = 0
     while at < len(raw):
         char = raw[at]
@@ -118,39 +118,39 @@ def pieces(raw: str) -> list[Piece]:
             text = run[0] if run else char
             piece = [("unknown", "")] if _BREAKS.search(text) else [("bare", text)]
             at += len(text)
-        found += piece
+        pieces_so_far += piece
         if piece and piece[-1][0] == "unknown":
             break
-    return found
+    return pieces_so_far
 
 
 def _double(raw: str, at: int, run: re.Pattern[str], close: str) -> tuple[list[Piece], int]:
     """The text between double quotes, or of a here-document, from `at` on; and where it ends."""
-    found: list[Piece] = [("quoted", "")]
+    pieces: list[Piece] = [("quoted", "")]
     escapable = '$`"\\' if close else "$`\\"
     while at < len(raw):
         char = raw[at]
         if close and char == close:
-            return found, at + 1
+            return pieces, at + 1
         if char == "\\":
             after = raw[at + 1 : at + 2]
             if after == "\n":
                 pass
             elif after and after in escapable:
-                found.append(("quoted", after))
+                pieces.append(("quoted", after))
             else:
-                found.append(("quoted", "\\" + after))
+                pieces.append(("quoted", "\\" + after))
             at += 2
         elif char in "$`":
             piece, at = _dollar(raw, at, quoted=True)
-            found += piece
+            pieces += piece
             if piece[-1][0] == "unknown":
-                return found, at
+                return pieces, at
         else:
             text = run.match(raw, at)
-            found.append(("quoted", text[0] if text else char))
-            at += len(found[-1][1])
-    return ([*found, ("unknown", "")] if close else found), at
+            pieces.append(("quoted", text[0] if text else char))
+            at += len(pieces[-1][1])
+    return ([*pieces, ("unknown", "")] if close else pieces), at
 
 
 def _dollar(raw: str, at: int, *, quoted: bool) -> tuple[list[Piece], int]:
@@ -179,17 +179,17 @@ def _ansi(raw: str, at: int) -> tuple[list[Piece], int]:
     while at < len(raw):
         if raw[at] == "'":
             return [("quoted", "".join(text))], at + 1
-        found = _ANSI.match(raw, at)
-        if found is None:
+        match = _ANSI.match(raw, at)
+        if match is None:
             end = min((e for e in (raw.find("'", at), raw.find("\\", at)) if e >= 0), default=len(raw))
             text.append(raw[at : max(end, at + 1)])
             at = max(end, at + 1)
             continue
-        char = escaped(found.groups(), "'\"?")
+        char = escaped(match.groups(), "'\"?")
         if char is None:
             break
         text.append(char)
-        at = found.end()
+        at = match.end()
     return [("unknown", "")], len(raw)
 
 
@@ -270,13 +270,13 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
         text.append(tilde)
         word = [("bare", word[0][1][1:]), *word[1:]]
     for kind, piece in word:
-        found = _one(kind, piece, scope, splits=splits)
-        if found is None:
+        values = _one(kind, piece, scope, splits=splits)
+        if values is None:
             return Field("".join(text) + _before_glob(kind, piece), exact=False)
-        text.append(found)
-        is_kept = is_kept or kind.startswith("quoted") or found != ""
-    is_homely = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
-    return Field("".join(text), homely=is_homely) if is_kept or tilde else None
+        text.append(values)
+        is_kept = is_kept or kind.startswith("quoted") or values != ""
+    has_home = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
+    return Field("".join(text), has_home=has_home) if is_kept or tilde else None
 
 
 def _before_glob(kind: Kind, piece: str) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 from daemon import records
 from daemon.archive import Archive
 from daemon.archive.objects import BLOB, TREE
-from daemon.files.events.load import ordered
+from daemon.files.events import ordered
 from daemon.files.history import FileHistory, Revision
-from daemon.files.replay.world import World, replay
+from daemon.files.replay import World, replay
 from daemon.model import FileEdit, Message, Operation, Session
 from daemon.records import blob_id
 from tests.support.stores.records import START

@@ -19,7 +19,7 @@ from daemon.control.calls import FileContent
 from daemon.errors import BadRequest
 from daemon.files import Revision
 from daemon.files.content import Content
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.model import Operation
 from tests.e2e.talk import Talk
 from tests.support.servers.plain_service import PlainService

@@ -98,7 +98,7 @@ def test_a_blob_is_not_held_in_memory_and_not_settled_into() -> None:
     assert blob.data == data
 
 
-def test_five_thousand_edits_of_one_hundred_kilobytes_stay_small_and_each_version_is_right() -> None:
+def test_5000_edits_of_100_kb_stay_small_and_each_version_is_right() -> None:
     line = "".join(random.Random(1).choices("abcdefgh ", k=99)) + "\n"
     text = "mark 0\n" + line * 1000
     events = [write(0, "/w/a", text)]

@@ -53,7 +53,7 @@ def test_a_name_the_system_does_not_take_is_unreadable_not_missing(tmp_path: Pat
     assert compare(f"{tmp_path}/{name}", b"x") is Disk.UNREADABLE
 
 
-def test_a_hash_and_a_size_decide_and_a_deleted_file_is_identical_where_nothing_stands(tmp_path: Path) -> None:
+def test_hash_and_size_decide_and_a_deleted_file_matches_an_empty_place(tmp_path: Path) -> None:
     there, empty = tmp_path / "there", tmp_path / "empty"
     there.write_bytes(b"same\n")
     empty.touch()

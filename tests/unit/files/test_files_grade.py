@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from daemon.files.grade import ATTACHMENT, CALL, DIFF, READ, RESULT, SHELL, SNAPSHOT, Grade, certain
+from daemon.files.history import ATTACHMENT, CALL, DIFF, READ, RESULT, SHELL, SNAPSHOT, Grade, certain
 
 _FAMILIES = [{CALL}, {RESULT}, {READ, ATTACHMENT}, {SHELL}, {SNAPSHOT, DIFF}]
 _KINDS = sorted(set().union(*_FAMILIES))

@@ -128,7 +128,7 @@ def test_a_copy_and_a_move_tell_where_it_came_from() -> None:
     assert entries(edits)[0].source.moved_to == B
 
 
-def test_a_move_that_was_only_seen_tells_its_other_end_and_what_may_have_made_it() -> None:
+def test_an_observed_move_names_its_other_end_and_possible_cause() -> None:
     events = [snapshot(1, FIRST, "/w"), unclear(2, A), unclear(2, B), snapshot(2, MOVED, "/w", part_id="prt_end")]
     (arrived,) = entries(events, LATER, B)
     gone = entries(events, LATER)[0]
@@ -214,7 +214,7 @@ def _event(objects: Objects, s: int, what: str, content: str | None) -> FileEdit
 
 
 @given(st.lists(STEPS, max_size=12))
-def test_every_certain_content_has_one_entry_in_order_and_no_record_is_lost(steps) -> None:
+def test_every_certain_content_has_one_entry_and_no_record_is_lost(steps) -> None:
     revisions = played(steps)
     made = file_history(revisions)[::-1]
     assert {id(one) for entry in made for one in entry.records} == {id(one) for one in revisions}

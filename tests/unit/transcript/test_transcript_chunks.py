@@ -80,7 +80,7 @@ def test_a_long_output_is_embedded_by_its_head_and_tail() -> None:
     assert len(found) <= 3
 
 
-def test_wide_scripts_get_smaller_windows_since_each_character_is_a_word_piece() -> None:
+def test_wide_scripts_get_smaller_windows() -> None:
     assert max(len(one.text) for one in chunks(_document(("語" * 5000, "")), 64)) <= 260
 
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from daemon.model import Json, Message, Part
-from daemon.transcript.clean import clean_replay
-from daemon.transcript.replay import replay, validate
+from daemon.transcript.replay import clean_replay, replay, validate
 
 PIXEL = "iVBORw0KGgo="
 

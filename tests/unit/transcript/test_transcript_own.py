@@ -86,7 +86,7 @@ def test_what_only_tells_what_it_did_is_indexed(name: str) -> None:
         "curl --unix-socket /run/user/1/reconstitute/control.sock http://x/recall -d '{}'",
     ],
 )
-def test_however_we_are_called_what_we_printed_is_not_indexed_and_the_command_is(command: str) -> None:
+def test_output_of_our_own_calls_is_not_indexed_but_the_command_is(command: str) -> None:
     made = message(bash(command, f"{BASE}/old/words.py: the axolotl of last year"), role="assistant")
     [section] = document(made, session(), 64).sections
     assert (section.kind, section.tool) == (Kind.TOOL_INPUT, "bash")

@@ -42,7 +42,7 @@ def test_touched(record: dict[str, Any], expected: list[str]) -> None:
     assert _of(record) == [name if name.startswith("/") else f"{BASE}/{name}" for name in expected]
 
 
-def test_a_summarys_files_are_below_the_work_tree_or_else_the_sessions_directory() -> None:
+def test_a_summarys_files_are_below_the_work_tree_or_the_directory() -> None:
     diffs = {"diffs": [{"file": "docs/a.md"}, {"file": '"we\\"ird\\t.txt"'}, {"nothing": 1}]}
     assert _of(role="user", summary=diffs) == [f"{BASE}/docs/a.md", f'{BASE}/we"ird\t.txt']
     assert (

@@ -27,7 +27,7 @@ def test_a_prompt_is_a_user_message() -> None:
     assert replay(message(text("Build it."))) == [{"role": "user", "content": "Build it."}]
 
 
-def test_a_step_with_reasoning_text_and_parallel_calls_is_one_assistant_message_and_its_results() -> None:
+def test_a_step_is_one_assistant_message_with_its_tool_results() -> None:
     found = replay(
         message(
             {"type": "step-start", "snapshot": "abc"},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import Document, Kind, Section
-from daemon.transcript.windows import MOST, day, said, window
+from daemon.transcript.chunks import MOST, day, said, window
 
 NOON = 1_795_262_400_000  # 2026-11-21, 12:00 UTC
 

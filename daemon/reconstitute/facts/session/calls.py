@@ -15,7 +15,7 @@ from daemon.reconstitute.facts.shell import failures
 from daemon.redact import redact_value
 from daemon.transcript import patch_text
 from daemon.transcript.document import redacted_end
-from daemon.transcript.evidence import refusals
+from daemon.transcript.evidence import call_results
 from daemon.transcript.evidence.call_results import files, listed
 from daemon.transcript.own_calls import is_own_call, shows_own_answer
 from daemon.transcript.tool_calls import Call as Record
@@ -81,7 +81,7 @@ def _status(record: Record, *, is_shell: bool, is_over: bool) -> CallStatus:
         return _shell_status(record) if is_shell else CallStatus.OK
     if record.status != "error":
         return CallStatus.STOPPED if is_over else CallStatus.UNKNOWN
-    if refusals.is_by_user(record) or _DISMISSED.match(_error(record)):
+    if call_results.is_by_user(record) or _DISMISSED.match(_error(record)):
         return CallStatus.REFUSED
     return CallStatus.STOPPED if record.is_aborted else CallStatus.FAILED
 

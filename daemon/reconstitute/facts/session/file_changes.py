@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
-from daemon.files.lines import counts
+from daemon.files.line_diffs import counts
 from daemon.files.trees import is_beneath
 from daemon.model import Operation
 from daemon.reconstitute.facts.session_values import FileChange, Turn

@@ -50,7 +50,9 @@ def of(
             continue
         undone = revert.until if revert.undone is None else revert.undone
         undone = None if undone is not None and until is not None and undone > until else undone
-        is_pending = revert.is_told and undone is None and not is_deleted and not _is_final(archive, revert, covered)
+        is_pending = (
+            revert.is_recorded and undone is None and not is_deleted and not _is_final(archive, revert, covered)
+        )
         ids = {message.id for message in covered}
         whole = ids - ({revert.first} if revert.part else set())
         taken_back.append(
@@ -62,11 +64,11 @@ def of(
                 pending=is_pending,
                 prompts=tuple(turn.prompt for turn in turns if turn.prompt and turn.prompt_id in whole),
                 paths=_paths(revert, covered, session),
-                is_certain=revert.is_told and revert.until is None,
+                is_certain=revert.is_recorded and revert.until is None,
             )
         )
         if undone is None:
-            in_doubt = not revert.is_told
+            in_doubt = not revert.is_recorded
             marked = [
                 _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
                 for turn in marked
@@ -150,7 +152,7 @@ def _time(part: Part, message: Message) -> int:
 
 def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tuple[str, ...]:
     """The files that a revert set back or removed: those of the recorded diff, else of the steps that it took back."""
-    if not revert.is_told or not covered:
+    if not revert.is_recorded or not covered:
         return ()
     changes = git_diff.changes(revert.diff) if revert.diff else None
     if changes is not None:

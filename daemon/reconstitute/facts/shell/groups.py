@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TypeAlias
 
-from daemon.transcript.shell.known_programs import packages, tables
+from daemon.transcript.shell import known_programs
+from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
@@ -77,7 +78,7 @@ _NOT_CONFIGURING = words("--build --install --open --workflow -E -P")
 """Of ``cmake``: without one of these it only prepares a build."""
 _SYNTAX_ONLY = {**dict.fromkeys(words("sh bash zsh dash ksh"), "-n"), "node": "--check", "ruby": "-c", "perl": "-c",
                 "php": "-l", "luac": "-p", "nginx": "-t"}  # fmt: skip
-_INTERPRETERS = frozenset(tables.DIALECTS) - {"java"}
+_INTERPRETERS = frozenset(known_programs.DIALECTS) - {"java"}
 _INSTALL_WORDS = words("install i add ci sync update upgrade -S -Sy -Syu create restore get fetch lock require")
 _ASKING = words("--version -V --help -h version help -version --list -l --tasks")
 _ONE_OFF = {
@@ -218,7 +219,7 @@ def _interpreted(name: str, given: list[str]) -> str | None:
         return group_of(module, given[2:]) or "run"
     if name == "node" and "--test" in given:
         return "test"
-    dialect = tables.PYTHON if name == "python" else tables.DIALECTS.get(name)
+    dialect = known_programs.PYTHON_DIALECT if name == "python" else known_programs.DIALECTS.get(name)
     at = 0
     while at < len(given) and given[at].startswith("-"):
         at += 2 if dialect is not None and given[at] in dialect.values else 1

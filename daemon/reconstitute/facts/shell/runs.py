@@ -367,7 +367,7 @@ def _links(chain: Chain) -> list[Statement]:
 
 def _moved(folder: str, program: Program) -> str:
     operands = [argument for argument in program.arguments if not argument.text.startswith("-") or argument.text == "-"]
-    if len(operands) != 1 or not operands[0].exact or operands[0].homely or operands[0].text == "-":
+    if len(operands) != 1 or not operands[0].exact or operands[0].has_home or operands[0].text == "-":
         return ""
     path = posixpath.normpath(posixpath.join(folder, operands[0].text)) if folder or operands[0].text[:1] == "/" else ""
     return path if path.startswith("/") else ""

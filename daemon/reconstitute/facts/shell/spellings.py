@@ -10,7 +10,8 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
-from daemon.transcript.shell.known_programs import packages, tables
+from daemon.transcript.shell import known_programs
+from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.known_programs.wrappers import PYTHON
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
@@ -19,7 +20,7 @@ _LONGEST = 1000
 _LONGEST_LINE = 200
 """A longer line of a README is prose."""
 _SHELLS = words("sh bash zsh dash ksh")
-_INTERPRETERS = (_SHELLS | frozenset(tables.DIALECTS)) - {"java"}
+_INTERPRETERS = (_SHELLS | frozenset(known_programs.DIALECTS)) - {"java"}
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _COMPOSE = words("docker-compose podman-compose")
 _MAKES = words("make gmake")

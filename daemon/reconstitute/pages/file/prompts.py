@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from daemon import markdown
 from daemon.files import FileHistory, Revision
-from daemon.files.lines import Line, blame
+from daemon.files.line_diffs import Line, blame
 from daemon.reconstitute.facts.session_values import Call, SessionFacts, Turn
 from daemon.reconstitute.pages.layout import Transcripts
 from daemon.reconstitute.recover import Recovered

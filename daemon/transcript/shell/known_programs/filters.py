@@ -40,7 +40,7 @@ _SUFFIX = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz"}
 
 def written(verb: str, fields: Sequence[Field]) -> list[Field] | None:
     """The files that one of KNOWN may write with these arguments; None: any in its folder."""
-    if _ASKING & {one.text for one in fields[:1]}:
+    if _ASKING & {field.text for field in fields[:1]}:
         return []
     return _READERS[verb](verb, fields)
 
@@ -54,32 +54,32 @@ def _parsed(fields: Sequence[Field], letters: str, long: frozenset[str], long_va
     operands: list[Field] = []
     left = list(fields[::-1])
     while left:
-        one = left.pop()
-        text = one.text
+        field = left.pop()
+        text = field.text
         if text == "--":
             return options, [*operands, *left[::-1]]
         if not text.startswith("-") or text == "-":
-            operands.append(one)
+            operands.append(field)
         elif text.startswith("--"):
             name, is_given, value = text[2:].partition("=")
             if name in long_values and (is_given or left):
-                options.append((name, Field(value, one.exact) if is_given else left.pop()))
-            elif name in long and not is_given and one.exact:
+                options.append((name, Field(value, field.exact) if is_given else left.pop()))
+            elif name in long and not is_given and field.exact:
                 options.append((name, Field("")))
             else:
                 return None
         else:
-            found = _cluster(one, letters, left)
-            if found is None:
+            cluster = _cluster(field, letters, left)
+            if cluster is None:
                 return None
-            options += found
+            options += cluster
     return options, operands
 
 
-def _cluster(one: Field, letters: str, left: list[Field]) -> list[tuple[str, Field]] | None:
-    found: list[tuple[str, Field]] = []
-    for at in range(1, len(one.text)):
-        letter, rest = one.text[at], one.text[at + 1 :]
+def _cluster(field: Field, letters: str, left: list[Field]) -> list[tuple[str, Field]] | None:
+    options: list[tuple[str, Field]] = []
+    for at in range(1, len(field.text)):
+        letter, rest = field.text[at], field.text[at + 1 :]
         place = letters.find(letter) if letter not in ":?" else -1
         if place < 0:
             return None
@@ -87,17 +87,17 @@ def _cluster(one: Field, letters: str, left: list[Field]) -> list[tuple[str, Fie
         if kind == ":" and not rest and not left:
             return None
         if kind in (":", "?"):
-            value = left.pop() if kind == ":" and not rest else Field(rest, one.exact)
-            return [*found, (letter, value)]
-        if not one.exact:
+            value = left.pop() if kind == ":" and not rest else Field(rest, field.exact)
+            return [*options, (letter, value)]
+        if not field.exact:
             return None
-        found.append((letter, Field("")))
-    return found
+        options.append((letter, Field("")))
+    return options
 
 
 def _sed(_: str, fields: Sequence[Field]) -> list[Field] | None:
     # A bare --in-place takes no value; with one it is as -i.
-    spoken = [Field("-i") if one.exact and one.text == "--in-place" else one for one in fields]
+    spoken = [Field("-i") if field.exact and field.text == "--in-place" else field for field in fields]
     parsed = _parsed(spoken, "nErszube:f:i?l:", _SED_LONG, words("expression file in-place line-length"))
     if parsed is None:
         return None
@@ -107,12 +107,14 @@ def _sed(_: str, fields: Sequence[Field]) -> list[Field] | None:
         return None
     if not programs:
         programs, operands = operands[:1], operands[1:]
-    if not all(one.exact and is_harmless_sed(one.text) for one in programs):
+    if not all(field.exact and is_harmless_sed(field.text) for field in programs):
         return None
     suffixes = [value for name, value in options if name in ("i", "in-place")]
-    if any(not one.exact or "*" in one.text or "/" in one.text for one in suffixes):
+    if any(not field.exact or "*" in field.text or "/" in field.text for field in suffixes):
         return None
-    copies = [Field(one.text + suffixes[-1].text, one.exact) for one in operands if suffixes and suffixes[-1].text]
+    copies = [
+        Field(field.text + suffixes[-1].text, field.exact) for field in operands if suffixes and suffixes[-1].text
+    ]
     return [*operands, *copies] if suffixes else []
 
 
@@ -120,27 +122,27 @@ def is_harmless_sed(text: str) -> bool:
     """Whether a program of sed surely writes to no file and runs no command."""
     at = 0
     while at < len(text) <= _LONGEST:
-        found = _SED_COMMAND.match(text, at)
-        if found is None or (found.end() == at and at < len(text)):
+        match = _SED_COMMAND.match(text, at)
+        if match is None or (match.end() == at and at < len(text)):
             return False
-        at = found.end()
+        at = match.end()
     return at >= len(text)
 
 
 def _awk(_: str, fields: Sequence[Field]) -> list[Field] | None:
-    if [one.text for one in fields[:2]] == ["-i", "inplace"] and fields[2:3] and fields[2].text[:1] != "-":
+    if [field.text for field in fields[:2]] == ["-i", "inplace"] and fields[2:3] and fields[2].text[:1] != "-":
         return None if _awk("awk", fields[2:3]) is None else list(fields[3:])
     left = list(fields[::-1])
     while left:
-        one = left.pop()
-        if one.text in ("-F", "-v") and left:
+        field = left.pop()
+        if field.text in ("-F", "-v") and left:
             left.pop()
-        elif one.text == "--":
-            one = left.pop() if left else Field("")
-            return [] if one.exact and is_harmless_awk(one.text) else None
-        elif not one.text.startswith("-"):
-            return [] if one.exact and is_harmless_awk(one.text) else None
-        elif not re.match(r"-[Fv].", one.text, re.DOTALL):
+        elif field.text == "--":
+            field = left.pop() if left else Field("")
+            return [] if field.exact and is_harmless_awk(field.text) else None
+        elif not field.text.startswith("-"):
+            return [] if field.exact and is_harmless_awk(field.text) else None
+        elif not re.match(r"-[Fv].", field.text, re.DOTALL):
             return None
     return []
 
@@ -179,17 +181,17 @@ def _pressed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
     options, operands = {name for name, _ in parsed[0]}, parsed[1]
     if options & words("c stdout to-stdout t test l list"):
         return []
-    found = list(operands)
-    for one in operands:
-        stem, dot, _ = one.text.rpartition(".")
-        suffix = one.text[len(stem) :] if dot else ""
+    written = list(operands)
+    for field in operands:
+        stem, dot, _ = field.text.rpartition(".")
+        suffix = field.text[len(stem) :] if dot else ""
         if verb in _SUFFIX and not options & words("d decompress uncompress"):
-            found.append(Field(one.text + _SUFFIX[verb], one.exact))
+            written.append(Field(field.text + _SUFFIX[verb], field.exact))
         elif suffix in _DECOMPRESSED:
-            found.append(Field(stem + _DECOMPRESSED[suffix], one.exact))
+            written.append(Field(stem + _DECOMPRESSED[suffix], field.exact))
         else:
             return None
-    return found
+    return written
 
 
 def _none(_: str, __: Sequence[Field]) -> None:
@@ -199,7 +201,7 @@ def _none(_: str, __: Sequence[Field]) -> None:
 def _unless(pattern: str) -> Callable[[str, Sequence[Field]], list[Field] | None]:
     """It writes nothing, unless a word is like this."""
     writes = re.compile(pattern, re.DOTALL)
-    return lambda _, fields: None if any(writes.match(one.text) for one in fields) else []
+    return lambda _, fields: None if any(writes.match(field.text) for field in fields) else []
 
 
 _READERS: dict[str, Callable[[str, Sequence[Field]], list[Field] | None]] = {

@@ -1,7 +1,8 @@
-"""Which commands run a program whose text could write any file, and where that text stands.
+"""Which commands run a program whose text could write any file, and where that text is.
 
 Interpreters, scripts, build tools and package scripts do; test runners, linters that only look and version questions
-are taken not to. A formatter that rewrites what it is given is no run: doubts names what it may have changed.
+are taken not to. A formatter that rewrites what it is given is no run: `possible_writes` names what it may have
+changed. What is in none of the tables is an unknown program (`is_known`).
 """
 
 from __future__ import annotations
@@ -10,14 +11,38 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from daemon.transcript.shell.known_programs import makefile, packages, possible_writes, tables
+from daemon.transcript.shell import known_programs
+from daemon.transcript.shell.known_programs import makefile, packages, possible_writes
 from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program, unwrapped
-from daemon.transcript.shell.names import READERS, words
-from daemon.transcript.shell.places import Place
+from daemon.transcript.shell.names import READERS, WRITING, words
+from daemon.transcript.shell.state import Place
 from daemon.transcript.shell.words import Field
 
 _LONGEST = 1 << 20
 _STARTERS = words("make npm yarn pnpm npx deno bun")
+_FILTERS = words(
+    "tr jq nl paste join comm column fold fmt expr bc rev tac base64 cksum sum shasum b2sum sha512sum kill wait "
+    "hostname nproc uptime getconf tput clear pgrep ps lsof yes shuf factor numfmt pr expand unexpand look mktemp git "
+    "awk find xargs parallel : [["
+)
+_NOT_HERE = words("tree less fd env tar unzip cpio 7z patch")
+"""Readers and others with options that write, of which the tables do not know."""
+_KNOWN = (
+    frozenset[str]().union(
+        READERS,
+        WRITING,
+        _FILTERS,
+        possible_writes.KNOWN,
+        packages.MANAGERS,
+        known_programs.DIALECTS,
+        known_programs.RUNNING,
+        known_programs.RUNNING_UNLESS,
+        known_programs.TESTING,
+        known_programs.LOOKING,
+        words("make gmake npx bunx pnpx uvx"),
+    )
+    - _NOT_HERE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +90,10 @@ def launched(fields: list[Field], place: Place, given: Input) -> Launched | None
         return None
     if not program.field.exact:
         return Launched()
-    found = _launched(program, place, given)
-    if found is not None and found.content is not None and len(found.content) > _LONGEST:
+    program_run = _launched(program, place, given)
+    if program_run is not None and program_run.content is not None and len(program_run.content) > _LONGEST:
         return Launched()
-    return found
+    return program_run
 
 
 def _launched(  # noqa: PLR0911 - a table of kinds
@@ -76,7 +101,7 @@ def _launched(  # noqa: PLR0911 - a table of kinds
 ) -> Launched | None:
     name, text = program.name, program.field.text
     if "/" in text and not _TOOL_FOLDER.search(text):
-        is_tool = name in ("gradlew", "mvnw") or (text.startswith("bin/") and name in tables.RUNNING_UNLESS)
+        is_tool = name in ("gradlew", "mvnw") or (text.startswith("bin/") and name in known_programs.RUNNING_UNLESS)
         if not is_tool:
             arguments = (text, *_texts(program.arguments))
             return Launched(other=place.exact(program.field), language="#!", arguments=arguments)
@@ -84,38 +109,38 @@ def _launched(  # noqa: PLR0911 - a table of kinds
         return _python(list(program.arguments), place, given)
     if name in _READERS:
         return _READERS[name](program, place, given)
-    if name in tables.DIALECTS:
-        return _interpreted(tables.DIALECTS[name], list(program.arguments), place, given)
+    if name in known_programs.DIALECTS:
+        return _interpreted(known_programs.DIALECTS[name], list(program.arguments), place, given)
     if name in packages.SCRIPTED and (script := packages.script_of(name, program.arguments)):
         return _packaged(program, script, place)
-    if name in tables.RUNNING or name in tables.RUNNING_UNLESS:
-        return _tool(name, [one.text for one in program.arguments])
-    if "/" not in text and tables.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
+    if name in known_programs.RUNNING or name in known_programs.RUNNING_UNLESS:
+        return _tool(name, [field.text for field in program.arguments])
+    if "/" not in text and known_programs.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
         return Launched(other=place.exact(program.field))
     return _other(program)
 
 
 def _other(program: Program) -> Launched | None:
     """Any other program: unknown ones only where a package runner fetched them, or a test runner that updates."""
-    name, texts = program.name, [one.text for one in program.arguments]
-    if name in tables.TESTING:
+    name, texts = program.name, [field.text for field in program.arguments]
+    if name in known_programs.TESTING:
         return Launched() if packages.updates_snapshots(texts) else None
-    is_known = name in tables.LOOKING or name in READERS or possible_writes.is_formatter(name)
-    if not program.is_fetched or is_known or (texts and set(texts) <= tables.ASKING):
+    is_known = name in known_programs.LOOKING or name in READERS or possible_writes.is_formatter(name)
+    if not program.is_fetched or is_known or (texts and set(texts) <= known_programs.ASKING):
         return None
     return Launched()
 
 
 def _python(arguments: list[Field], place: Place, given: Input) -> Launched | None:
-    for at, one in enumerate(arguments):
-        if not one.text.startswith("-") or one.text == "-" or tables.PYTHON_TEXT.fullmatch(one.text):
+    for at, field in enumerate(arguments):
+        if not field.text.startswith("-") or field.text == "-" or known_programs.PYTHON_TEXT.fullmatch(field.text):
             break
-        module = tables.PYTHON_MODULE.fullmatch(one.text)
-        if module and one.exact:
+        module = known_programs.PYTHON_MODULE.fullmatch(field.text)
+        if module and field.exact:
             rest = arguments[at + 1 :]
             name = Field(module[1]) if module[1] else rest.pop(0) if rest else Field("", exact=False)
             return _module(name, rest, place, given)
-    return _interpreted(tables.PYTHON, arguments, place, given)
+    return _interpreted(known_programs.PYTHON_DIALECT, arguments, place, given)
 
 
 def _module(name: Field, rest: list[Field], place: Place, given: Input) -> Launched | None:
@@ -123,47 +148,47 @@ def _module(name: Field, rest: list[Field], place: Place, given: Input) -> Launc
         return Launched()
     if name.text == "coverage":
         return _coverage(rest, place, given)
-    if name.text in tables.HARMLESS_MODULES or possible_writes.is_formatter(name.text):
+    if name.text in known_programs.HARMLESS_MODULES or possible_writes.is_formatter(name.text):
         return None
     return Launched()
 
 
 def _coverage(rest: list[Field], place: Place, given: Input) -> Launched | None:
-    if [one.text for one in rest[:1]] != ["run"]:
+    if [field.text for field in rest[:1]] != ["run"]:
         return None
-    return _python([one for one in rest[1:] if not one.text.startswith("--")], place, given)
+    return _python([field for field in rest[1:] if not field.text.startswith("--")], place, given)
 
 
 def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
-    dialect: tables.Dialect, arguments: list[Field], place: Place, given: Input
+    dialect: known_programs.Dialect, arguments: list[Field], place: Place, given: Input
 ) -> Launched | None:
     """What an interpreter runs: a text among its options, the first operand, or its standard input."""
     left = arguments[::-1]
     language, strict = dialect.language, False
     while left:
-        one = left.pop()
-        if not one.exact and not one.text.startswith("-"):
+        field = left.pop()
+        if not field.exact and not field.text.startswith("-"):
             return Launched()
-        if one.text in dialect.harmless or (one.text == "-v" and not left):
+        if field.text in dialect.harmless or (field.text == "-v" and not left):
             return None
-        brought = dialect.text.fullmatch(one.text)
+        brought = dialect.text.fullmatch(field.text)
         if brought:
-            inline = Field(brought[1], one.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
+            inline = Field(brought[1], field.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
             return Launched(inline.text if inline.exact else None, None, language, ("-c",))
-        if one.text in ("-", "-s"):
+        if field.text in ("-", "-s"):
             break
-        if one.text in dialect.values:
-            if one.text == "-jar":
+        if field.text in dialect.values:
+            if field.text == "-jar":
                 return Launched()
             language = ""
             left = left[:-1]
-        elif one.text == "--" and left:
+        elif field.text == "--" and left:
             return Launched(other=place.exact(left[-1]))
-        elif not one.text.startswith(("-", "+")):
-            return Launched(None, place.exact(one), language, _texts([one, *left[::-1]]), strict)
+        elif not field.text.startswith(("-", "+")):
+            return Launched(None, place.exact(field), language, _texts([field, *left[::-1]]), strict)
         else:
-            language = language if dialect.plain.fullmatch(one.text) else ""
-            strict = one.text[0] == "-" if "e" in one.text else strict
+            language = language if dialect.plain.fullmatch(field.text) else ""
+            strict = field.text[0] == "-" if "e" in field.text else strict
     source = given.source if given.text is None else None
     return Launched(given.text, source, language, (None, *_texts(left[::-1])), strict, is_piped=True)
 
@@ -172,7 +197,7 @@ def _shell(program: Program, place: Place, given: Input) -> Launched | None:
     arguments = list(program.arguments)
     if arguments and is_read_through(arguments):
         return None  # its text is read as a command of its own
-    return _interpreted(tables.DIALECTS[program.name], arguments, place, given)
+    return _interpreted(known_programs.DIALECTS[program.name], arguments, place, given)
 
 
 def is_read_through(arguments: list[Field]) -> bool:
@@ -182,7 +207,7 @@ def is_read_through(arguments: list[Field]) -> bool:
 
 
 def _make(program: Program, place: Place, _: Input) -> Launched | None:
-    texts = [one.text for one in program.arguments]
+    texts = [field.text for field in program.arguments]
     if set(texts) & words("-n --dry-run --just-print -q --question --version -v --help -h -p"):
         return None
     if not makefile.is_plainly_called(texts):
@@ -192,7 +217,7 @@ def _make(program: Program, place: Place, _: Input) -> Launched | None:
 
 
 def _just(program: Program, place: Place, _: Input) -> Launched | None:
-    texts = [one.text for one in program.arguments]
+    texts = [field.text for field in program.arguments]
     if set(texts) & words("-l --list --summary --show -n --dry-run --version --help -h --evaluate"):
         return None
     return Launched(other=_file_of(program.arguments, place, "-d", "-f", "justfile"))
@@ -200,7 +225,7 @@ def _just(program: Program, place: Place, _: Input) -> Launched | None:
 
 def _file_of(arguments: tuple[Field, ...], place: Place, folder: str, file: str, usual: str) -> str | None:
     """The file that a build tool reads."""
-    pairs = {one.text: arguments[at + 1] for at, one in enumerate(arguments[:-1])}
+    pairs = {field.text: arguments[at + 1] for at, field in enumerate(arguments[:-1])}
     name = pairs.get(file, Field(usual))
     inside = pairs.get(folder)
     if inside is None:
@@ -211,31 +236,31 @@ def _file_of(arguments: tuple[Field, ...], place: Place, folder: str, file: str,
 def _deno(program: Program, place: Place, given: Input) -> Launched | None:
     """``deno run FILE``, ``deno eval TEXT``, ``deno FILE``, and the same of bun."""
     arguments = list(program.arguments)
-    plain = [at for at, one in enumerate(arguments) if not one.text.startswith("-")]
+    plain = [at for at, field in enumerate(arguments) if not field.text.startswith("-")]
     if not plain:
-        texts = {one.text for one in arguments}
+        texts = {field.text for field in arguments}
         return (
             None
             if texts & words("--version -v -V --help -h")
-            else _interpreted(tables.SCRIPTED, arguments, place, given)
+            else _interpreted(known_programs.SCRIPTED, arguments, place, given)
         )
     command = arguments[plain[0]].text
     rest = arguments[plain[0] + 1 :]
     if command == "run":
-        return _interpreted(tables.SCRIPTED, [*arguments[: plain[0]], *rest], place, given)
+        return _interpreted(known_programs.SCRIPTED, [*arguments[: plain[0]], *rest], place, given)
     if command == "eval":
-        text = next((one for one in rest if not one.text.startswith("-")), Field("", exact=False))
+        text = next((field for field in rest if not field.text.startswith("-")), Field("", exact=False))
         return Launched(content=text.text if text.exact else None)
-    if command in tables.RUNNING["deno"]:
+    if command in known_programs.RUNNING["deno"]:
         return Launched()
-    return Launched(other=place.exact(arguments[plain[0]])) if tables.SCRIPT_NAME.fullmatch(command) else None
+    return Launched(other=place.exact(arguments[plain[0]])) if known_programs.SCRIPT_NAME.fullmatch(command) else None
 
 
 def _bun(program: Program, place: Place, given: Input) -> Launched | None:
-    operands = [one for one in program.arguments if not one.text.startswith("-")]
-    names = [one for one in operands if one.text != "run"]
-    is_text = any(tables.SCRIPTED.text.fullmatch(one.text) for one in program.arguments)
-    if is_text or (names and ("/" in names[0].text or tables.SCRIPT_NAME.fullmatch(names[0].text))):
+    operands = [field for field in program.arguments if not field.text.startswith("-")]
+    names = [field for field in operands if field.text != "run"]
+    is_text = any(known_programs.SCRIPTED.text.fullmatch(field.text) for field in program.arguments)
+    if is_text or (names and ("/" in names[0].text or known_programs.SCRIPT_NAME.fullmatch(names[0].text))):
         return _deno(program, place, given)
     if operands[:1] == [Field("test")]:
         return _other(Program(Field("jest"), program.arguments))
@@ -259,25 +284,25 @@ def _packaged(program: Program, script: tuple[str, Field], place: Place) -> Laun
 
 def _texts(fields: Iterable[Field]) -> tuple[str | None, ...]:
     """Arguments as a program gets them; None for one that is not certain."""
-    return tuple(one.text if one.exact and not one.homely else None for one in fields)
+    return tuple(field.text if field.exact and not field.has_home else None for field in fields)
 
 
 def _source(program: Program, place: Place, _: Input) -> Launched | None:
-    one = program.arguments[0] if program.arguments else None
-    if one is None or _SOURCED.fullmatch(one.text):
+    field = program.arguments[0] if program.arguments else None
+    if field is None or _SOURCED.fullmatch(field.text):
         return None
     arguments = (None, *_texts(program.arguments[1:])) if len(program.arguments) > 1 else (None,)
-    return Launched(other=place.exact(one), language="source", arguments=arguments)
+    return Launched(other=place.exact(field), language="source", arguments=arguments)
 
 
 def _each(program: Program, _: Place, __: Input) -> Launched | None:
     """``xargs``, ``parallel`` and ``find -exec``: an interpreter or script among their words is run."""
-    for before, one in zip((Field(""), *program.arguments), program.arguments, strict=False):
+    for before, field in zip((Field(""), *program.arguments), program.arguments, strict=False):
         if program.name == "find" and not before.text.startswith(("-exec", "-ok")):
             continue
-        name = one.text.rpartition("/")[2]
-        is_known = PYTHON.fullmatch(name) or name in tables.DIALECTS or name in _STARTERS
-        if one.exact and (is_known or one.text.startswith(("./", "../"))):
+        name = field.text.rpartition("/")[2]
+        is_known = PYTHON.fullmatch(name) or name in known_programs.DIALECTS or name in _STARTERS
+        if field.exact and (is_known or field.text.startswith(("./", "../"))):
             return Launched()
     return None
 
@@ -286,19 +311,24 @@ def _tool(name: str, texts: list[str]) -> Launched | None:
     plain = [text for text in texts if not text.startswith(("-", "+"))]
     if {"--version", "--help", "-h", "version", "help"} & set(texts) or texts in (["-v"], ["-V"]):
         return None
-    if name in tables.RUNNING:
+    if name in known_programs.RUNNING:
         if name in ("docker", "podman") and plain[:1] == ["compose"]:
-            return Launched() if tables.RUNNING[name] & set(plain[1:4]) else None
-        return Launched() if tables.RUNNING[name] & set(plain[:1]) else None
+            return Launched() if known_programs.RUNNING[name] & set(plain[1:4]) else None
+        return Launched() if known_programs.RUNNING[name] & set(plain[:1]) else None
     return (
         None
-        if tables.RUNNING_UNLESS[name] & {*plain[:1], *(text for text in texts if text.startswith("-"))}
+        if known_programs.RUNNING_UNLESS[name] & {*plain[:1], *(text for text in texts if text.startswith("-"))}
         else Launched()
     )
 
 
 _READERS: dict[str, Callable[[Program, Place, Input], Launched | None]] = {
-    **dict.fromkeys(tables.SHELLS, _shell),
+    **dict.fromkeys(known_programs.SHELLS, _shell),
     "make": _make, "gmake": _make, "just": _just, "deno": _deno, "bun": _bun,
     "source": _source, ".": _source, "xargs": _each, "parallel": _each, "find": _each,
 }  # fmt: skip
+
+
+def is_known(name: str) -> bool:
+    """Whether the tables tell what a program of this name may write."""
+    return name in _KNOWN or PYTHON.fullmatch(name) is not None

@@ -1,7 +1,7 @@
 """Which command lines ``make`` may take out of a makefile with plain recipes.
 
 Only what GNU make and POSIX make surely read alike is understood: explicit rules, recipes behind a tab, variables set
-once to a plain text. Which of the targets were up to date is not asked: any of them may have been made.
+once to a plain text. Whether targets were up to date is not considered: any of them may have been made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _JOBS = re.compile(r"-j\d*|--jobs=\d+")
 _MADE_BY_ITSELF = re.compile(
     r"\.(?:[acfFprshly]|o|cc|cpp|C|S|mod|sym|def|dvi|tex|texinfo|texi|txinfo|info|w|web|cweb|ch|el|out|sh)?"
 )
-"""Suffixes of files, and none, that make knows how to make without being told."""
+"""Suffixes of files, and none, that make can build without a rule."""
 _DEEPEST = 8
 _LONGEST_LINE = 20_000
 
@@ -31,16 +31,16 @@ class _NotPlain(Exception):  # noqa: N818 - the answer "no", never an error that
 
 def is_plainly_called(texts: Sequence[str]) -> bool:
     """Whether the words behind ``make`` surely tell which makefile it reads, and in which folder."""
-    left = [one for one in texts[::-1] if one not in _QUIET and not _JOBS.fullmatch(one)]
+    left = [word for word in texts[::-1] if word not in _QUIET and not _JOBS.fullmatch(word)]
     seen: set[str] = set()
     while left:
-        one = left.pop()
-        if one in ("-C", "-f"):
-            if one in seen or not left:
+        word = left.pop()
+        if word in ("-C", "-f"):
+            if word in seen or not left:
                 return False
-            seen.add(one)
+            seen.add(word)
             left.pop()
-        elif one.startswith("-"):
+        elif word.startswith("-"):
             return False
     return True
 
@@ -71,20 +71,20 @@ def _called(arguments: Sequence[str | None], folder: str) -> tuple[list[str], di
     goals, given = [], {}
     left = list(arguments[:0:-1])
     while left:
-        one = left.pop()
-        if one is None:
+        word = left.pop()
+        if word is None:
             raise _NotPlain
-        variable = _VARIABLE.fullmatch(one)
-        if one in ("-C", "-f"):
+        variable = _VARIABLE.fullmatch(word)
+        if word in ("-C", "-f"):
             value = left.pop() if left else None
             if value is None:
                 raise _NotPlain
-            folder = posixpath.normpath(posixpath.join(folder, value)) if one == "-C" else folder
-        elif variable and "$" not in one:
+            folder = posixpath.normpath(posixpath.join(folder, value)) if word == "-C" else folder
+        elif variable and "$" not in word:
             given[variable[1]] = variable[3]
-        elif not one.startswith("-") and "=" not in one:
-            goals.append(one)
-        elif one not in _QUIET and not _JOBS.fullmatch(one):
+        elif not word.startswith("-") and "=" not in word:
+            goals.append(word)
+        elif word not in _QUIET and not _JOBS.fullmatch(word):
             raise _NotPlain
     return goals, given, folder
 
@@ -127,7 +127,7 @@ def _set(made: _Makefile, variable: re.Match[str], given: dict[str, str]) -> Non
 
 def _rule(made: _Makefile, left: str, right: str) -> list[str]:
     targets, needs = left.split(), right.replace("|", " ").split()
-    if any("$" in one for one in [*targets, *needs]) or set(targets) & {
+    if any("$" in name for name in [*targets, *needs]) or set(targets) & {
         ".ONESHELL",
         ".DEFAULT",
         ".SUFFIXES",
@@ -148,7 +148,7 @@ def _rule(made: _Makefile, left: str, right: str) -> list[str]:
 
 
 def _lines(made: _Makefile, goals: list[str]) -> list[str]:
-    found: list[str] = []
+    lines: list[str] = []
     seen: set[str] = set()
     waiting = goals[::-1]
     while waiting:
@@ -158,9 +158,9 @@ def _lines(made: _Makefile, goals: list[str]) -> list[str]:
         seen.add(target)
         if not made.recipes.get(target) and not _is_source(made, target):
             raise _NotPlain
-        found += [_expanded(made, line, target, 0).lstrip("@-+ \t") for line in made.recipes.get(target, ())]
+        lines += [_expanded(made, line, target, 0).lstrip("@-+ \t") for line in made.recipes.get(target, ())]
         waiting += made.needs.get(target, [])[::-1]
-    return [line for line in found if line]
+    return [line for line in lines if line]
 
 
 def _is_source(made: _Makefile, target: str) -> bool:
@@ -175,10 +175,10 @@ def _expanded(made: _Makefile, line: str, target: str, depth: int) -> str:
     if depth > _DEEPEST:
         raise _NotPlain
 
-    def value(found: re.Match[str]) -> str:
-        if found[3] in ("$", "@"):
-            return "$" if found[3] == "$" else target
-        name = found[1] or found[2]
+    def value(match: re.Match[str]) -> str:
+        if match[3] in ("$", "@"):
+            return "$" if match[3] == "$" else target
+        name = match[1] or match[2]
         if name == "MAKE":
             return "make"
         text = made.variables.get(name)

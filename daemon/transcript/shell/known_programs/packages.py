@@ -1,9 +1,13 @@
-"""What package managers change besides the packages: lock files and manifests; and which scripts they run."""
+"""What package managers change besides the packages, such as lock files, and which scripts of package.json they run."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Sequence
 
+from daemon import records
+from daemon.model import Launch
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
 
@@ -25,7 +29,7 @@ _LOCKING = words(
 )
 """Subcommands that write the lock file."""
 _DECLARING = words("add remove rm uninstall un get tidy require up upgrade init version pkg set")
-"""Subcommands that write the manifest; so does an install that names packages."""
+"""Subcommands that write the manifest; so does an install that names """
 _VALUES = words("--prefix -C --cwd --filter -F -w --workspace --dir --project --directory --loglevel")
 _FOLDERS = words("--prefix -C --cwd --dir --directory")
 _OWN = words(
@@ -49,6 +53,16 @@ HOOKED = words(
 _NPM_SCRIPTS = words("start stop restart")
 _TESTING = words("test t tst")
 _UPDATES = words("-u --update --updateSnapshot --update-snapshots --snapshot-update --inline-snapshot")
+_PLAIN = frozenset(
+    {"-s", "--silent", "-q", "--quiet", "--if-present", "--no-audit", "--no-fund", "--offline", "--prefer-offline",
+     "-D", "--save-dev", "--production", "--frozen-lockfile", "--prefix", "-C", "--cwd", "--dir", "--directory"}
+)  # fmt: skip
+"""Options that run no other script, nor the scripts of other """
+_HOOKS = frozenset(
+    f"{when}{name}" for when in ("pre", "", "post")
+    for name in words("install prepare publish version uninstall pack rebuild dependencies shrinkwrap")
+)  # fmt: skip
+"""Scripts that are run because packages are installed, or the version is changed."""
 
 
 def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
@@ -62,9 +76,9 @@ def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
     if verb == "cargo" and command in ("install", "i", "uninstall"):
         return []
     names: list[str] = []
-    if command in _LOCKING and not (command == "audit" and "fix" not in [one.text for one in rest]):
+    if command in _LOCKING and not (command == "audit" and "fix" not in [field.text for field in rest]):
         names += _LOCKS[verb]
-    names_packages = command in ("install", "i") and any(not one.text.startswith("-") for one in rest)
+    names_packages = command in ("install", "i") and any(not field.text.startswith("-") for field in rest)
     if command in _DECLARING or (names_packages and verb in SCRIPTED):
         names.append(_MANIFESTS[verb])
     folder = _folder(fields)
@@ -77,7 +91,7 @@ def script_of(verb: str, fields: Sequence[Field]) -> tuple[str, Field] | None:
     """The script of package.json that npm and its like run here, and the folder it stands in; None: none is run."""
     command, rest = _subcommand(verb, fields)
     if command in ("run", "run-script", "rum", "urn"):
-        plain = [one for one in rest if not one.text.startswith("-")]
+        plain = [field for field in rest if not field.text.startswith("-")]
         if not plain:
             return None
         command = plain[0].text if plain[0].exact else ""
@@ -103,17 +117,55 @@ def _subcommand(verb: str, fields: Sequence[Field]) -> tuple[str, list[Field]]:
     while at < len(fields) and fields[at].text.startswith(("-", "+")):
         at += 2 if fields[at].text in _VALUES else 1
     if at >= len(fields):
-        texts = {one.text for one in fields}
+        texts = {field.text for field in fields}
         is_install = verb == "yarn" and not texts & {"-v", "--version", "--help", "-h"}
         return ("install" if is_install else ""), []
     return (fields[at].text if fields[at].exact else "?"), list(fields[at + 1 :])
 
 
 def _folder(fields: Sequence[Field]) -> Field:
-    for at, one in enumerate(fields):
-        if one.text in _FOLDERS and at + 1 < len(fields):
+    for at, field in enumerate(fields):
+        if field.text in _FOLDERS and at + 1 < len(fields):
             return Field(fields[at + 1].text.rstrip("/"), fields[at + 1].exact)
         for name in _FOLDERS:
-            if one.text.startswith(f"{name}=") and one.exact:
-                return Field(one.text.partition("=")[2].rstrip("/"))
+            if field.text.startswith(f"{name}=") and field.exact:
+                return Field(field.text.partition("=")[2].rstrip("/"))
     return Field("")
+
+
+def is_trusted(launch: Launch) -> bool:
+    """Whether a script, or a command with hooks, of a package.json that is not known is taken to change no file."""
+    given = [argument for argument in launch.arguments if argument is not None]
+    if launch.language != "package" or len(given) < len(launch.arguments) or not given:
+        return False
+    called = script_of(given[0], [Field(argument) for argument in given[1:]])
+    return called is not None and (called[0] in HOOKED or is_test(called[0], given))
+
+
+def _is_plain(given: Sequence[str]) -> bool:
+    """Whether the words before ``--`` surely tell which package's script is run."""
+    own = given[: given.index("--")] if "--" in given else given
+    return "workspace" not in own and all(word.partition("=")[0] in _PLAIN for word in own if word.startswith("-"))
+
+
+def read(text: str, arguments: Sequence[str | None]) -> list[str] | None:
+    """The command lines, hooks before and after included, with the arguments behind them; None: not understood."""
+    given = [word for word in arguments if word is not None]
+    if len(given) < len(arguments) or not given or not _is_plain(given[1:]):
+        return None
+    try:
+        package = records.table(json.loads(text))
+        scripts = records.table(package.get("scripts"))
+    except (ValueError, RecursionError):
+        return None
+    called = script_of(given[0], [Field(word) for word in given[1:]])
+    name = called[0] if called is not None else ""
+    if name in HOOKED and name not in given[2:]:
+        return None if _HOOKS & scripts.keys() or package.get("workspaces") else []
+    is_named = bool({"run", "run-script"} & set(given))
+    if not isinstance(scripts.get(name), str) or (name in BUILDERS and not is_named):
+        return None
+    given = ["test" if name == "test" and word in ("t", "tst") else word for word in given]
+    rest = [word for word in given[given.index(name) + 1 :] if word != "--"] if name in given else []
+    lines = [scripts[key] for key in (f"pre{name}", name, f"post{name}") if isinstance(scripts.get(key), str)]
+    return [f"{line} {shlex.join(rest)}" if rest and line == scripts[name] else line for line in lines]

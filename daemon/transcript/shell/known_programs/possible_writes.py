@@ -1,7 +1,7 @@
-"""Which paths a command may have changed in a way that its text does not tell.
+"""Which paths a command may have changed, if its text does not say what became of them.
 
-Named files and folders where a command names any; the working directory where a command works on all of it. What a
-script or an unknown program changes without naming it cannot be seen.
+These are the files and folders that it names, or the working directory if it works on all of that. What a script or an
+unknown program changes without naming it cannot be seen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from daemon.transcript.shell.known_programs import filters, packages
 from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, words
-from daemon.transcript.shell.places import Place
+from daemon.transcript.shell.state import Place
 from daemon.transcript.shell.words import Field
 
 _OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")
@@ -116,12 +116,12 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
         verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING, filters.KNOWN)
     )
     is_known = is_known or not place.known
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for field in chosen:
         for path in place.around(field):
             if is_known or not any(f"{folder}/".startswith(f"{path}/") for folder in place.folders):
-                found[path] = None
-    return list(found)
+                paths[path] = None
+    return list(paths)
 
 
 def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
@@ -162,16 +162,16 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
 def _operands(verb: str, fields: list[Field]) -> list[Field]:
     """The words that are neither options nor, as far as the program's are known, values of options."""
     valued = _VALUES.get(verb, frozenset())
-    found: list[Field] = []
+    operands: list[Field] = []
     left = iter(fields)
     for field in left:
         if field.exact and field.text == "--":
-            return [*found, *left]
+            return [*operands, *left]
         if field.exact and field.text in valued:
             next(left, None)
         elif not field.text.startswith("-"):
-            found.append(field)
-    return found
+            operands.append(field)
+    return operands
 
 
 def _files(verb: str, operands: list[Field]) -> list[Field]:
@@ -183,27 +183,27 @@ def _files(verb: str, operands: list[Field]) -> list[Field]:
 
 def _outputs(verb: str, fields: list[Field]) -> list[Field]:
     """What options name as written. One that another option follows has no value: it means something else."""
-    found = []
+    outputs = []
     for field, after in itertools.pairwise([*fields, Field("-")]):
         option = _OUTPUT.fullmatch(field.text)
         if option is None or verb in _NO_OUTPUT.get(field.text.partition("=")[0], ()):
             continue
         if option[1]:
-            found.append(Field(option[1], field.exact))
+            outputs.append(Field(option[1], field.exact))
         elif field.exact and field.text != "of" and not after.text.startswith("-"):
-            found.append(after)
-    return found
+            outputs.append(after)
+    return outputs
 
 
 def _curl(fields: list[Field]) -> list[Field] | None:
     if any(_CURL_NAMED.fullmatch(field.text) for field in fields):
         return None
-    found = _outputs("curl", fields)
+    outputs = _outputs("curl", fields)
     for at, field in enumerate(fields):
         option = _CURL_OUTPUT.fullmatch(field.text)
         if option and field.text != "-o":
-            found += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
-    return found
+            outputs += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
+    return outputs
 
 
 def _target(fields: list[Field]) -> list[Field]:
@@ -225,7 +225,7 @@ def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Fie
     texts = [field.text for field in fields]
     if not any(WRITING[verb].fullmatch(text) for text in texts):
         return []
-    kept = [found[1] for text in texts if verb == "perl" and (found := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
+    kept = [match[1] for text in texts if verb == "perl" and (match := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
     if any("*" in one or "/" in one for one in kept):
         return None
     scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
@@ -283,7 +283,10 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
         return []
     command, rest = fields[at].text, fields[at + 1 :]
     texts = [field.text for field in rest]
-    if any(before.text == "-c" and not _GIT_SETTING.match(one.text) for before, one in itertools.pairwise(fields[:at])):
+    if any(
+        before.text == "-c" and not _GIT_SETTING.match(setting.text)
+        for before, setting in itertools.pairwise(fields[:at])
+    ):
         return None
     if command not in _GIT_WRITING:
         return _git_outputs(command, rest) if command in _GIT_LOOKING else None
@@ -297,7 +300,9 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
 
 
 def _git_outputs(command: str, rest: list[Field]) -> list[Field]:
-    return _outputs("git", rest if command in _GIT_OUTPUT else [one for one in rest if one.text not in ("-o", "-O")])
+    return _outputs(
+        "git", rest if command in _GIT_OUTPUT else [field for field in rest if field.text not in ("-o", "-O")]
+    )
 
 
 def _is_harmless(command: str, texts: list[str]) -> bool:
@@ -318,11 +323,11 @@ def _pathspecs(command: str, rest: list[Field], texts: list[str]) -> list[Field]
         return rest[texts.index("--") + 1 :] or None
     operands = _operands(f"git {command}", rest)
     if command in ("rm", "mv", "restore"):
-        found: list[Field] = []
+        places: list[Field] = []
         for field in operands:
             head = re.split(r"[*?\[]", field.text)[0]
-            found.append(Field(head, exact=field.exact and head == field.text and ":" not in head))
-        return found or None
+            places.append(Field(head, exact=field.exact and head == field.text and ":" not in head))
+        return places or None
     if command == "clean":
         return operands or None
     # Without "--" git takes a name for a branch first; one with a suffix is far more likely a file.

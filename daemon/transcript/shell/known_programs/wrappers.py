@@ -104,8 +104,8 @@ def is_plainly_wrapped(fields: list[Field]) -> bool:
     program = unwrapped(fields)
     before = fields[: len(fields) - len(program.arguments) - 1] if program is not None else fields
     return all(
-        one.exact and not one.text.startswith("-") and "=" not in one.text and one.text not in ("sudo", "doas")
-        for one in before
+        field.exact and not field.text.startswith("-") and "=" not in field.text and field.text not in ("sudo", "doas")
+        for field in before
     )
 
 
@@ -117,12 +117,12 @@ def _inner(name: str, given: list[Field]) -> list[Field] | None:  # noqa: PLR091
             return [Field("type"), *given[1:]]
         rest = _behind(given, values, operands)
         plain = _PLAIN.get(name, re.compile("--"))
-        before = (one for one in given[: len(given) - len(rest)] if one.text[:1] == "-" or not one.exact)
-        is_plain = all(one.exact and (one.text in values or plain.fullmatch(one.text)) for one in before)
+        before = (field for field in given[: len(given) - len(rest)] if field.text[:1] == "-" or not field.exact)
+        is_plain = all(field.exact and (field.text in values or plain.fullmatch(field.text)) for field in before)
         return (rest or None) if is_plain else [Field("", exact=False)]
     if name in _RUN_TOOL:
         return _behind(given, _RUN_TOOL[name], 0) or None
-    if PYTHON.fullmatch(name) and [one.text for one in given[:1]] == ["-m"] and len(given) > 1:
+    if PYTHON.fullmatch(name) and [field.text for field in given[:1]] == ["-m"] and len(given) > 1:
         return given[1:] if given[1].exact and given[1].text in _MODULES else None
     known = _SUBCOMMANDS.get(name) or (
         (_FETCHING[name], words("-p --package --filter -C")) if name in _FETCHING else None
@@ -134,7 +134,7 @@ def _inner(name: str, given: list[Field]) -> list[Field] | None:  # noqa: PLR091
         return None
     inner = _of_uv(rest[1:]) if name == "uv" else _behind(rest[1:], known[1], 0) or None
     ahead = given[: len(given) - len(inner or rest)]
-    return [Field("", exact=False)] if any(_LEADS_ELSEWHERE.fullmatch(one.text) for one in ahead) else inner
+    return [Field("", exact=False)] if any(_LEADS_ELSEWHERE.fullmatch(field.text) for field in ahead) else inner
 
 
 def _of_uv(given: list[Field]) -> list[Field] | None:

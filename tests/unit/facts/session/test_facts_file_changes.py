@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.files import Files
-from daemon.files.lines import counts
+from daemon.files.line_diffs import counts
 from daemon.reconstitute.facts.session import file_changes
 from daemon.reconstitute.facts.session_values import FileChange
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, read, recorded

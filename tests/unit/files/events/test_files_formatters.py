@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from daemon.app.engine import Engine
 from daemon.config import ArchiveSection, Config, OpenCode
-from daemon.files.apply import recorded_diffs
+from daemon.files.apply import edit_diffs
 from daemon.files.events import formatters
 from daemon.model import FileEdit, Operation
 from daemon.opencode import configuration
 from daemon.opencode.configuration import UNKNOWN, Settings
-from daemon.transcript.evidence.shown_diffs import hunks
+from daemon.transcript.evidence.unified_diffs import hunks
 from tests.recovery.calls import APP
 from tests.recovery.case import Case
 from tests.recovery.forms import trimmed
@@ -129,13 +129,13 @@ _SHORT = st.builds(lambda lines, end: "\n".join(["top", *lines]) + end, st.lists
 
 @given(_TEXTS, _TEXTS)
 def test_a_recorded_diff_gives_the_text_after_it_or_none(before: str, after: str) -> None:
-    assert recorded_diffs.applied(before, hunks(trimmed("a", before, after))) in (None, after)
+    assert edit_diffs.text_after(before, hunks(trimmed("a", before, after))) in (None, after)
 
 
 @given(_SHORT, _SHORT)
 def test_a_diff_with_a_line_that_is_not_indented_gives_the_text_after_it(before: str, after: str) -> None:
     if before != after:
-        assert recorded_diffs.applied(before, hunks(trimmed("a", before, after))) == after
+        assert edit_diffs.text_after(before, hunks(trimmed("a", before, after))) == after
 
 
 @pytest.mark.parametrize("name", ["opencode.json", "opencode.jsonc"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from daemon import records
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files
-from daemon.files.events.load import Loader, ordered
+from daemon.files.events import Loader, ordered
 from daemon.model import FileEdit, Launch, Message, Operation, Part
 from tests.support.examples import examples
 from tests.support.stores.replaying import (
@@ -166,7 +166,7 @@ def test_through_a_link_both_names_have_the_history_of_the_one_file(archive: Arc
         ([write(1, "/w/d/x", "1\n"), unclear(2, "/w")], "/w/d/x", ("stale", b"1\n")),
     ],
 )  # fmt: skip
-def test_events_of_where_a_file_came_from_and_of_the_folders_above_belong_to_it(
+def test_events_of_a_files_origin_and_its_folders_belong_to_it(
     archive: Archive, edits: list[FileEdit], path: str, expected: tuple[str, bytes | None]
 ) -> None:
     keep(archive, edits)
@@ -238,7 +238,7 @@ def test_a_forks_copies_are_left_out_and_other_sessions_same_calls_are_not() -> 
     assert ordered([other, first]) == [first, other]
 
 
-def test_a_fork_of_a_fork_is_left_out_beside_another_call_of_the_same_moment() -> None:
+def test_a_fork_of_a_fork_is_left_out_beside_a_call_of_the_same_time() -> None:
     first = edit(1, "/w/a", "1", "2", part_id="p1")
     beside = edit(1, "/w/a", "5", "6", part_id="p2")
     copies = [replace(one, session_id="ses_2", part_id=f"q{n}") for n, one in enumerate((first, beside))]

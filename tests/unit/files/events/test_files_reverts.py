@@ -96,7 +96,7 @@ class Story:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_a_pending_revert_sets_back_to_the_tree_before_the_first_reverted_step(archive: Archive, as_text: bool) -> None:
+def test_a_pending_revert_sets_back_to_the_tree_before_its_first_step(archive: Archive, as_text: bool) -> None:
     story = Story(archive).pending(msg(4), as_text=as_text)
     assert story.at(5) == ("verified", b"2\n")
     assert told(story.history.latest)[1] == b"1\n"
@@ -112,13 +112,13 @@ def test_a_pending_revert_of_everything_takes_the_file_away(archive: Archive) ->
     assert story.history.last_content.content == b"2\n"
 
 
-def test_between_the_last_reverted_change_and_the_record_of_the_revert_nothing_is_certain(archive: Archive) -> None:
+def test_nothing_is_certain_between_a_reverted_change_and_its_revert(archive: Archive) -> None:
     story = Story(archive).pending(msg(4), updated=10)
     assert story.at(7)[0] == "stale"
     assert story.at(10)[0] in ("proven", "verified")
 
 
-def test_messages_that_are_gone_were_reverted_before_the_prompt_that_removed_them(archive: Archive) -> None:
+def test_missing_messages_were_reverted_before_the_next_prompt(archive: Archive) -> None:
     story = Story(archive)
     keep(archive, [write(20, "/w/b", "b\n", message_id=msg(20))])
     remove(archive, msg(4), now=at(30))
@@ -130,7 +130,7 @@ def test_messages_that_are_gone_were_reverted_before_the_prompt_that_removed_the
     assert story.history.latest.time < at(20)
 
 
-def test_messages_that_are_gone_without_a_prompt_may_have_been_reverted_until_we_saw_it(archive: Archive) -> None:
+def test_missing_messages_without_a_prompt_were_reverted_by_the_scan(archive: Archive) -> None:
     story = Story(archive)
     remove(archive, msg(2), msg(4), now=at(30))
     assert told(story.history.latest) == ("stale", b"2\n")
@@ -155,7 +155,7 @@ def test_the_journal_tells_when_and_that_it_was_undone(archive: Archive) -> None
     assert [story.at(second)[1] for second in (7, 8, 9, 10)] == [b"2\n", b"1\n", b"2\n", b"2\n"]
 
 
-def test_a_journal_that_tells_everything_outweighs_the_pending_mark_of_the_record(archive: Archive) -> None:
+def test_a_complete_journal_outweighs_the_records_pending_revert(archive: Archive) -> None:
     story = Story(archive).pending(msg(4)).marks((8, msg(4), False))
     assert [r.time for r in story.history.revisions if r.tool == "revert"] == [at(8)]
 
@@ -223,7 +223,7 @@ def test_a_revert_that_was_seen_pending_and_is_gone_may_have_been_undone(archive
     assert told(story.history.latest) == ("stale", b"1\n")
 
 
-def test_a_revert_that_was_seen_pending_and_then_undone_brought_its_tree_back(archive: Archive) -> None:
+def test_a_pending_revert_that_was_undone_brought_its_tree_back(archive: Archive) -> None:
     story = Story(archive).marks((6, msg(4), False), is_exact=False, ended=at(8))
     assert [story.at(second)[:2] for second in (6, 7, 8)] == [("proven", b"1\n"), ("stale", b"1\n"), ("proven", b"2\n")]
 

@@ -11,7 +11,7 @@ from daemon.files.history import Revision
 from daemon.files.replay.changes import MARK_UNKNOWN
 from daemon.model import FileEdit
 from daemon.records import blob_id
-from daemon.transcript.evidence.edits import INEXACT_READ as INEXACT
+from daemon.transcript.evidence.call_results import INEXACT_READ as INEXACT
 from daemon.transcript.evidence.recorded_diffs import NO_MARK
 from tests.support.stores.replaying import (
     Objects,

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import Grade
-from daemon.files.history import FileHistory, Revision
+from daemon.files.history import FileHistory, Grade, Revision
 from daemon.files.replay.changes import CONCURRENT
-from daemon.files.replay.observe import NOT_UTF8
+from daemon.files.replay.reads import NOT_UTF8
 from daemon.model import FileEdit, Operation, Session
 from daemon.transcript.evidence.edits import edits
 from tests.support.stores.records import (
@@ -136,7 +135,7 @@ def test_failed_and_pending_calls_change_nothing() -> None:
         tool("acme_thing", {"file": PATH, "contents": "x"}, "ok"),
     ],
 )
-def test_a_change_that_cannot_be_told_makes_the_state_stale_and_keeps_the_last_text(cut_off: dict[str, Any]) -> None:
+def test_an_unknown_change_makes_the_state_stale_and_keeps_the_text(cut_off: dict[str, Any]) -> None:
     found = _history(write(PATH, "a = 1\n"), cut_off)
     assert _doubted(found).content == b"a = 1\n"
     assert found.latest_proven is not None
@@ -161,13 +160,13 @@ def test_a_complete_read_of_an_old_version_proves_the_text(version: str) -> None
     assert _proven(_history(read(PATH, "a = 1\r\n\nb\n", version), version=version)) == b"a = 1\r\n\nb\n"
 
 
-def test_a_complete_read_of_a_kind_that_usually_begins_with_a_mark_proves_all_but_that() -> None:
+def test_a_read_of_a_kind_with_marks_proves_all_but_the_mark() -> None:
     path = f"{BASE}/Program.cs"
     last = _doubted(_history(read(path, "a\r\n", "1.1.65"), version="1.1.65", path=path))
     assert (last.content, last.grade, last.mark_unknown) == (b"a\r\n", Grade.PARTIAL, True)
 
 
-def test_a_write_over_a_file_that_may_have_a_mark_leaves_that_open_and_nothing_else() -> None:
+def test_a_write_over_a_possible_mark_leaves_only_the_mark_open() -> None:
     path = f"{BASE}/bom.txt"
     over = write(path, "new\n")
     over["state"]["metadata"]["exists"] = True
@@ -249,7 +248,7 @@ def test_what_a_read_shows_of_a_file_that_is_not_utf8_is_never_proven() -> None:
     assert _doubted(_history(read(PATH, "caf\ufffd\n", "1.1.65"), version="1.1.65")).note == NOT_UTF8
 
 
-def test_a_write_puts_a_replacement_character_where_a_text_cannot_be_encoded() -> None:
+def test_a_write_replaces_characters_that_cannot_be_encoded() -> None:
     assert _proven(_history(write(PATH, "x\ud800\n"))) == "x\ufffd\n".encode()
 
 

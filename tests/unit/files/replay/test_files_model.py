@@ -213,9 +213,7 @@ def _stands_alone(revision: Revision) -> bool:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(_VERSIONS, _STEPS)
-def test_without_foreign_hands_the_last_state_is_proven_unless_a_command_or_a_rule_casts_doubt(
-    version: str, steps: list[tuple[Any, ...]]
-) -> None:
+def test_without_outside_changes_only_commands_or_rules_leave_doubt(version: str, steps: list[tuple[Any, ...]]) -> None:
     steps = [step for step in steps if step[0] in ("write", "edit", "add", "delete")]
     with tempfile.TemporaryDirectory() as folder:
         world = _play(version, [("write", name, "") for name in NAMES] + steps, folder)

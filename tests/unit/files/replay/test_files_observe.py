@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import Grade
-from daemon.files.replay.observe import NOT_UTF8
+from daemon.files.history import Grade
+from daemon.files.replay.reads import NOT_UTF8
 from daemon.model import FileEdit
 from tests.support.stores.replaying import (
     Objects,
@@ -139,7 +139,7 @@ def test_a_replacement_character_in_a_read_proves_nothing() -> None:
     assert last(A, [read(1, A, "caf\ufffd\n")]).note == NOT_UTF8
 
 
-def test_a_known_file_that_is_not_utf8_is_confirmed_by_what_a_read_makes_of_it() -> None:
+def test_a_read_confirms_a_known_file_that_is_not_utf8() -> None:
     objects = Objects()
     tree = objects.put({"a": b"caf\xe9\n"}, "t")
     found = last(A, [snapshot(1, tree, "/w"), read(2, A, "caf\ufffd\n")], objects)
@@ -165,7 +165,7 @@ def test_reads_of_some_lines(edits: list[FileEdit], expected: tuple[str, bytes |
     assert found.outside_change is outside
 
 
-def test_lines_that_stand_elsewhere_in_the_file_than_the_read_shows_are_a_contradiction() -> None:
+def test_a_read_of_lines_at_another_place_contradicts() -> None:
     found = last(A, [write(1, A, "a\nb\nc\n"), lines(2, A, 3, "b")])
     assert not found.proven
 
@@ -175,13 +175,13 @@ def test_lines_without_a_known_place_are_kept_without_one() -> None:
     assert found.fragments == Fragments((Run(None, ("x",)),))
 
 
-def test_a_file_that_was_all_seen_but_for_its_last_newline_goes_on_as_a_part() -> None:
+def test_a_file_seen_but_for_its_last_newline_stays_partial() -> None:
     found = last(A, [read(1, A, "a\nb", note=_INEXACT), edit(2, A, "a", "A")])
     assert found.fragments == Fragments((Run(1, ("A", "b")),), is_all=True)
     assert last(A, [read(1, A, "a\nb", note=_INEXACT), append(2, A, "c\n")]).grade is Grade.PARTIAL
 
 
-def test_a_moment_between_two_states_is_doubted_where_the_next_was_somebody_elses() -> None:
+def test_a_moment_before_an_outside_change_is_not_certain() -> None:
     found = history(A, [ONE, state(9, A, "x\n", tool="attachment")])
     assert [told(found.at(at(second)))[0] for second in (2, 3, 9)] == ["proven", "stale", "proven"]
     assert [told(revision)[0] for revision in found.until(at(5)).revisions] == ["proven", "stale"]

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
+from daemon.files.replay import World
 from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.tracks import Tracks
-from daemon.files.replay.world import World
 from daemon.files.trees import Wanted, differing
 from daemon.model import FileEdit
 from daemon.records import blob_id
@@ -67,7 +67,7 @@ class Story:
 ONE, TWO = write(2, A, "one\n"), write(4, A, "two\n", existed=True)
 
 
-def test_a_tree_tells_what_was_never_recorded_and_another_kind_of_evidence_verifies_it() -> None:
+def test_a_tree_proves_an_unrecorded_file_and_a_read_verifies_it() -> None:
     story = Story().tree(1, {"a": b"one\n", "s/b": b"b"})
     assert (story.of(), story.of("/w/s/b")) == (("proven", b"one\n"), ("proven", b"b"))
     assert story.then(read(2, A, "one\n")).of() == ("verified", b"one\n")
@@ -77,7 +77,7 @@ def test_a_tree_that_agrees_verifies_what_a_call_made() -> None:
     assert Story().then(ONE).tree(3, {"a": b"one\n"}).revisions() == [("verified", b"one\n")]
 
 
-def test_a_tree_that_says_the_same_as_before_does_not_take_back_what_was_done_since() -> None:
+def test_an_unchanged_tree_does_not_take_back_later_changes() -> None:
     story = Story().tree(1, {"a": b"old\n", "b": b"b"}).then(ONE).tree(3, {"a": b"old\n", "b": b"b"})
     assert story.revisions() == [("proven", b"old\n"), ("proven", b"one\n")]
     assert not any(story.outside())
@@ -88,7 +88,7 @@ def test_a_tree_that_noticed_other_changes_and_not_this_one_casts_doubt() -> Non
     assert story.revisions() == [("proven", b"old\n"), ("proven", b"one\n"), ("stale", b"one\n")]
 
 
-def test_a_file_that_a_tree_no_longer_holds_when_gitignore_changed_may_only_be_ignored() -> None:
+def test_a_file_missing_after_a_gitignore_change_may_only_be_ignored() -> None:
     story = Story().tree(1, {"a": b"old\n"}).then(ONE).tree(3, {".gitignore": b"a\n"})
     assert story.of() == ("stale", b"one\n")
 
@@ -108,7 +108,7 @@ def test_a_tree_settles_what_is_in_doubt() -> None:
     assert story.of() == ("proven", b"one\n")
 
 
-def test_in_doubt_a_tree_that_has_not_noticed_the_last_sure_change_settles_nothing() -> None:
+def test_a_tree_that_missed_the_last_sure_change_settles_no_doubt() -> None:
     story = Story().tree(1, {"a": b"old\n"}).then(ONE, unclear(3, A)).tree(4, {"a": b"old\n"})
     assert story.of() == ("stale", b"one\n")
 
@@ -143,7 +143,7 @@ def test_a_tree_that_no_longer_holds_a_file_in_doubt_tells_that_it_is_gone() -> 
     assert Story().tree(1, {}).then(ONE, unclear(3, A)).tree(4, {"b": b""}).of() == ("stale", b"one\n")
 
 
-def test_a_deletion_that_a_tree_shares_is_verified_and_one_it_contradicts_is_an_outside_change() -> None:
+def test_a_tree_verifies_a_deletion_or_shows_an_outside_change() -> None:
     agreed = Story().tree(1, {"a": b"one\n"}).then(delete(2, A)).tree(3, {})
     assert last(A, agreed.edits, agreed.objects).grade is Grade.VERIFIED
     stale = Story().tree(1, {"a": b"one\n", "b": b"b"}).then(delete(2, A)).tree(3, {"a": b"one\n", "b": b"c"})
@@ -169,7 +169,7 @@ def test_a_folder_with_a_longer_name_is_not_in_scope() -> None:
     assert story.of("/w/ss/b") == ("proven", b"b\n")
 
 
-def test_two_scopes_of_one_work_tree_are_each_compared_with_their_own_last_tree() -> None:
+def test_each_scope_of_a_work_tree_is_compared_with_its_own_last_tree() -> None:
     """The subfolder's trees hold the rest as it was when that was last brought up to date: old, and no news."""
     story = Story().tree(1, {"a": b"one\n", "s/b": b"1"}).then(write(2, A, "two\n", existed=True))
     story.tree(3, {"a": b"one\n", "s/b": b"2"}, scope="/w/s")
@@ -199,7 +199,7 @@ def test_a_scope_that_the_tree_has_not_got_holds_nothing() -> None:
 # -- races and lateness ----------------------------------------------------------------------------------------------
 
 
-def test_a_tree_that_already_holds_what_a_call_of_its_step_makes_is_no_outside_change() -> None:
+def test_a_tree_with_the_result_of_a_running_call_is_no_outside_change() -> None:
     call = write(3, A, "two\n", existed=True, message_id="msg_m")
     story = Story().then(write(1, A, "one\n")).tree(2, {"a": b"two\n"}, message_id="msg_m").then(call)
     assert story.revisions() == [("proven", b"one\n"), ("proven", b"two\n")]
@@ -226,7 +226,7 @@ def test_a_tree_taken_while_another_session_works_is_a_race_too() -> None:
     assert any(story.outside())  # nothing was under way, so somebody else wrote the same before
 
 
-def test_a_tree_that_is_told_late_does_not_take_back_what_was_done_since_it_was_taken() -> None:
+def test_a_tree_recorded_late_does_not_take_back_later_changes() -> None:
     story = Story().then(write(1, A, "one\n"), write(3, A, "two\n", existed=True))
     story.tree(4, {"a": b"one\n"}, started=at(2))
     assert story.revisions() == [("proven", b"one\n"), ("proven", b"two\n")]
@@ -234,7 +234,7 @@ def test_a_tree_that_is_told_late_does_not_take_back_what_was_done_since_it_was_
     assert news.tree(4, {"a": b"one\n"}, started=at(3.5)).of() == ("proven", b"one\n")
 
 
-def test_a_late_tree_that_shows_what_never_stood_there_is_news_all_the_same() -> None:
+def test_a_late_tree_with_unknown_content_is_news_all_the_same() -> None:
     story = Story().then(write(1, A, "one\n"), write(3, A, "two\n", existed=True)).tree(4, {"a": b"x\n"}, started=at(2))
     assert (story.of(), story.outside()[-1]) == (("proven", b"x\n"), True)
 
@@ -267,7 +267,7 @@ def test_a_subtree_that_was_not_archived_before_is_compared_with_nothing() -> No
     assert told(last("/w/s/b", [snapshot(1, "first", "/w"), snapshot(2, tree, "/w")], objects)) == ("proven", b"b\n")
 
 
-def test_a_file_that_is_in_the_tree_and_was_not_captured_is_lost_and_not_wrong() -> None:
+def test_a_file_of_a_tree_that_was_not_captured_is_lost() -> None:
     objects = Objects()
     tree = objects.put({"a": b"new\n"}, "one")
     del objects._blobs[blob_id(b"new\n")]
@@ -276,7 +276,7 @@ def test_a_file_that_is_in_the_tree_and_was_not_captured_is_lost_and_not_wrong()
     assert "not captured" in found.note
 
 
-def test_what_was_not_captured_is_known_all_the_same_when_its_id_is_that_of_the_known_text() -> None:
+def test_content_that_was_not_captured_is_proven_by_the_id_of_known_text() -> None:
     objects = Objects()
     tree = objects.put({"a": b"one\n"}, "one")
     del objects._blobs[blob_id(b"one\n")]
@@ -337,7 +337,7 @@ def test_modes_and_modules() -> None:
     assert world(story.edits, story.objects).paths() == [A]
 
 
-def test_a_file_that_became_a_folder_is_gone_and_one_that_was_a_folder_is_there() -> None:
+def test_a_file_that_became_a_folder_is_gone_and_the_other_way_round() -> None:
     story = Story().tree(1, {"a": b"one\n"}).tree(2, {"a/x": b"x"})
     assert (story.of(), story.of("/w/a/x")) == (GONE, ("proven", b"x"))
     story.tree(3, {"a": b"two\n"})
@@ -355,7 +355,7 @@ def test_a_move_between_trees_is_confirmed_at_both_ends() -> None:
 def test_only_wanted_paths_are_compared() -> None:
     story = Story().tree(1, {"a": b"1", "s/b": b"1", "t/c": b"1"}).tree(2, {"a": b"2", "s/b": b"2", "t/c": b"2"})
     made = World(story.objects, Wanted(("/w/s",)))
-    made.take(story.edits)
+    made.replay(story.edits)
     assert made.paths() == ["/w/s/b"]
     assert [told(revision) for revision in made.history("/w/s/b").revisions] == [("proven", b"1"), ("proven", b"2")]
 
@@ -384,7 +384,7 @@ def _differing(old: str, new: str, objects: Objects, *wanted: str) -> Sequence[s
     return sorted(path for path, _, _ in differing(objects, old, new, "/w", Wanted(wanted or ("/",))))
 
 
-def test_trees_differ_in_files_at_any_depth_and_in_files_that_became_folders() -> None:
+def test_trees_differ_at_any_depth_and_where_files_became_folders() -> None:
     objects = Objects()
     old = objects.put({"a": b"1", "s/b": b"1", "s/t/c": b"1", "k/l": b"1", "m": b"1"}, "old")
     new = objects.put({"a": b"1", "s/b": b"1", "s/t/c": b"2", "k": b"1", "m/n": b"1"}, "new")
@@ -400,7 +400,7 @@ def test_what_the_last_tree_lacks_is_told_from_what_no_tree_covers() -> None:
     tracks = Tracks()
     snapshots = Snapshots(tracks, objects, Wanted(), {})
     tracks.number = 1
-    snapshots.take(snapshot(1, objects.put({"a": b"1"}, "one"), "/w"))
+    snapshots.observe_tree(snapshot(1, objects.put({"a": b"1"}, "one"), "/w"))
     assert [snapshots.lacks(path, 0) for path in (A, B, "/o/b")] == [False, True, False]
 
 
@@ -419,7 +419,7 @@ def _folder_id(objects: Objects, tree: str, path: str) -> str:
     return found[1]
 
 
-def test_a_folder_whose_tree_is_gone_is_listed_as_lost_with_the_tree_that_names_it() -> None:
+def test_a_folder_whose_tree_is_gone_is_listed_as_lost() -> None:
     story = Story().tree(1, {"a": b"a", "docs/guide": b"g", "docs/deep/x": b"x", "src/deep/y": b"y"})
     tree = story.edits[0].blob
     gone = [_folder_id(story.objects, tree, name) for name in ("docs", "src/deep")]
@@ -434,7 +434,7 @@ def test_a_folder_whose_tree_is_gone_is_listed_as_lost_with_the_tree_that_names_
     assert replayed.history(A).latest is not None
 
 
-def test_a_lost_folder_stays_lost_until_a_tree_shows_it_again_or_without_it() -> None:
+def test_a_lost_folder_stays_lost_until_a_later_tree_settles_it() -> None:
     first, same = {"docs/guide": b"g", "a": b"a"}, {"docs/guide": b"g", "a": b"A"}
     for later, paths in (({"docs/guide": b"G"}, [A, "/w/docs/guide"]), ({"a": b"A"}, [A])):
         story = Story().tree(1, first).tree(2, same)

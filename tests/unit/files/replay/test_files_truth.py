@@ -94,7 +94,7 @@ def test_every_file_that_tools_alone_changed_ends_as_proven(
     assert len(proven) >= 12
 
 
-def test_a_file_that_a_command_changed_last_is_called_current_only_with_what_it_held(
+def test_a_file_changed_last_by_a_command_is_current_only_if_right(
     any_sample: Sample, histories: dict[str, FileHistory]
 ) -> None:
     """Snapshots tell what the commands made of them; without those they are in doubt, and never what they were before."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.files.grade import Grade
-from daemon.files.history import REVERTED
+from daemon.files.history import REVERTED, Grade
 from daemon.files.replay.changes import CONCURRENT
 from daemon.model import FileEdit, Operation
 from tests.support.stores.replaying import (
@@ -189,7 +188,7 @@ def test_a_file_at_a_name_that_was_a_folder_once_is_moved_as_a_file() -> None:
     assert ends(edits) == {"/w/d/x": GONE, D: GONE, B: ("proven", b"file\n")}
 
 
-def test_a_folder_whose_files_were_deleted_one_by_one_may_still_be_there_to_go_into() -> None:
+def test_a_folder_emptied_file_by_file_may_still_be_there() -> None:
     for name in ("/w/d", "/w/v1.0"):
         edits = [write(1, f"{name}/x", "x"), delete(2, f"{name}/x"), one(3), move(4, A, name, into=None)]
         assert ends(edits).get(name, ("", b""))[0] not in ("proven", "verified"), name
@@ -251,14 +250,14 @@ def test_touch_after_a_tree_that_lacks_the_path_makes_it_empty() -> None:
         [one(2), delete(3, A), unclear(4, A)],
     ],
 )
-def test_what_may_have_made_the_file_since_the_tree_is_not_overlooked_by_touch(between: list[FileEdit]) -> None:
+def test_touch_heeds_what_may_have_made_the_file_since_the_tree(between: list[FileEdit]) -> None:
     objects = Objects()
     tree = objects.put({"b": b"b"}, "one")
     found = last(A, [snapshot(1, tree, "/w"), *between, touch(5, A)], objects)
     assert not found.proven
 
 
-def test_what_may_have_made_a_folder_since_the_tree_is_not_overlooked_by_a_move() -> None:
+def test_a_move_heeds_what_may_have_made_a_folder_since_the_tree() -> None:
     objects = Objects()
     tree = objects.put({"a": b"one\n"}, "one")
     found = last(
@@ -276,13 +275,13 @@ def test_an_ignored_folder_is_in_no_tree_and_may_be_what_a_move_went_into() -> N
 # -- doubt -----------------------------------------------------------------------------------------------------------
 
 
-def test_doubt_on_a_folder_reaches_all_that_is_known_beneath_it_and_nothing_beside() -> None:
+def test_doubt_on_a_folder_reaches_what_is_beneath_and_nothing_beside() -> None:
     found = ends([*_TREE, delete(4, "/w/d/x"), unclear(5, D)])
     assert found == {"/w/d/x": ("stale", None), "/w/d/e/y": ("stale", b"y"), "/w/dd/z": ("proven", b"z")}
     assert last("/w/d/e/y", [*_TREE, unclear(5, D)]).note == "it may have changed"
 
 
-def test_doubt_on_what_nobody_knows_leaves_a_mark_and_on_a_known_folder_none_of_its_own() -> None:
+def test_doubt_on_an_unknown_path_is_recorded_and_on_a_folder_is_not() -> None:
     assert ends([unclear(1, A)]) == {A: ("lost", None)}
     assert ends([mkdir(1, D), unclear(2, D)]) == {}
 
@@ -303,7 +302,7 @@ def test_until_its_end_a_revert_makes_what_is_proven_fleeting() -> None:
     assert [told(found.at(at(second)))[0] for second in (5, 6, 12, 13)] == ["proven", "stale", "proven", "proven"]
 
 
-def test_what_is_written_while_a_call_without_an_end_may_still_work_is_not_certain_afterwards() -> None:
+def test_a_write_beside_a_call_without_an_end_is_not_certain() -> None:
     edits = [one(1), unclear(2, A, until=at(10)), one(5, "two\n")]
     assert told(last(A, edits)) == ("stale", b"two\n")
     assert told(last(A, [*edits, one(12, "three\n")])) == ("proven", b"three\n")
@@ -441,7 +440,7 @@ def test_what_lies_elsewhere_is_not_doubted_by_a_program() -> None:
         ([one(1), refused(2, A, "one", "two"), read(3, A, "one\n")], ("proven", b"one\n"), False),
     ],
 )
-def test_an_edit_that_was_refused_though_its_text_is_known_to_stand_there_is_news(
+def test_a_refused_edit_whose_text_is_known_shows_an_outside_change(
     edits: list[FileEdit], expected: tuple[str, bytes | None], outside: bool
 ) -> None:
     found = last(A, edits)

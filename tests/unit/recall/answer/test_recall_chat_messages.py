@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.answer.messages import IMAGE_TOKENS, around, tokens, window
-from daemon.transcript.clean import clean_replay
-from daemon.transcript.replay import validate
+from daemon.transcript.replay import clean_replay, validate
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -300,7 +300,7 @@ _TOOLS = st.sampled_from(
         max_size=3,
     )
 )
-def test_records_of_any_shape_are_taken_without_an_error_and_survive_the_archive(records: list[dict[str, Any]]) -> None:
+def test_records_of_any_shape_are_read_and_survive_the_archive(records: list[dict[str, Any]]) -> None:
     made = message(role="assistant")
     made = replace(made, parts=tuple(part(record) for record in records))
     for one in edits(made, session()):

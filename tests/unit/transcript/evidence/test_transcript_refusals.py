@@ -6,7 +6,7 @@ import pytest
 
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.edits import edits
-from daemon.transcript.evidence.shown_diffs import NO_NEWLINE, hunks
+from daemon.transcript.evidence.unified_diffs import NO_NEWLINE, hunks
 from tests.support.stores.records import BASE, edit, message, session, tool, write
 
 A = f"{BASE}/a.py"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.model import FileEdit, Part
-from daemon.transcript.shell import calls
+from daemon.transcript import shell
 from daemon.transcript.tool_calls import Call
 
 CWD = "/home/dev/w"
@@ -21,7 +21,7 @@ def edits(
     told = {"exit": code, **metadata} if code != "absent" else metadata
     part = Part("prt_1", "msg_1", "ses_1", "tool", {}, b"")
     state = {"output": output}
-    return calls.edits(Call(part, "bash", status, {"command": command}, state, told, 1, 2, CWD), "1.18.33")
+    return shell.edits(Call(part, "bash", status, {"command": command}, state, told, 1, 2, CWD), "1.18.33")
 
 
 def relative(path: str) -> str:
@@ -318,7 +318,7 @@ def test_a_mac_may_have_zsh_whose_echo_reads_backslashes() -> None:
         2,
         "/Users/dev/w",
     )
-    assert [edit.operation.value for edit in calls.edits(call, "")] == ["unclear", "write"]
+    assert [edit.operation.value for edit in shell.edits(call, "")] == ["unclear", "write"]
 
 
 def test_workdir_is_where_the_command_runs() -> None:
@@ -333,7 +333,7 @@ def test_workdir_is_where_the_command_runs() -> None:
         2,
         CWD,
     )
-    assert [edit.path for edit in calls.edits(call, "")] == [f"{CWD}/sub/a"]
+    assert [edit.path for edit in shell.edits(call, "")] == [f"{CWD}/sub/a"]
 
 
 HOSTILE = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.replay.programs import may_write, stem
+from daemon.files.replay.launches import may_write
+from daemon.files.replay.tracks import stem
 
 _NOTHING: dict[str, list[str | None]] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.files.lines import blame
+from daemon.files.line_diffs import blame
 from daemon.model import FileEdit
 from tests.support.examples import examples
 from tests.support.stores.replaying import (
@@ -54,7 +54,7 @@ def test_an_observation_owns_the_lines_it_is_the_first_to_show() -> None:
     assert owners([write(1, A, "a\n"), unclear(2, A), read(3, A, "a\n")]) == [("a", 1)]
 
 
-def test_of_a_deleted_file_the_last_content_is_shown_and_a_new_life_keeps_what_it_shares() -> None:
+def test_blame_of_a_deleted_file_shows_its_last_content() -> None:
     assert owners([write(1, A, "a\n"), delete(2, A)]) == [("a", 1)]
     assert owners([write(1, A, "a\n"), delete(2, A), write(3, A, "a\nb\n")])[1] == ("b", 3)
 
@@ -101,7 +101,7 @@ _LINES = st.lists(st.sampled_from("abc"), max_size=8)
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(_LINES, min_size=1, max_size=6))
-def test_the_lines_are_those_of_the_newest_text_and_each_stood_in_its_owners_text(versions: list[list[str]]) -> None:
+def test_each_blamed_line_stood_in_its_owners_text(versions: list[list[str]]) -> None:
     texts = ["".join(f"{line}\n" for line in version) for version in versions]
     edits = [write(n, A, text, existed=n > 1) for n, text in enumerate(texts, 1)]
     found = owners(edits)

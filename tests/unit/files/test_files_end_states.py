@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.files import Files, Row
-from daemon.files.replay.world import World
+from daemon.files.replay import World
 from daemon.model import FileEdit
 from tests.support.examples import examples
 from tests.support.stores.replaying import (
@@ -160,7 +160,7 @@ def test_a_tree_reaches_all_that_its_folder_holds(archive: Archive) -> None:
     }
 
 
-def test_more_changed_paths_than_are_worth_looking_at_one_by_one_are_made_at_once(archive: Archive) -> None:
+def test_very_many_changed_paths_rebuild_all_rows_at_once(archive: Archive) -> None:
     files = _Watching(archive)
     keep(archive, [write(n, f"/w/f{n}", "1\n") for n in range(1, 202)])
     assert files.refresh() == 201

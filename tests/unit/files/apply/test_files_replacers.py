@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.files.apply import replacers, rules
-from daemon.files.apply.distance import Costs, TooCostlyError, distance
+from daemon.files import apply
+from daemon.files.apply import replacers
 from daemon.transcript import javascript
+from daemon.transcript.javascript import Costs, TooCostlyError, distance
 
 NEW, OLD = "1.18.33", "1.1.65"
 
@@ -44,16 +45,16 @@ def test_a_way_names_its_place(text: str, old: str, way: str, place: str | None)
 
 def test_a_block_between_its_anchors_has_to_be_alike_since_1_17_only() -> None:
     text, old = "start\nfirst thing\nsecond thing\nend\n", "start\nnothing\nlike it\nend"
-    assert rules.edited(text, old, "x", False, OLD) == "x\n"
-    assert rules.edited_by(text, old, "x", False, NEW).refused
+    assert apply.edited(text, old, "x", False, OLD) == "x\n"
+    assert apply.edited_by(text, old, "x", False, NEW).refused
 
 
 def test_of_several_blocks_the_most_alike_is_taken() -> None:
     text = "{\n alpha\n}\n{\n gamma\n}\n"
-    assert rules.edited(text, "{\n gammb\n}", "x", False, NEW) == "{\n alpha\n}\nx\n"
+    assert apply.edited(text, "{\n gammb\n}", "x", False, NEW) == "{\n alpha\n}\nx\n"
 
 
-def test_a_place_that_is_much_larger_than_the_old_text_is_refused_since_1_17() -> None:
+def test_a_place_much_larger_than_the_old_text_is_refused_since_1_17() -> None:
     text = "a\n" + "longer than it should be by far " * 40 + "\nb"
     assert replacers.is_oversized(text, "a\nb")
     assert not replacers.is_oversized(text, "a")
@@ -61,15 +62,15 @@ def test_a_place_that_is_much_larger_than_the_old_text_is_refused_since_1_17() -
     assert not replacers.is_oversized("1\n2\n3\n4", "1\n2")
 
 
-def test_two_thousand_unlike_lines_between_anchors_take_no_time_and_far_more_are_not_certain() -> None:
+def test_2000_unlike_lines_between_anchors_are_quick_and_more_not_certain() -> None:
     letters = random.Random(3)
     block = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]
     other = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]
     text, old = ("\n".join(["begin", *lines, "end", ""]) for lines in (block, other))
     begun = time.monotonic()
-    assert rules.edited_by(text, old, "x", False, NEW).refused
-    assert rules.edited_by(text * 200, old, "x", False, NEW) == rules.Outcome()
-    assert rules.edited_by("}\n" * 20_001, " }\n" * 20_001, "x", False, NEW) == rules.Outcome()
+    assert apply.edited_by(text, old, "x", False, NEW).refused
+    assert apply.edited_by(text * 200, old, "x", False, NEW) == apply.Outcome()
+    assert apply.edited_by("}\n" * 20_001, " }\n" * 20_001, "x", False, NEW) == apply.Outcome()
     assert time.monotonic() - begun < 30
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.apply.recorded_diffs import NO_NEWLINE, fits
+from daemon.files.apply.edit_diffs import NO_NEWLINE, fits
 from daemon.transcript.patch_text import Hunk
 from tests.support.stores.replaying import edit, last, told, write
 
@@ -47,7 +47,7 @@ def test_a_diff_fits_or_contradicts(before: str, after: str, hunks: list[Hunk], 
     assert fits(before, after, tuple(hunks)) is fit
 
 
-def test_an_edit_whose_diff_shows_other_lines_proves_nothing_and_tells_of_an_outside_change() -> None:
+def test_an_edit_whose_diff_shows_other_lines_reports_an_outside_change() -> None:
     made = edit(2, "/w/a", "b", "c", hunks=(hunk(1, ["# new", "b"], ["# new", "c"]),))
     found = last("/w/a", [write(1, "/w/a", "# old\nb\n"), made])
     assert told(found) == ("stale", b"# old\nc\n")

@@ -1,4 +1,4 @@
-"""What the trees that are left of a session account for in its session_diff file."""
+"""A session_diff file compared with the trees that are left of its session."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from daemon.archive import Archive
-from daemon.files.events.session_summaries import Account, account
+from daemon.files.events.revert_records import SessionDiffCheck, check_session_diff
 from daemon.model import FileEdit, Json
 from tests.support.stores.replaying import keep, keep_tree, remove, snapshot
 
 BINARY: Json = {"file": "b", "patch": "", "additions": 0, "deletions": 0, "status": "added"}
-SHOWN = Account(is_shown=True, is_kept=True)
-UNSHOWN = Account(is_kept=True)
+MATCHED = SessionDiffCheck(is_matched=True, is_kept=True)
+UNMATCHED = SessionDiffCheck(is_kept=True)
 
 
 def diff(before: str, after: str, **fields: object) -> Json:
@@ -48,45 +48,45 @@ def worked(archive: Archive, *diffs: Json, missing: bool = False) -> list[FileEd
 @pytest.mark.parametrize(
     ("diffs", "expected"),
     [
-        pytest.param([diff("", "2\n", status="added")], SHOWN, id="of the session"),
-        pytest.param([diff("", "2\n", status="added"), BINARY], SHOWN, id="and a binary"),
-        pytest.param([diff("1\n", "2\n")], SHOWN, id="of its last turn, by a revert that was undone"),
-        pytest.param([diff("", "1\n", status="added")], SHOWN, id="of its first turn"),
-        pytest.param([diff("2\n", "3\n")], UNSHOWN, id="of a turn that is gone"),
-        pytest.param([diff("9\n", "2\n")], UNSHOWN, id="from what no tree shows"),
-        pytest.param([diff("2\n", "1\n")], UNSHOWN, id="from what only the end of a step shows"),
-        pytest.param([diff("1\n", "", status="deleted")], UNSHOWN, id="of a deletion that is gone"),
-        pytest.param([BINARY], UNSHOWN, id="of nothing that can be compared"),
-        pytest.param([diff("1\n", "2\n"), diff("", "y\n", file="y", status="added")], UNSHOWN, id="only in part"),
+        pytest.param([diff("", "2\n", status="added")], MATCHED, id="of the session"),
+        pytest.param([diff("", "2\n", status="added"), BINARY], MATCHED, id="and a binary"),
+        pytest.param([diff("1\n", "2\n")], MATCHED, id="of its last turn, by a revert that was undone"),
+        pytest.param([diff("", "1\n", status="added")], MATCHED, id="of its first turn"),
+        pytest.param([diff("2\n", "3\n")], UNMATCHED, id="of a turn that is gone"),
+        pytest.param([diff("9\n", "2\n")], UNMATCHED, id="from what no tree shows"),
+        pytest.param([diff("2\n", "1\n")], UNMATCHED, id="from what only the end of a step shows"),
+        pytest.param([diff("1\n", "", status="deleted")], UNMATCHED, id="of a deletion that is gone"),
+        pytest.param([BINARY], UNMATCHED, id="of nothing that can be compared"),
+        pytest.param([diff("1\n", "2\n"), diff("", "y\n", file="y", status="added")], UNMATCHED, id="only in part"),
     ],
 )
-def test_trees_account_for_a_file_whose_both_sides_they_show(
-    archive: Archive, diffs: list[Json], expected: Account
+def test_trees_match_a_file_whose_both_sides_they_show(
+    archive: Archive, diffs: list[Json], expected: SessionDiffCheck
 ) -> None:
     trees = worked(archive, *diffs)
-    assert account(archive, "ses_1", trees) == expected
+    assert check_session_diff(archive, "ses_1", trees) == expected
 
 
-def test_a_pruned_tree_accounts_for_nothing(archive: Archive) -> None:
+def test_a_pruned_tree_matches_nothing(archive: Archive) -> None:
     trees = worked(archive, diff("", "1\n", status="added"), missing=True)
-    assert account(archive, "ses_1", trees) == Account()
+    assert check_session_diff(archive, "ses_1", trees) == SessionDiffCheck()
 
 
 def test_the_trees_of_a_message_that_is_gone_do_not_count(archive: Archive) -> None:
     trees = worked(archive, diff("1\n", "2\n"))
     remove(archive, "msg_1", now=10)
-    assert account(archive, "ses_1", trees) == UNSHOWN
+    assert check_session_diff(archive, "ses_1", trees) == UNMATCHED
 
 
 def test_where_no_tree_is_left_a_prompt_may_have_removed_it(archive: Archive) -> None:
     trees = worked(archive, diff("1\n", "2\n"))
     remove(archive, "msg_0", "msg_1", now=10)
-    assert account(archive, "ses_1", trees) == Account(is_prompted=True)
+    assert check_session_diff(archive, "ses_1", trees) == SessionDiffCheck(is_prompted=True)
 
 
-def test_a_deleted_session_accounts_for_nothing(archive: Archive) -> None:
+def test_a_deleted_session_matches_nothing(archive: Archive) -> None:
     trees = worked(archive, diff("1\n", "2\n"))
     batch = archive.batch()
     batch.forget_session_source("ses_1", "s", 10)
     archive.commit(batch)
-    assert account(archive, "ses_1", trees) == Account()
+    assert check_session_diff(archive, "ses_1", trees) == SessionDiffCheck()

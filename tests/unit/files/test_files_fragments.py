@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.model import FileEdit, Operation
 from tests.support.examples import examples
 from tests.support.stores.replaying import append, edit, event, last, lines, read, told, unclear, write
@@ -78,6 +78,9 @@ def test_reads_of_one_text_in_any_order_know_exactly_what_they_showed(ranges: li
         (runs((5, "a|a"), (9, "a")), "a", "x", True, runs((5, "x|x"), (9, "x"))),
         (runs((5, "a"), (9, "z")), "a", "x\ny", True, runs((None, "x|y"), (None, "z"))),
         (runs((1, "a|b"), whole=True), "b", "c", False, runs((1, "a|c"), whole=True)),
+        # whether the file ended in a newline is not known: so neither is whether an empty line follows
+        (runs((1, "a"), whole=True), "a", "x\n", False, runs((1, "x"))),
+        (runs((5, "a|b"), (9, "z")), "b", "x\n", False, runs((5, "a|x"), (10, "z"))),
         (runs(), "a", "b", False, runs((None, "b"))),
         (runs(), "a", "", False, runs()),
     ],
@@ -140,9 +143,7 @@ def test_for_people_the_gaps_are_marked(known: Fragments, expected: str) -> None
 @pytest.mark.parametrize(
     ("old", "new"), [("b\n", "x\n"), ("b\n", "x\ny\n"), ("a\nb\n", "z\n"), ("b\r\n", "x\r\n"), ("b", "x")]
 )
-def test_an_edit_of_the_last_line_of_a_read_that_shows_no_final_newline_leaves_nothing_wrong(
-    old: str, new: str
-) -> None:
+def test_an_edit_of_a_last_line_without_newline_leaves_nothing_wrong(old: str, new: str) -> None:
     note = "final newline and line ends do not show in it"
     found = last("/w/a", [read(1, "/w/a", "a\nb", note=note), edit(2, "/w/a", old, new)])
     assert found.fragments is not None

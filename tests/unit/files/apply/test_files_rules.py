@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.files.apply import rules
-from daemon.files.apply.rules import Outcome
+from daemon.files import apply
+from daemon.files.apply import Outcome
 from daemon.transcript import patch_text
 
 OLD, NEW, UNKNOWN = "1.1.65", "1.18.33", ""
@@ -30,8 +30,8 @@ def test_every_recorded_edit_ends_as_it_did_in_that_version(version: str) -> Non
     wrong = [
         (base, old, new, everywhere, expected)
         for base, old, new, everywhere, expected in edits
-        if rules.edited_by(base, old, new, everywhere, version)
-        != Outcome(expected, rules.edited_by(base, old, new, everywhere, version).rule, refused=expected is None)
+        if apply.edited_by(base, old, new, everywhere, version)
+        != Outcome(expected, apply.edited_by(base, old, new, everywhere, version).rule, refused=expected is None)
     ]
     assert len(edits) >= 80
     assert wrong == []
@@ -41,7 +41,7 @@ def test_every_recorded_edit_ends_as_it_did_in_that_version(version: str) -> Non
 def test_every_recorded_patch_ends_as_it_did_in_that_version(version: str) -> None:
     patches = _recorded(version)["patches"]
     outcomes = [
-        rules.patched_by(base, [(at, tuple(old), tuple(new), end) for at, old, new, end in hunks], version)
+        apply.patched_by(base, [(at, tuple(old), tuple(new), end) for at, old, new, end in hunks], version)
         for base, hunks, _ in patches
     ]
     assert len(patches) >= 60
@@ -50,14 +50,14 @@ def test_every_recorded_patch_ends_as_it_did_in_that_version(version: str) -> No
     ]
 
 
-def test_a_result_of_an_unknown_version_is_never_another_than_a_known_one_gives() -> None:
+def test_an_unknown_version_gives_only_results_of_known_ones() -> None:
     edits = [edit for version in ("1.1.65", "1.18.33") for edit in _recorded(version)["edits"]]
     for base, old, new, everywhere, _ in edits:
         given_by = {
-            rules.edited_by(base, old, new, everywhere, version).text
+            apply.edited_by(base, old, new, everywhere, version).text
             for version in ("1.1.65", "1.2.20", "1.3.2", "1.15.13", "1.18.33")
         }
-        assert rules.edited(base, old, new, everywhere, UNKNOWN) in {*(given_by if len(given_by) == 1 else ()), None}
+        assert apply.edited(base, old, new, everywhere, UNKNOWN) in {*(given_by if len(given_by) == 1 else ()), None}
 
 
 @pytest.mark.parametrize(
@@ -91,49 +91,49 @@ def test_a_result_of_an_unknown_version_is_never_another_than_a_known_one_gives(
     ],
 )
 def test_edited(base: str, old: str, new: str, everywhere: bool, version: str, expected: str | None) -> None:
-    assert rules.edited(base, old, new, everywhere, version) == expected
+    assert apply.edited(base, old, new, everywhere, version) == expected
 
 
 def test_an_outcome_tells_a_refusal_from_what_is_not_certain() -> None:
-    assert rules.edited_by("a\n", "z", "x", False, NEW) == Outcome(refused=True)
-    assert rules.edited_by("a\n", "z", "x", False, UNKNOWN) == Outcome(refused=True)
+    assert apply.edited_by("a\n", "z", "x", False, NEW) == Outcome(refused=True)
+    assert apply.edited_by("a\n", "z", "x", False, UNKNOWN) == Outcome(refused=True)
     loose = ("f\n1\n2\ng\n", "f\nzzzz\nyyyy\ng", "x", False)
-    assert rules.edited_by(*loose, NEW) == Outcome(refused=True)
-    assert rules.edited_by(*loose, OLD) == Outcome("x\n", "first and last line of a block")
-    assert rules.edited_by(*loose, "1.16.0") == Outcome()
+    assert apply.edited_by(*loose, NEW) == Outcome(refused=True)
+    assert apply.edited_by(*loose, OLD) == Outcome("x\n", "first and last line of a block")
+    assert apply.edited_by(*loose, "1.16.0") == Outcome()
 
 
 def test_a_newer_version_that_leaves_no_trace_must_not_find_another_place() -> None:
     change = (" \n1 1 1\n", "\n\n1 1 1\n ", "x", False)
-    texts = [rules.edited_by(*change, version).text for version in ("1.3.2", "1.18.33")]
+    texts = [apply.edited_by(*change, version).text for version in ("1.3.2", "1.18.33")]
     assert texts == ["x", " \nx\n"]
-    assert rules.edited_by(*change, "1.15.13") == Outcome()
+    assert apply.edited_by(*change, "1.15.13") == Outcome()
 
 
 def test_an_outcome_names_the_rule_for_the_evidence() -> None:
     text = "if x:\n    y = 1\n"
-    assert rules.edited_by(text, "y = 1", "z", False, NEW).rule == "as it stands"
-    assert rules.edited_by(text, "if x:\ny = 1", "z", False, NEW).rule == "lines without their outer blanks"
-    assert rules.edited_by("aa", "a", "z", True, NEW).rule == "as it stands, everywhere"
+    assert apply.edited_by(text, "y = 1", "z", False, NEW).rule == "as it stands"
+    assert apply.edited_by(text, "if x:\ny = 1", "z", False, NEW).rule == "lines without their outer blanks"
+    assert apply.edited_by("aa", "a", "z", True, NEW).rule == "as it stands, everywhere"
 
 
 def test_an_old_text_that_stands_twice_may_still_name_one_line() -> None:
-    assert rules.edited("return x\n  return\n", "return", "stop", False, NEW) == "return x\nstop\n"
+    assert apply.edited("return x\n  return\n", "return", "stop", False, NEW) == "return x\nstop\n"
 
 
-def test_replacing_everything_with_nothing_to_look_for_is_certain_only_for_plain_characters() -> None:
-    assert rules.edited("ab", " ", "-", True, NEW) == "-a-b-"
-    assert rules.edited_by("a\U0001f600", " ", "-", True, NEW) == Outcome()
+def test_replacing_an_empty_text_is_certain_only_for_plain_characters() -> None:
+    assert apply.edited("ab", " ", "-", True, NEW) == "-a-b-"
+    assert apply.edited_by("a\U0001f600", " ", "-", True, NEW) == Outcome()
 
 
 def test_ten_megabytes_and_thousands_of_edits_are_quick() -> None:
     big = "".join(f"line {number} of a large file\n" for number in range(350_000))
     begun = time.monotonic()
-    assert rules.edited(big, "line 200000 of", "X", False, NEW) == big.replace("line 200000 of", "X")
-    assert rules.patched(big, [("", ("line 7 of a large file",), ("X",), False)], NEW) is not None
+    assert apply.edited(big, "line 200000 of", "X", False, NEW) == big.replace("line 200000 of", "X")
+    assert apply.patched(big, [("", ("line 7 of a large file",), ("X",), False)], NEW) is not None
     text = big[:100_000]
     for number in range(1000):
-        text = rules.edited(text, f"line {number} of", f"line {number} in", False, NEW) or ""
+        text = apply.edited(text, f"line {number} of", f"line {number} in", False, NEW) or ""
     assert text == big[:100_000].replace(" of", " in", 1000)
     assert time.monotonic() - begun < 20
 
@@ -153,12 +153,12 @@ def test_ten_megabytes_and_thousands_of_edits_are_quick() -> None:
     ],
 )
 def test_written(content: str, base: str | None, version: str, expected: str | None) -> None:
-    assert rules.written(content, base, version) == expected
+    assert apply.written(content, base, version) == expected
 
 
 def _patched(base: str, body: str, version: str = NEW) -> str | None:
     (file,) = patch_text.parse(f"*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch")
-    return rules.patched(base, file.hunks, version)
+    return apply.patched(base, file.hunks, version)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_patched(base: str, body: str, expected: str | None) -> None:
     assert _patched(base, body) == expected
 
 
-def test_opencode_2_heeds_the_end_of_the_file_so_that_its_result_counts_only_where_1_agrees() -> None:
+def test_a_result_of_opencode_2_counts_only_where_1_agrees() -> None:
     ending = "@@\n-x\n+z\n*** End of File"
     assert _patched("y\nx\n", ending, "2.0.0") == "y\nz\n"
     assert _patched("x\ny\nx\n", ending, "2.0.0") is None
@@ -219,7 +219,7 @@ def test_what_1_x_passes_over_is_certain_where_the_version_is_known() -> None:
 
 @given(st.text("ab\n\r\u2028", max_size=20))
 def test_what_a_read_shows_has_lost_only_ends(text: str) -> None:
-    shown = rules.shown(text)
-    assert rules.shown(shown + "\n") == shown
+    shown = apply.as_read(text)
+    assert apply.as_read(shown + "\n") == shown
     assert [c for c in shown if c in "ab"] == [c for c in text if c in "ab"]
-    assert rules.shown(text.replace("\n", "\r\n").replace("\r\r\n", "\r\n")) == shown or "\r" in text
+    assert apply.as_read(text.replace("\n", "\r\n").replace("\r\r\n", "\r\n")) == shown or "\r" in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.grade import CALL, RESULT, SHELL, Grade
+from daemon.files.history import CALL, RESULT, SHELL, Grade
 from daemon.files.replay import changes
 from daemon.model import FileEdit, Operation
 from tests.support.stores.replaying import (
@@ -125,14 +125,14 @@ def test_a_mark_that_the_write_tool_may_have_kept_is_not_vouched_for() -> None:
         assert (last(path, certain).grade, last(path, certain).mark_unknown) == (Grade.PROVEN, False)
 
 
-def test_bytes_that_are_not_text_stay_and_what_is_added_to_them_is_not_guessed() -> None:
+def test_an_addition_to_bytes_that_are_not_text_is_not_guessed() -> None:
     objects = Objects()
     tree = objects.put({"a": b"caf\xe9\n"}, "t")
     found = last(A, [snapshot(1, tree, "/w"), append(2, A, "x\n")], objects)
     assert (found.grade, found.content) == (Grade.STALE, b"caf\xe9\n")
 
 
-def test_a_recorded_text_that_starts_from_this_one_orders_calls_that_overlap() -> None:
+def test_a_recorded_text_before_an_edit_orders_overlapping_calls() -> None:
     first = write(5, A, "one\n", started=at(3))
     assert told(last(A, [first, recorded(6, "one\n", "two\n", started=at(4))])) == ("verified", b"two\n")
     assert told(last(A, [first, recorded(6, "none\n", "two\n", started=at(4))])) == ("stale", b"two\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.replay.folders import Folders
+from daemon.files.replay.tracks import Folders
 
 
 def _folders(*paths: str) -> Folders:
@@ -14,7 +14,7 @@ def _folders(*paths: str) -> Folders:
     return found
 
 
-def test_names_beneath_a_folder_come_in_order_and_a_sibling_with_a_longer_name_is_not_among_them() -> None:
+def test_names_beneath_a_folder_come_in_order_without_its_siblings() -> None:
     found = _folders("/w/b/2", "/w/b/1", "/w/bb/3", "/w/b", "/w/a")
     assert list(found.files("/w/b")) == ["/w/b/1", "/w/b/2"]
     assert list(found.files("/w")) == ["/w/a", "/w/b", "/w/b/1", "/w/b/2", "/w/bb", "/w/bb/3"]

@@ -1,0 +1,227 @@
+"""What the diff recorded with an edit tells: whether it fits a text, and which lines it leaves known.
+
+OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. It has lost the
+lines' common indentation and their CRs (opencode-formats.md, Records), so it proves nothing by itself; but it can
+contradict. Where every line of a file is known but not how they end, all texts that it may be are changed by
+OpenCode's own rules, and what those that fit the diff agree on is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from daemon.files import apply
+from daemon.files.fragments import Fragments, Run
+from daemon.model import FileEdit, Operation
+from daemon.transcript.patch_text import Hunk
+
+NO_NEWLINE = "\\ No newline at end of file"
+_MARK = "\ufeff"
+_PLACE = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
+    """Whether every line that the diff shows stands at its place in the text before, and in the text after."""
+    if not hunks:
+        return True
+    old, new = _lines(before.removeprefix(_MARK)), _lines(after.removeprefix(_MARK))
+    for head, shown_before, shown_after, _ in hunks:
+        place = _PLACE.match(head)
+        if place is None:
+            return True  # not a diff that we know how to read
+        if not _stands(old, int(place[1]), shown_before) or not _stands(new, int(place[2]), shown_after):
+            return False
+    return True
+
+
+def fits_before(before: str, hunks: tuple[Hunk, ...]) -> bool:
+    """Whether every line that the diff shows of the text before stands at its place in it."""
+    old = _lines(before.removeprefix(_MARK))
+    places = ((_PLACE.match(head), lines) for head, lines, _, _ in hunks)
+    return all(place is None or _stands(old, int(place[1]), lines) for place, lines in places)
+
+
+def text_after(before: str, hunks: tuple[Hunk, ...]) -> str | None:
+    """The text after the change, but for CRs, which no diff shows; None where the diff does not tell every character.
+
+    It does not where all of its lines have lost indentation in common.
+    """
+    plain = before.removeprefix(_MARK)
+    old = plain.split("\n")
+    is_ended = old[-1] == ""
+    if is_ended:
+        old.pop()
+    made: list[str] = []
+    at = 0
+    is_untrimmed = False
+    for head, was, now, _ in hunks:
+        place = _PLACE.match(head)
+        was_open, now_open = (side[-1:] == (NO_NEWLINE,) for side in (was, now))
+        lines = was[:-1] if was_open else was
+        start = 0 if place is None else int(place[1]) - bool(lines)
+        if place is None or "\r" in before or start < at or tuple(old[start : start + len(lines)]) != lines:
+            return None
+        made += [*old[at:start], *(now[:-1] if now_open else now)]
+        at = start + len(lines)
+        is_untrimmed = is_untrimmed or any(line.strip() for line in lines)
+        is_ended = not now_open if at == len(old) else is_ended
+    text = "".join(f"{line}\n" for line in (*made, *old[at:]))
+    return before[: len(before) - len(plain)] + (text if is_ended else text[:-1]) if is_untrimmed else None
+
+
+def _lines(text: str) -> list[str]:
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
+
+
+def _stands(lines: list[str], first: int, expected: tuple[str, ...]) -> bool:
+    """Whether the shown lines stand from line `first` on (1 is the first), but for indentation in common."""
+    ends_without = expected[-1:] == (NO_NEWLINE,)
+    wanted = expected[:-1] if ends_without else expected
+    start = max(first - 1, 0)
+    there = lines[start : start + len(wanted)]
+    if len(there) != len(wanted):
+        return False
+    last = start + len(wanted)
+    if wanted and ends_without != (last == len(lines) and lines[-1] != ""):
+        return False
+    cut = {len(line) - len(text) for line, text in zip(there, wanted, strict=True) if line.strip() and text.strip()}
+    if len(cut) > 1:
+        return False
+    return all(
+        line.endswith(text) and not line[: len(line) - len(text)].strip()
+        for line, text in zip(there, wanted, strict=True)
+        if line.strip() or text.strip()
+    )
+
+
+_LEAST_CONTEXT = 3
+"""Unchanged lines that every diff shows behind a change, unless the file ends there."""
+
+
+def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], apply.Outcome]) -> Fragments | None:
+    """All lines after an edit of a file of which all are known; None where they are not certain.
+
+    `make` is the edit by OpenCode's rules. Nothing is left where none of the possible texts can have been changed so:
+    then something else has changed the file before.
+    """
+    made: set[str] = set()
+    for text in _texts(fragments):
+        outcome = make(text)
+        if outcome.text is None and not outcome.refused:
+            return None
+        if outcome.text is None:
+            continue
+        if edit.operation is not Operation.EDIT or fits(text, outcome.text, edit.hunks):
+            made.add(outcome.text)
+    lines = {apply.as_read(text) for text in made}
+    if len(lines) > 1:
+        return None
+    ends = {text.endswith("\n") for text in made}
+    runs = tuple(Run(1, tuple(text.split("\n"))) for text in lines)
+    return Fragments(runs, is_all=bool(runs), newline=ends.pop() if len(ends) == 1 else None)
+
+
+def _texts(fragments: Fragments) -> Iterator[str]:
+    """Every text that the file may have: with and without final newline, CRs and byte order mark."""
+    plain = "\n".join(fragments.runs[0].lines)
+    for newline in (True, False) if fragments.newline is None else (fragments.newline,):
+        text = plain + "\n" * newline
+        for ended in dict.fromkeys((text, text.replace("\r\n", "\n").replace("\n", "\r\n"))):
+            yield ended
+            yield apply.BOM + ended
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberedHunk:
+    """One hunk: the numbers of its first lines before and after, its lines, and which sides the mark says to end."""
+
+    old_first: int
+    new_first: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    old_marked: bool
+    new_marked: bool
+
+    @property
+    def reaches_end(self) -> bool:
+        """Whether the file must end behind it."""
+        pairs = zip(reversed(self.old), reversed(self.new), strict=False)
+        same = next((n for n, (old, new) in enumerate(pairs) if old != new), min(len(self.old), len(self.new)))
+        return self.old_marked or self.new_marked or same < _LEAST_CONTEXT
+
+
+def lines_by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
+    """The known lines after an edit as its recorded diff shows them; None without one that can be read.
+
+    The diff has lost the lines' common indentation: its lines are exact only if one of them is known and shown whole.
+    """
+    hunks = [hunk for hunk in map(_read, edit.hunks) if hunk is not None]
+    if not hunks or len(hunks) != len(edit.hunks):
+        return None
+    placed = [run for run in fragments.runs if run.first is not None]
+    known = {run.first_line + n: line for run in placed for n, line in enumerate(run.lines)}
+    cuts = _cuts(known, hunks)
+    if cuts is None or len(cuts) > 1:  # what was known is not so any more
+        known, cuts = {}, set()
+    after: dict[int, str] = {}
+    behind, shift = 1, 0
+    for hunk in hunks:
+        shift = hunk.new_first - hunk.old_first
+        after |= {n + shift: line for n, line in known.items() if behind <= n < hunk.old_first}
+        if cuts == {0}:
+            after |= dict(enumerate(hunk.new, hunk.new_first))
+        behind = hunk.old_first + len(hunk.old)
+        shift = hunk.new_first + len(hunk.new) - behind
+    end, is_end = hunks[-1].new_first + len(hunks[-1].new) - 1, hunks[-1].reaches_end
+    if not is_end:
+        after |= {n + shift: line for n, line in known.items() if n >= behind}
+    is_all = is_end and 0 < end == len(after)
+    loose = Fragments(tuple(run for run in fragments.runs if run.first is None)).edited(edit.old or "", edit.new or "")
+    text = "\n".join(after[n] for n in sorted(after))
+    rest = [run for run in loose.runs if run.first is None and "\n".join(run.lines) not in text]
+    return Fragments(
+        (*_runs(after), *(() if is_all else rest)), is_all, not hunks[-1].new_marked if is_end and end else None
+    )
+
+
+def _read(hunk: Hunk) -> _NumberedHunk | None:
+    head, old, new, _ = hunk
+    place = _PLACE.match(head)
+    if place is None:
+        return None
+    (old, old_marked), (new, new_marked) = _side(old), _side(new)
+    # A side without lines names the line before it.
+    return _NumberedHunk(int(place[1]) + (not old), int(place[2]) + (not new), old, new, old_marked, new_marked)
+
+
+def _side(lines: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+    """The lines of one side, and whether they end the file without a newline."""
+    is_marked = lines[-1:] == (NO_NEWLINE,)
+    return (lines[:-1] if is_marked else lines), is_marked
+
+
+def _cuts(known: dict[int, str], hunks: list[_NumberedHunk]) -> set[int] | None:
+    """How much indentation the diff has taken away, by the known lines that it shows; None where it shows others."""
+    cuts: set[int] = set()
+    for hunk in hunks:
+        for number, text in enumerate(hunk.old, hunk.old_first):
+            line = known.get(number, text).rstrip("\r")
+            if number in known and (line.strip() or text.strip()):
+                cut = len(line) - len(text)
+                if not line.endswith(text) or line[:cut].strip():
+                    return None
+                cuts.add(cut)
+    return cuts
+
+
+def _runs(known: dict[int, str]) -> list[Run]:
+    runs: list[Run] = []
+    for number, line in sorted(known.items()):
+        if runs and runs[-1].end == number:
+            runs[-1] = Run(runs[-1].first, (*runs[-1].lines, line))
+        else:
+            runs.append(Run(number, (line,)))
+    return runs
