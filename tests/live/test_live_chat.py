@@ -234,11 +234,11 @@ def test_a_model_that_is_not_there_is_named_with_how_to_find_one(live: Live) -> 
 
 
 def test_a_turn_that_takes_too_long_ends_in_time_and_its_session_is_gone(live: Live) -> None:
-    live.provider.wait_s = 8
+    live.provider.wait_s = 60
     begun = time.monotonic()
     with pytest.raises(ModelUnavailable, match=r"no answer within 1\.5 s"):
         live.ask(timeout_s=1.5)
-    assert time.monotonic() - begun < 6
+    assert time.monotonic() - begun < 30
     assert live.titles() == []
 
 

@@ -310,4 +310,4 @@ def test_hostile_programs_are_read_fast_and_never_raise(name: str, text: str, co
     edits = recorded(command, "/w", 0, "")
     told = replayed("/w", {"a": "x", name: text}, edits)
     assert told.history("/w/a").latest is not None
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30

@@ -185,7 +185,7 @@ def test_a_reply_that_trickles_is_ended_when_its_time_is_over(fake, head, ends):
     started = time.monotonic()
     with pytest.raises(ModelUnavailable, match="in time"):
         list(hasty.chat(body()))
-    assert time.monotonic() - started < 5  # a byte every 50 ms: more than 200 s in all
+    assert time.monotonic() - started < 30  # a byte every 50 ms: more than 200 s in all
     hasty.close()
 
 
@@ -211,7 +211,7 @@ def test_no_call_lasts_longer_than_its_time_however_its_bytes_trickle(asked, hea
         started = time.monotonic()
         with pytest.raises(ModelUnavailable, match="in time"):
             EVERY_CALL[asked](hasty)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 30
         hasty.close()
 
 

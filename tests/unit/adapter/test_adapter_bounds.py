@@ -62,12 +62,12 @@ def test_a_byte_now_and_then_does_not_lengthen_the_time(served: Adapter) -> None
         began = time.monotonic()
         caller.sendall(GET)
         try:
-            while time.monotonic() - began < 8:
+            while time.monotonic() - began < 60:
                 caller.sendall(b"x: y\r\n")
                 time.sleep(0.1)
         except OSError:
             pass
-        assert time.monotonic() - began < 7
+        assert time.monotonic() - began < 30
 
 
 def test_the_second_request_of_a_connection_is_bounded_too(served: Adapter) -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ from daemon.errors import ConfigError
 from daemon.records import OWN_MARK, OWN_SESSION_TITLE
 from tests.support.servers.fake_opencode import FakeOpenCode
 
+PATIENT = Patience(create=30.0, prompt=60.0, read=30.0, delete=30.0)
 QUICK = Patience(create=1.0, prompt=5.0, read=1.0, delete=0.5)
+"""Where it is tested that a limit holds; a busy machine may need longer for anything else."""
 Connect = Callable[..., OpenCodeServer]
 
 
@@ -42,7 +45,7 @@ def connect(tmp_path: Path) -> Iterator[Connect]:
     opened: list[OpenCodeServer] = []
 
     def connected(fake: FakeOpenCode, **more: Any) -> OpenCodeServer:
-        opened.append(OpenCodeServer(fake.url, **{"directory": tmp_path / "place", "patience": QUICK} | more))
+        opened.append(OpenCodeServer(fake.url, **{"directory": tmp_path / "place", "patience": PATIENT} | more))
         return opened[-1]
 
     yield connected
@@ -145,7 +148,7 @@ def test_lost_events_and_a_late_record_do_not_lose_the_answer(
     monkeypatch.setattr("daemon.chat.opencode.turn._SILENCE_S", 0.4)
     for name, value in switch.items():
         setattr(fake, name, value)
-    assert ask(connect(fake)).content == "Good day."
+    assert ask(connect(fake, patience=QUICK)).content == "Good day."
     assert len(fake.prompts) == 1
 
 
@@ -247,7 +250,7 @@ def test_a_provider_that_keeps_failing_is_not_waited_for(
     begun = time.monotonic()
     with pytest.raises(ModelUnavailable, match="keeps failing: rate limited"):
         ask(connect(fake))
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 30
     assert "POST /session/*/abort" in fake.requests
     assert fake.sessions == {}
 
@@ -260,19 +263,19 @@ PHASES = [("POST /session", 1.0), ("POST /session/*/prompt_async", 1.0), ("GET /
 def test_each_phase_has_a_time_limit_of_its_own(
     fake: FakeOpenCode, connect: Connect, route: str, limit_s: float
 ) -> None:
-    fake.hang[route] = 20
+    fake.hang[route] = 60
     begun = time.monotonic()
     with pytest.raises(ModelUnavailable, match=r"did not answer in time.*opencode serve"):
-        ask(connect(fake))
-    assert limit_s <= time.monotonic() - begun < limit_s + 2
+        ask(connect(fake, patience=QUICK))
+    assert limit_s <= time.monotonic() - begun < 30
 
 
 def test_a_turn_has_a_time_limit_and_is_aborted_when_it_is_over(fake: FakeOpenCode, connect: Connect) -> None:
-    fake.think_s = 20
+    fake.think_s = 60
     begun = time.monotonic()
     with pytest.raises(ModelUnavailable, match=r"no answer within 0\.8 s"):
         ask(connect(fake), timeout_s=0.8)
-    assert 0.8 <= time.monotonic() - begun < 3
+    assert 0.8 <= time.monotonic() - begun < 30
     assert fake.requests[-2:] == ["POST /session/*/abort", "DELETE /session/*"]
 
 
@@ -283,7 +286,7 @@ def test_an_answer_that_trickles_in_does_not_outlast_its_limit(tmp_path: Path) -
             peer, _ = listener.accept()
             with peer:
                 peer.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-                for _ in range(40):
+                for _ in range(600):
                     try:
                         peer.sendall(b" ")
                     except OSError:
@@ -296,7 +299,7 @@ def test_an_answer_that_trickles_in_does_not_outlast_its_limit(tmp_path: Path) -
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with OpenCodeServer(url, patience=QUICK, directory=tmp_path) as server, pytest.raises(ModelUnavailable):
             server.health()
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 30
         thread.join()
 
 
@@ -396,7 +399,7 @@ def test_deleting_a_session_at_work_stops_its_turn_first(fake: FakeOpenCode, con
 def test_a_session_that_could_not_be_deleted_is_deleted_at_the_next_call(
     fake: FakeOpenCode, connect: Connect, failing: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = connect(fake)
+    server = connect(fake, patience=replace(PATIENT, delete=0.5))
     for name, value in failing.items():
         setattr(fake, name, value)
     assert ask(server).content == "Good day."
@@ -410,7 +413,7 @@ def test_a_session_that_could_not_be_deleted_is_deleted_at_the_next_call(
 
 def test_closing_tries_once_more_to_delete(fake: FakeOpenCode, tmp_path: Path) -> None:
     fake.fail["DELETE /session/*"] = 503
-    with OpenCodeServer(fake.url, patience=QUICK, directory=tmp_path / "place") as server:
+    with OpenCodeServer(fake.url, patience=PATIENT, directory=tmp_path / "place") as server:
         ask(server)
         assert len(fake.sessions) == 1
         fake.fail.clear()

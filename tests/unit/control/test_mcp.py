@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -310,10 +309,8 @@ def test_the_end_of_stdin_ends_the_process_even_while_a_call_hangs(served: Path,
         process.stdin.write(lines(*HELLO, called(2)))
         process.stdin.flush()
         assert service.under_way.acquire(timeout=10)
-        begun = time.monotonic()
         process.stdin.close()
-        assert process.wait(timeout=10) == 0
-        assert time.monotonic() - begun < 4
+        assert process.wait(timeout=30) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
     service.gate.set()
