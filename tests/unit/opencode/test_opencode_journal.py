@@ -347,6 +347,16 @@ def test_a_removed_message_is_listed_with_its_events_and_the_time_of_its_removal
     assert journal.left("ses_1", {"msg_1": (), "msg_2": ()}) == {}
 
 
+def test_a_removed_message_whose_events_cannot_be_read_is_listed_by_its_removal(
+    database: Database, journal: Journal
+) -> None:
+    database.event("ses_1", "message.removed.1", {"messageID": "msg_0"}, T0 + 500)  # nothing bad before it
+    database.event("ses_1", "message.updated.1", "{")
+    database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {}) == {"msg_1": Left([("", "unreadable before 2")], T0 + 600)}
+
+
 def test_a_removed_call_is_listed_with_its_event_and_the_time_of_its_removal(
     database: Database, journal: Journal
 ) -> None:
