@@ -304,7 +304,7 @@ def test_of_two_readings_the_record_that_was_written_later_is_current(
 
 def test_a_record_that_only_lost_something_does_not_replace_the_older_one() -> None:
     found = merge.merged(_message(ONE, agent="build"), _message(ONE))
-    assert (found.message.data["agent"], found.versions, found.from_old) == ("build", [], {""})
+    assert (found.message.data["agent"], found.versions, found.from_old) == ("build", [], frozenset({""}))
 
 
 STEP = {"id": "prt_step", "type": "step-start", "snapshot": "tree"}
