@@ -91,7 +91,7 @@ class OllamaServer:
             ModelUnavailable: the server is down, or is no Ollama.
         """
         try:
-            with _Deadline(self._timeout_s) as deadline, self._asked("", deadline):
+            with _Deadline(self._timeout_s) as deadline, self._request("", deadline):
                 found = self._client.listed(deadline.extensions).models
         except Refused as error:
             if error.status == 200:
@@ -122,16 +122,16 @@ class OllamaServer:
             ModelUnavailable: the server is down or busy.
         """
         try:
-            with _Deadline(self._timeout_s) as deadline, self._asked("", deadline):
-                said = self._client.shown(model, deadline.extensions)
+            with _Deadline(self._timeout_s) as deadline, self._request("", deadline):
+                info = self._client.shown(model, deadline.extensions)
         except Refused:  # servers that only resemble Ollama have no such page, or another one
             return ModelInfo(None, None)
         lengths = [
             value
-            for key, value in (said.modelinfo or {}).items()
+            for key, value in (info.modelinfo or {}).items()
             if key.endswith(".context_length") and isinstance(value, int) and value > 0
         ]
-        capabilities = None if said.capabilities is None else frozenset(said.capabilities)
+        capabilities = None if info.capabilities is None else frozenset(info.capabilities)
         return ModelInfo(capabilities, min(lengths, default=None))
 
     def embed(self, model: str, texts: Sequence[str], *, num_ctx: int, keep_alive: str) -> Sequence[Sequence[float]]:
@@ -143,7 +143,7 @@ class OllamaServer:
         """
         # truncate=False: a cut text would be embedded as if it were whole.
         body = {"model": model, "input": list(texts), "truncate": False, "keep_alive": keep_alive}
-        with _Deadline(self._timeout_s) as deadline, self._asked(model, deadline):
+        with _Deadline(self._timeout_s) as deadline, self._request(model, deadline):
             answer = self._client.embedded({**body, "options": {"num_ctx": num_ctx}}, deadline.extensions)
         return answer.embeddings
 
@@ -156,7 +156,7 @@ class OllamaServer:
             ModelUnavailable: the server is down, busy, too slow, stops in the middle, or lacks the model.
         """
         ended = False
-        with _Deadline(self._timeout_s) as deadline, self._asked(str(body.get("model")), deadline):
+        with _Deadline(self._timeout_s) as deadline, self._request(str(body.get("model")), deadline):
             lines: Any = self._client.lines("/api/chat", {**body, "stream": True}, deadline.extensions)
             with closing(lines):
                 for line in lines:
@@ -171,7 +171,7 @@ class OllamaServer:
             raise ModelUnavailable(f"{self.url}: the reply ended in the middle; see Ollama's log; it is asked again")
 
     @contextmanager
-    def _asked(self, model: str, deadline: _Deadline) -> Iterator[None]:
+    def _request(self, model: str, deadline: _Deadline) -> Iterator[None]:
         try:
             yield
         except ollama.ResponseError as error:

@@ -29,7 +29,7 @@ from daemon.errors import BadReply, ModelUnavailable, ReconstituteError, Retry
 
 _LOG = log.get("adapter")
 _LEAST_S = 1.0
-"""With less time left no model is asked any more."""
+"""With less time left no prompt is sent."""
 
 UNKNOWN = ToolCall("unknown", {})
 _Turn = tuple[str, tuple[ToolCall, ...]]
@@ -52,7 +52,7 @@ class Unanswered(Retry):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `rest` is the part of `content` that was not told piece by piece."""
+    """An answer. `rest` is the part of `content` that was not sent piece by piece."""
 
     content: str
     calls: tuple[ToolCall, ...]
@@ -207,8 +207,8 @@ class Exchange:
 
     def _named_tool(self) -> _Turn:
         """A call of the tool that the user named; raises BadReply where there is no such thing."""
-        asked = self._turns[-1]["content"] if self._turns and self._turns[-1]["role"] == "user" else ""
-        call = prompts.named_tool(asked, self._request.tools)
+        prompt = self._turns[-1]["content"] if self._turns and self._turns[-1]["role"] == "user" else ""
+        call = prompts.named_tool(prompt, self._request.tools)
         if call is None:
             raise BadReply("the reply cannot be used, and no tool was named by itself")
         return "", (call,)
@@ -274,13 +274,13 @@ class VisibleText:
     """Passes pieces of one text on; `sent` is what was passed on so far."""
 
     def __init__(self, on_text: OnText | None) -> None:
-        """With None nothing is told, and all of the text is left for the end."""
+        """With None nothing is sent before the end."""
         self.sent = ""
         self._on_text = on_text
         self._held = ""
 
     def begin(self) -> None:
-        """Another text comes, in place of one of which nothing was told yet."""
+        """Another text begins, in place of one of which nothing was sent yet."""
         self._held = ""
 
     def feed(self, piece: str) -> None:
@@ -296,13 +296,13 @@ class VisibleText:
             self._on_text(piece)
 
     def rest(self, content: str) -> str:
-        """What is left to tell of the whole text."""
+        """What of the whole text is still to be sent."""
         if content.startswith(self.sent):
             return content[len(self.sent) :]
-        return ""  # it was told with words that do not count: a model that tried in between to call what is not there
+        return ""  # other words were sent: the model called a missing tool in between
 
     def whole(self, content: str) -> str:
-        """All that the client will have been told."""
+        """All that the client will have received."""
         return self.sent + self.rest(content)
 
 

@@ -119,7 +119,7 @@ def _with_headers(send: Send, more: dict[str, str]) -> Send:
 
 
 class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1 connection with both bounds; whoever is refused is told why, and hung up on."""
+    """uvicorn's HTTP/1.1 connection with both bounds; a refused client gets the reason and is disconnected."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

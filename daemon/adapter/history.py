@@ -1,4 +1,4 @@
-"""A client's messages become what a session is told: all of them where it knows none, the new ones where it goes on.
+"""A client's messages become a session's prompt: all of them in a new session, only the new ones in one that goes on.
 
 A conversation is known again by its digests: one for every beginning of it, each made from the one before, so that a
 session which holds a beginning is found by it, and anything that a client changed in what was said is another one.
@@ -15,7 +15,7 @@ from daemon.chat.actions import calls_of, in_words, is_of_tools, result_turn
 from daemon.model import OllamaMessage
 
 RECENT = 10
-"""How many messages decide which tool is chosen; those before them are told as what led there."""
+"""How many messages decide which tool is chosen; those before them are given as what led there."""
 
 
 def system_of(messages: Sequence[OllamaMessage]) -> str:
@@ -53,7 +53,7 @@ def opening(turns: Sequence[OllamaMessage], *, in_actions: bool) -> str:
     """All of the conversation, for a session that knows nothing; a single message as it is."""
     if len(turns) == 1 and turns[0]["role"] == "user":
         return str(turns[0]["content"])
-    said = [_told(message, in_actions=in_actions) for message in turns]
+    said = [_turn_text(message, in_actions=in_actions) for message in turns]
     earlier, recent = said[:-RECENT], said[-RECENT:]
     blocks = ["This conversation was held so far, oldest message first."]
     if earlier:
@@ -85,7 +85,7 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _told(message: OllamaMessage, *, in_actions: bool) -> str:
+def _turn_text(message: OllamaMessage, *, in_actions: bool) -> str:
     if message["role"] == "tool":
         return _result(message)
     if message["role"] == "assistant" and (in_actions or is_of_tools(message)):

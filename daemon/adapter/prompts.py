@@ -1,7 +1,7 @@
 """The prompts of a turn: how to decide, in what form and language to answer, at what time; a tool the user named.
 
-The language is a guess from the script or the commonest small words, or none. A model is told the guess and sees the
-text; what the adapter says by itself is in English where there is no guess.
+The language is a guess from the script or the commonest small words, or none. The prompt names the guess; what the
+adapter says by itself is in English where there is no guess.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A request's body becomes what is asked: Ollama's chat and generate calls, checked, in one form.
+"""The bodies of Ollama's chat and generate calls, checked, become one ModelRequest.
 
-Fields that Ollama does not know are passed over, as Ollama does. What it knows and an OpenCode server cannot be told is
-listed in `ignored`; what would change the answer, an image or a text to fill in, is refused.
+Fields unknown to Ollama are ignored, as Ollama does. Those that an OpenCode server has no place for are listed in
+`ignored`; those that would change the answer, an image or a text to fill in, are refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ModelRequest:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is asked: a client that only wants the model loaded, or unloaded."""
+        """Whether there is no prompt: the client only wants the model loaded, or unloaded."""
         return not any(m["role"] != "system" for m in self.messages)
 
 
@@ -99,7 +99,7 @@ def generate(data: bytes) -> ModelRequest:
     """The body of POST /api/generate, as a conversation of one turn.
 
     Raises:
-        BadRequest: it makes no sense, or asks for what OpenCode cannot be told.
+        BadRequest: it makes no sense, or OpenCode has no place for what it asks.
     """
     body = _read(data, _Generate)
     if body.suffix:

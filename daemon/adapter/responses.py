@@ -58,7 +58,7 @@ def final(api: Api, model: str, figures: Figures, text: str = "", calls: tuple[T
 
 
 def loaded(api: Api, model: str, *, is_unload: bool) -> Json:
-    """The answer where nothing was asked."""
+    """The answer to a request without a prompt."""
     reason = "unload" if is_unload else "load"
     return {"model": model, "created_at": timestamp(), **_content(api, "", ()), "done": True, "done_reason": reason}
 
@@ -103,7 +103,7 @@ def running_model(model: ServedModel, until: float) -> Json:
 
 
 def model_details(model: ServedModel, since: float) -> Json:
-    """The answer to /api/show. Tools work with every model, since they are told in words."""
+    """The answer to /api/show. Tools work with every model, since the prompt describes them."""
     family = _details(model)["family"]
     about: Json = {"general.architecture": family, "general.basename": model.name}
     if model.context_tokens:
@@ -147,7 +147,7 @@ class Catalog:
         self._server, self._first = server, first
         self._lock = threading.Lock()
         self._models: dict[str, ServedModel] = {}
-        self._asked = 0.0
+        self._fetched = 0.0
 
     def all(self) -> list[ServedModel]:
         """Every model, the one that is meant by default first.
@@ -173,8 +173,8 @@ class Catalog:
 
     def _known(self, fresh_s: float) -> dict[str, ServedModel]:
         with self._lock:
-            if not self._models or time.monotonic() - self._asked > fresh_s:
+            if not self._models or time.monotonic() - self._fetched > fresh_s:
                 models = sorted(self._server.models(), key=lambda m: (m.id != self._first, not m.is_default))
                 self._models = {model.id: model for model in models}
-                self._asked = time.monotonic()
+                self._fetched = time.monotonic()
             return self._models

@@ -130,7 +130,7 @@ class Routes:
             return _failed(error)
 
     def _load(self, api: responses.Api, wanted: ModelRequest) -> Response:
-        """Nothing is asked: there is nothing to load, but there may be sessions to let go."""
+        """A request without a prompt: nothing is loaded, but idle sessions of the model may be released."""
         known = self._catalog.find(wanted.model)
         if not wanted.keeps:
             self._sessions.release(known.id)

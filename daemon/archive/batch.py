@@ -105,7 +105,7 @@ class Batch(Changes):
     ) -> set[str]:
         """Record a message, already merged with what stood here, and put it into the outbox; the paths of its edits.
 
-        `replay` None: it is too large to be kept beside the records, and is made of them when it is asked for.
+        `replay` None: it is too large to be kept beside the records, and is made from them when needed.
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
         source has dropped and we have not, `unknown` the part types that this version does not know. `origins` tell
         where each record came from (ingest.versions).

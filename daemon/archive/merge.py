@@ -141,7 +141,7 @@ def _differences(old: Any, new: Any, path: Path, *, is_compacted: bool) -> Itera
             yield from _differences(was, is_now, (*path, key), is_compacted=is_compacted)
         return
     before, now = dict(_leaves(old, path)), dict(_leaves(new, path))
-    if path == _INPUT and new:  # a call is asked for as a whole: one with less in its input is another call
+    if path == _INPUT and new:  # a call is made as a whole: one with less in its input is another call
         kind = "" if before == now else _replaced_input(before, now)
     elif bool(before) != bool(now):
         kind = "dropped" if before else "added"

@@ -56,7 +56,7 @@ def names(files: FileRecords, path: str) -> list[Name]:
     aliases = sorted(files.aliases().items())
     for name in known:  # grows: what was called otherwise may have been called otherwise before
         if len(known) < _MOST_ALIASES:
-            _add(known, _told(aliases, name))
+            _add(known, _aliased(aliases, name))
         if len(known) < MOST_NAMES and _is_within(path, name.now):
             _add(known, _moved_from(files, name))
     return known
@@ -85,7 +85,7 @@ def _add(names: list[Name], more: Iterable[Name]) -> None:
             names.append(name)
 
 
-def _told(aliases: Iterable[tuple[str, str]], name: Name) -> Iterator[Name]:
+def _aliased(aliases: Iterable[tuple[str, str]], name: Name) -> Iterator[Name]:
     for old, new in aliases:
         if _is_within(name.old, new):
             yield Name(_normal(old + name.old[len(new.rstrip("/")) :]), name.now, name.until)

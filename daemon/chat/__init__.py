@@ -48,7 +48,7 @@ class Reply:
 
 
 class ChatModel(Protocol):
-    """One model, ready to be asked."""
+    """One model, ready to chat."""
 
     @property
     def name(self) -> str:

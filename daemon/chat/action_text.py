@@ -226,7 +226,7 @@ def _action(value: Json, tools: Collection[str], thinking: str) -> Action:
     if kind not in _KINDS:
         if isinstance(named, str) and named in tools and not _tool_name(value):
             return Action("tool_call", call=ToolCall(named, _arguments(value)), thinking=thinking)
-        raise BadReply(f'"action" is {_shown(named)}; it must be "tool_call", "answer" or "chat"')
+        raise BadReply(f'"action" is {_short(named)}; it must be "tool_call", "answer" or "chat"')
     if kind != "tool_call":
         return Action(cast(Kind, kind), content=_content(value), thinking=thinking)
     name = _tool_name(value)
@@ -250,10 +250,10 @@ def _arguments(value: Json) -> Json:
     if given is None:
         beside = [key for key in value if key not in _CALL_KEYS]
         if beside:
-            raise BadReply(f'{_shown(beside[0])} stands beside "arguments"; put it inside: "arguments": {{...}}')
+            raise BadReply(f'{_short(beside[0])} stands beside "arguments"; put it inside: "arguments": {{...}}')
         return {}
     if not isinstance(given, dict):
-        raise BadReply(f'"arguments" is {_shown(given)}; it must be a JSON object: "arguments": {{"name": value}}')
+        raise BadReply(f'"arguments" is {_short(given)}; it must be a JSON object: "arguments": {{"name": value}}')
     return given
 
 
@@ -267,6 +267,6 @@ def _content(value: Json) -> str:
     return content
 
 
-def _shown(value: Any) -> str:
+def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,4 +1,4 @@
-"""Tools for a model that has none: they are told in the system text, and asked for with one JSON object a turn.
+"""Tools for a model that has none: the system text describes them, and each turn calls one with a JSON object.
 
 `Actions` wraps such a ChatModel and is one with tools. Calls and results of the conversation so far become turns that
 any model can read: calls in the protocol's own form, results as user turns between marks that their text cannot
@@ -59,8 +59,8 @@ class Actions:
         if not tools and not any(is_of_tools(message) for message in messages):
             return self._model.chat(messages, (), on_text)
         only_calls = self._only_calls and bool(tools)
-        told = in_words(messages, tools, only_calls=only_calls)
-        reply = self._model.chat(_reminded(told, tools[0]) if only_calls else told, (), on_text)
+        conversation = in_words(messages, tools, only_calls=only_calls)
+        reply = self._model.chat(_reminded(conversation, tools[0]) if only_calls else conversation, (), on_text)
         if reply.calls:
             return reply  # it has tools of its own after all
         try:

@@ -68,9 +68,9 @@ def _best(server: OllamaServer, chat: config.Chat) -> tuple[str, str]:
     lacks = f"does not have {chat.model}"
     for name in (chat.model, full_name(chat.model)):
         if name in models:
-            shown = server.show(name)
-            if shown.can("completion") is not False:
-                return chat.model, f"answers and has the model{_words(has_tools=shown.can('tools'))}"
+            info = server.show(name)
+            if info.can("completion") is not False:
+                return chat.model, f"answers and has the model{_words(has_tools=info.can('tools'))}"
             lacks = f"has {chat.model}, which cannot chat"
             del models[name]
             break
@@ -79,9 +79,9 @@ def _best(server: OllamaServer, chat: config.Chat) -> tuple[str, str]:
     for name in sorted(models):
         if time.monotonic() > until:
             break
-        shown = server.show(name)
-        if shown.can("completion"):
-            others.append((not shown.can("tools"), name))
+        info = server.show(name)
+        if info.can("completion"):
+            others.append((not info.can("tools"), name))
     if not others:
         return "", f"{lacks}, and no other model that can chat"
     without_tools, name = min(others)
@@ -114,10 +114,10 @@ def _opencode(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel, 
     from daemon.chat.actions import Actions  # noqa: PLC0415
     from daemon.chat.opencode import OpenCodeChat  # noqa: PLC0415
 
-    asked = OpenCodeChat(
+    server = OpenCodeChat(
         opencode.server_url, opencode.server_model, timeout_s=chat.timeout_seconds, context_tokens=chat.num_ctx
     )
-    model = Actions(asked, only_calls=True)
+    model = Actions(server, only_calls=True)
     return model, f"{model.name} at {opencode.server_url}: chat.provider is opencode"
 
 
@@ -131,7 +131,7 @@ def _opencode_hint(opencode: config.OpenCode) -> str:
 
 
 def _is_opencode(url: str) -> bool:
-    """Whether an OpenCode server answers there; nothing is asked of it but how it is."""
+    """Whether an OpenCode server answers there; only its health is requested."""
     from daemon.chat.opencode.server import OpenCodeServer  # noqa: PLC0415 - for those without a model only
 
     try:

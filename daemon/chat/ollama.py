@@ -54,11 +54,11 @@ class ToolsRefused(ModelUnavailable):
 
 class _Known(NamedTuple):
     digest: str
-    shown: ModelInfo
+    info: ModelInfo
 
 
 class OllamaChat:
-    """ChatModel behind `url`. What it can do is asked of the server before it is needed; a model that was pulled anew
+    """ChatModel behind `url`. The server is asked what it can do before that is needed; a model that was pulled anew
     meanwhile stops one call, and is another model from then on.
 
     Args:
@@ -115,7 +115,7 @@ class OllamaChat:
         Raises:
             ModelUnavailable: the server is down or lacks the model.
         """
-        return self._identity().shown.can("tools")
+        return self._identity().info.can("tools")
 
     def close(self) -> None:
         """Release connections; the server unloads the model by itself after `keep_alive`."""
@@ -155,7 +155,7 @@ class OllamaChat:
         }
         if tools:
             body["tools"] = clean(list(tools))
-        if known.shown.can("thinking"):
+        if known.info.can("thinking"):
             body["think"] = self._think
         return body
 
@@ -210,11 +210,11 @@ class OllamaChat:
         """How many tokens the server reads of a prompt that it cannot have in its cache; one word is answered to it."""
         first, *rest = body["messages"]
         marked = {**first, "content": f"[{secrets.token_hex(8)}] {first.get('content') or ''}"}
-        asked = {**body, "messages": [marked, *rest], "options": {**body["options"], "num_predict": 1}}
-        return self._receive(asked, None).prompt_tokens
+        counted = {**body, "messages": [marked, *rest], "options": {**body["options"], "num_predict": 1}}
+        return self._receive(counted, None).prompt_tokens
 
     def _context(self, known: _Known) -> int:
-        return min(self._num_ctx, known.shown.context_tokens or self._num_ctx)
+        return min(self._num_ctx, known.info.context_tokens or self._num_ctx)
 
     def _identity(self) -> _Known:
         with self._lock:
@@ -224,7 +224,7 @@ class OllamaChat:
             return self._known
 
     def _same_model(self) -> _Known:
-        """What is known, if it is still so: a reply is kept under the fingerprint that was told before."""
+        """What is known, if it is still so: a reply is kept under the fingerprint that was given before."""
         known = self._identity()
         if self._about.digest(self._model) == known.digest:
             return known

@@ -48,7 +48,7 @@ class StreamedReply:
     _chars: int = 0
 
     def feed(self, line: Json, on_text: OnText | None) -> None:
-        """One line of the stream; `on_text` is told what it says, and of thinking an empty text: a sign of life.
+        """One line of the stream; `on_text` gets its text, and for thinking an empty one as a sign of life.
 
         Raises:
             BadReply: the reply is longer than any reply is.
@@ -130,13 +130,13 @@ def _last_stray(content: str) -> re.Match[str] | None:
 def _call(raw: Any) -> ToolCall:
     function = raw.get("function") if isinstance(raw, dict) else None
     if not isinstance(function, dict):
-        _bad(f"a tool call has no function: {_shown(raw)}")
+        _bad(f"a tool call has no function: {_short(raw)}")
     name = function.get("name")
     if not isinstance(name, str) or not name.strip():
-        _bad(f"a tool call names no tool: {_shown(raw)}")
+        _bad(f"a tool call names no tool: {_short(raw)}")
     name = name.strip()
     if not _NAME.fullmatch(name):
-        _bad(f"{_shown(name)} is not the name of a tool; give the name alone, and everything else as arguments")
+        _bad(f"{_short(name)} is not the name of a tool; give the name alone, and everything else as arguments")
     return ToolCall(name, _arguments(name, function.get("arguments")))
 
 
@@ -147,7 +147,7 @@ def _arguments(name: str, given: Any) -> Json:
         return {}
     if not isinstance(given, dict):
         kind = {list: "an array", str: "a text", bool: "a truth value"}.get(type(given), "a number")
-        _bad(f"the arguments of {name} are {kind}; they must be one JSON object: {_shown(given)}")
+        _bad(f"the arguments of {name} are {kind}; they must be one JSON object: {_short(given)}")
     try:
         # Numbers that JSON does not have, and nesting that nobody means, are found by writing them.
         json.dumps(given, allow_nan=False)
@@ -160,14 +160,14 @@ def _parsed(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        _bad(f"the arguments of {name} are not JSON ({type(error).__name__}: {error}): {_shown(text)}")
+        _bad(f"the arguments of {name} are not JSON ({type(error).__name__}: {error}): {_short(text)}")
 
 
 def _bad(message: str) -> NoReturn:
     raise BadReply(message)
 
 
-def _shown(value: Any) -> str:
+def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = clean(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

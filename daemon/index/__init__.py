@@ -124,7 +124,7 @@ def number_of(name: str) -> int:
 
 
 class AllowedIds(Protocol):
-    """Which messages pass filters, told by whoever can tell quickly."""
+    """The ids of the messages that pass filters, from an index that has them sorted."""
 
     def __call__(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """The numbers (`number_of`) of the messages that pass; None where that would be more than `most`.
@@ -173,7 +173,7 @@ class LexicalIndex(Protocol):
             BadRequest: it is no regular expression.
         """
 
-    def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+    def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
@@ -182,7 +182,7 @@ class LexicalIndex(Protocol):
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
 
-    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+    def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See Passing."""
 
     def count(self) -> int:
@@ -202,15 +202,22 @@ class SemanticIndex(Protocol):
         """Of each of these messages forget the chunks numbered its count and above."""
 
     def query(
-        self, vector: Vector, filters: Filters, limit: int, passing: AllowedIds | None = None, *, is_bare: bool = False
+        self,
+        vector: Vector,
+        filters: Filters,
+        limit: int,
+        allowed_ids: AllowedIds | None = None,
+        *,
+        without_texts: bool = False,
     ) -> list[Match]:
         """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
 
-        `passing` tells which messages pass the filters; without it the index has to find out, which takes longer.
-        `is_bare`: matches may come without kind, tool and text, which `told` knows: for many of them it takes long.
+        `allowed_ids` supplies the ids of the messages that pass the filters; without it the index has to find out,
+        which takes longer. `without_texts`: matches may come without kind, tool and text, which `with_texts` adds;
+        fetching them is the slow part.
         """
 
-    def told(self, matches: Sequence[Match]) -> list[Match]:
+    def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """These matches with kind, tool and text; one whose chunk is not there any more as it is."""
 
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:

@@ -109,7 +109,7 @@ class Evidence:
             marks = [asdict(mark) for mark in source.reverts(session.id)]
             reverts[source.name] = _remembered(source, session, reverts.get(source.name, []), marks)
         except (BadRecord, SourceBusy):
-            _LOG.debug("reverts not told", source=source.name, session=session.id)
+            _LOG.debug("reverts unreadable", source=source.name, session=session.id)
         diffs: list[Json] = []
         written = 0
         try:
@@ -167,7 +167,7 @@ class Evidence:
         try:
             projects = source.projects()
         except (BadRecord, SourceBusy):
-            return  # asked again at the next scan; nothing but a hint depends on it
+            return  # read again by the next scan; only a hint depends on it
         wanted = ("id", "worktree", "sandboxes", "directories")
         text = records.dumps([{name: one.get(name) for name in wanted} for one in projects]).decode()
         if self._archive.note(f"projects {source.name}") != text:

@@ -183,7 +183,7 @@ class SemanticDrain:
     def step(self, limit: int = 16, stop: Callable[[], bool] = lambda: False) -> Drained:
         """Embed and index up to `limit` messages, newest first.
 
-        `stop` is asked between batches; vectors made until then are kept, the messages stay in the outbox.
+        `stop` is called between batches; vectors made until then are kept, the messages stay in the outbox.
 
         Raises:
             ModelUnavailable: the model server is down; the outbox is as it was.

@@ -26,7 +26,7 @@ from daemon.errors import SourceBusy, SourceMissing
 
 _SUFFIXES = ("", "-wal", "-shm")
 _LOCKED_REST_S = 1.0
-"""A locked database is not asked again for this long, so that the other sources are not kept waiting."""
+"""After a lock the database is left alone for this long, so that the other sources need not wait."""
 
 _SWAPS = 3
 """How often opening begins again because a file was replaced meanwhile."""
@@ -201,7 +201,7 @@ class Connection:
         return SourceMissing(f"{self.path}: {error}; {fix}")
 
     def columns(self, table: str) -> frozenset[str]:
-        """The columns of a table; empty when it does not exist. An empty answer is asked for again each time."""
+        """The columns of a table; empty when it does not exist. An empty result is not cached."""
         with self._lock:
             if not self._columns.get(table):
                 rows = self.rows("SELECT name FROM pragma_table_info(?)", (table,))

@@ -83,7 +83,7 @@ class Database:
             self._replaced = self._connection.replaced
             self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
             self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
-        journaled = self._told()
+        journaled = self._journaled()
         is_less = self._has_less()
         changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered())
         self._version = version
@@ -93,7 +93,7 @@ class Database:
             self._hot = {session: seen for session, seen in self._hot.items() if now - seen < _HOT_S}
         return None if first or (is_less and not journaled) else list(self._hot)
 
-    def _told(self) -> set[str]:
+    def _journaled(self) -> set[str]:
         """The sessions of which the journal has new lines."""
         changed: set[str] = set()
         if self._connection.columns("event_sequence"):
@@ -152,16 +152,16 @@ class Database:
         return stamps
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
-        """See Source. Also what has no row any more and is told by the journal."""
+        """See Source. Also those without a row that the journal still has."""
         self._journal.follow(session_id)
         sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"  # noqa: S608
         listed: dict[str, list[tuple[str, Any]]] = {}
-        for message_id, told in self._connection.rows(sql, (session_id,)):
-            listed[_text(message_id)] = [("", told)]
+        for message_id, updated in self._connection.rows(sql, (session_id,)):
+            listed[_text(message_id)] = [("", updated)]
         telling = _telling(self._connection.columns("part"))
         sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"  # noqa: S608
-        for message_id, part_id, told in self._connection.rows(sql, (session_id,)):
-            listed.setdefault(_text(message_id), []).append((_text(part_id), told))
+        for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
+            listed.setdefault(_text(message_id), []).append((_text(part_id), updated))
         left = self._journal.left(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
         for message_id, (rows, _) in left.items():
             listed.setdefault(message_id, []).extend(rows)
@@ -339,6 +339,6 @@ def _telling(columns: frozenset[str]) -> str:
 
 def _unit(rows: list[tuple[str, Any]], changed: int = 0) -> Unit:
     total = hashlib.sha256()
-    for part_id, told in sorted(rows, key=lambda row: row[0]):
-        total.update(f"{part_id}\0{told}\n".encode("utf-8", "surrogatepass"))
-    return Unit(total.hexdigest()[:24], max([changed, *(records.integer(told) for _, told in rows)]))
+    for part_id, updated in sorted(rows, key=lambda row: row[0]):
+        total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))
+    return Unit(total.hexdigest()[:24], max([changed, *(records.integer(updated) for _, updated in rows)]))

@@ -74,10 +74,10 @@ class Database2(Database):
             "FROM session_message WHERE session_id = ?"
         )
         units: dict[str, Unit] = {}
-        for message_id, type_, seq, told, size in self._connection.rows(sql, (session_id,)):
-            stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
+        for message_id, type_, seq, updated, size in self._connection.rows(sql, (session_id,)):
+            stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{updated}\0{size}".encode()).hexdigest()[:24]
             is_event = is_session_event(_text(message_id), _text(type_))
-            units[_text(message_id)] = Unit(stamp, records.integer(told), is_event)
+            units[_text(message_id)] = Unit(stamp, records.integer(updated), is_event)
         return units
 
     def read_message(self, session_id: str, message_id: str) -> Reading:

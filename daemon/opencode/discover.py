@@ -54,7 +54,7 @@ class Sources:
         self._found: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
-        self._others = Others()
+        self._others = OtherDatabases()
         self.troubles: dict[str, str] = {}
         self.unfollowed: list[Path] = []
         """OpenCode's databases beside the followed ones, which nobody has named."""
@@ -140,8 +140,8 @@ class Sources:
             connection.close()
 
 
-class Others:
-    """Tells OpenCode's databases from other files, and remembers what it told."""
+class OtherDatabases:
+    """Recognises OpenCode's databases among other files; a file is looked into again only when it changes."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[tuple[int, int, int], bool]] = {}

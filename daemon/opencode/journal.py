@@ -54,7 +54,7 @@ class _Event(NamedTuple):
     seq: int
     id: str
     kind: str  # the type without its version
-    told: list[Any] | None  # the values at the paths asked for; None: not asked for, or unreadable
+    values: list[Any] | None  # at the queried paths; None: not queried, or unreadable
     size: int
 
 
@@ -72,7 +72,7 @@ class _PartSeen(NamedTuple):
 
 @dataclass(slots=True)
 class _Log:
-    """What one session's journal has told up to `cursor`; parts up to `parts_cursor`."""
+    """What one session's journal says up to `cursor`; parts up to `parts_cursor`."""
 
     cursor: int = -1
     messages: dict[str, _Seen] = field(default_factory=dict)
@@ -124,29 +124,29 @@ class Journal:
 
     def _events(self, session_id: str, after: int, wanted: str, paths: tuple[str, ...]) -> Iterator[_Event]:
         """The events behind `after`; of those that are `wanted`, the values at `paths`."""
-        asked = ", ".join(f"'$.{path}'" for path in paths)
+        queried = ", ".join(f"'$.{path}'" for path in paths)
         sound = "CASE WHEN typeof(data) = 'text' AND length(data) <= ? THEN json_valid(data) ELSE 0 END"
         sql = (
-            f"SELECT seq, id, type, {wanted}, CASE WHEN {wanted} AND {sound} THEN json_extract(data, {asked}) END, "  # noqa: S608
+            f"SELECT seq, id, type, {wanted}, CASE WHEN {wanted} AND {sound} THEN json_extract(data, {queried}) END, "  # noqa: S608
             f"CASE WHEN {wanted} THEN length(data) ELSE 0 END "
             "FROM event WHERE aggregate_id = ? AND seq > ? ORDER BY seq LIMIT ?"
         )
         while True:
             rows = self._connection.rows(sql, (self._limit, session_id, after, _AT_ONCE))
-            for seq, id_, type_, asked_for, told, size in rows:
+            for seq, id_, type_, is_wanted, values, size in rows:
                 after = seq
-                kind = _VERSION.sub("", _text(type_)) if asked_for else ""
-                yield _Event(seq, _text(id_), kind, _values(told), size)
+                kind = _VERSION.sub("", _text(type_)) if is_wanted else ""
+                yield _Event(seq, _text(id_), kind, _values(values), size)
             if len(rows) < _AT_ONCE:
                 return
 
     def _take(self, log: _Log, event: _Event) -> None:
         if not event.kind:
             return
-        if event.told is None:
+        if event.values is None:
             log.bad[event.seq] = (event.id, event.size)
             return
-        id_, message_id, part_id, updated, *revert = event.told
+        id_, message_id, part_id, updated, *revert = event.values
         now = self._time(event.id, records.integer(updated))
         match event.kind:
             case "message.updated" if isinstance(id_, str):
@@ -167,10 +167,10 @@ class Journal:
 
     def _follow_parts(self, session_id: str, log: _Log) -> None:
         for event in self._events(session_id, log.parts_cursor, _PART_EVENTS, _PART_PATHS):
-            if event.kind and event.told is None:
+            if event.kind and event.values is None:
                 log.bad[event.seq] = (event.id, event.size)
-            elif event.told is not None:
-                part_id, message_id, type_, status = event.told
+            elif event.values is not None:
+                part_id, message_id, type_, status = event.values
                 if isinstance(part_id, str) and isinstance(message_id, str):
                     if part_id not in log.parts:
                         log.of_message.setdefault(message_id, []).append(part_id)
@@ -212,7 +212,7 @@ class Journal:
         return left
 
     def _is_gone(self, log: _Log, message_id: str) -> bool:
-        """Whether a message without a row was really removed: told so, or old; and not moved to OpenCode 2's table."""
+        """Whether a message without a row is removed (the journal says so, or it is old), not moved to OpenCode 2."""
         if message_id not in log.removed and self._clock() * 1000 - log.messages[message_id].time < _SETTLING_MS:
             return False
         if not self._connection.columns("session_message"):
@@ -280,7 +280,7 @@ class Journal:
         return bytes(rows[0][0])
 
     def _damage(self, session_id: str, log: _Log, message_id: str) -> list[Problem]:
-        """Events that cannot be read and may have told of this message: between its first and its removal."""
+        """Events that cannot be read and may concern this message: between its first and its removal."""
         seen, removed = log.messages.get(message_id), log.removed.get(message_id)
         first, last = seen.first if seen else 0, removed[0] if removed else log.cursor
         found = []
@@ -307,9 +307,9 @@ def _removed(log: _Log, message_id: str, now: int) -> None:
         log.marks.pop()
 
 
-def _revert(log: _Log, told: list[Any], now: int) -> None:
+def _revert(log: _Log, fields: list[Any], now: int) -> None:
     """One state of the session's `revert` after another: set, set elsewhere, taken back, or made final."""
-    marks = pending_revert(dict(zip(("messageID", "partID", "snapshot", "diff"), told, strict=True)), now)
+    marks = pending_revert(dict(zip(("messageID", "partID", "snapshot", "diff"), fields, strict=True)), now)
     before, log.revert = log.revert, replace(marks[0], is_exact=True) if marks else None
     if log.revert is None:
         if before is not None and not log.is_final:
@@ -319,12 +319,12 @@ def _revert(log: _Log, told: list[Any], now: int) -> None:
         log.is_final = False
 
 
-def _values(told: bytes | None) -> list[Any] | None:
+def _values(raw: bytes | None) -> list[Any] | None:
     """What ``json_extract`` gave; None also where it is no valid UTF-8, which SQLite does not mind."""
-    if told is None:
+    if raw is None:
         return None
     try:
-        return list(records.loads(told))
+        return list(records.loads(raw))
     except BadRecord:
         return None
 

@@ -1,7 +1,7 @@
 """The JSON tree of OpenCode up to 1.1.65: one file a record (opencode-formats.md, Directory and Records and Writing).
 
-A file that is being written is told from a bad one (record_file). Sessions are found by their own files and by the
-messages that name them, never by way of projects, whose files may be missing. No link is followed.
+A session is known by its own file or by messages that name it, never through its project, whose file may be missing.
+A file that is being written is not taken for a bad one (json_files). No link is followed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JsonTree:
     # -- what may have changed -----------------------------------------------------------------------------------
 
     def hint(self, path: str) -> None:
-        """Note which session a changed path belongs to; one that cannot be told makes us look at all."""
+        """Note which session a changed path belongs to; without one, all sessions are looked at."""
         try:
             relative = Path(path).relative_to(self.storage).parts
         except ValueError:
@@ -140,7 +140,7 @@ class JsonTree:
             parts = list(_entries(self.storage / "part"))
         except BadRecord:
             self._closed |= {folder.path: "" for folder in folders if not _may_read(folder.path)}
-            return  # which parts have lost their message cannot be told; the unreadable folder is named elsewhere
+            return  # parts without a message are unknown then; the unreadable folder is reported elsewhere
         orphans: dict[str, set[str]] = {}
         for entry in parts:
             if entry.name not in known:
@@ -154,7 +154,7 @@ class JsonTree:
         try:
             entries = list(_entries(self.storage / "part" / message_id))
         except BadRecord:
-            return None  # asked again by the next full scan
+            return None  # tried again by the next full scan
         for entry in entries:
             try:
                 return records.text(self._parse(Path(entry.path))[1].get("sessionID")) or None
@@ -186,7 +186,7 @@ class JsonTree:
             stats = [(e.name, _stat(e)) for e in files]
         except BadRecord:
             files, closed = [], [str(folder)]
-            stats = [("unreadable", (folder.lstat().st_mtime_ns, 0, 0))]  # told when the message is read
+            stats = [("unreadable", (folder.lstat().st_mtime_ns, 0, 0))]  # reported when the message is read
         if entry is not None:
             files.append(entry)
             stats.append(("", _stat(entry)))

@@ -191,18 +191,18 @@ class _Folder:
         for name in self._names:
             path = os.path.join(self._path, "pack", name)
             try:
-                found = self._in_pack(path, sha, most)
+                object_ = self._in_pack(path, sha, most)
             except KeyError:
-                found = GitObject()
+                object_ = GitObject()
             except Exception as error:  # noqa: BLE001 - a damaged or vanished pack raises whatever its bytes lead to
                 self._drop(path)
                 problem = GitObject(reason=f"{path}.pack: cannot be read: {type(error).__name__}: {error}")
                 continue
-            if found.kind:
-                found = _checked(found, object_id, path + ".pack")
-            if found.kind:
-                return found
-            problem = found if found.reason else problem
+            if object_.kind:
+                object_ = _checked(object_, object_id, path + ".pack")
+            if object_.kind:
+                return object_
+            problem = object_ if object_.reason else problem
             if len(self._names) > _MOST_PACKS:
                 self._drop(path)
         return problem

@@ -1,7 +1,7 @@
 """File events as hints: something changed there, look. The only importer of watchdog.
 
 An event never carries data and a lost one loses nothing: scans find everything (docs/reliability.md, W1-W4). Overflow,
-a full watch table, a missing folder: the answer is always "look at all", said once and shown in the status. Reading
+a full watch table, a missing folder: the answer is always to look at everything; the status says why. Reading
 OpenCode's database read-only through a held connection raises no event, so we do not wake ourselves (S5).
 """
 

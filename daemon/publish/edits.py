@@ -54,9 +54,9 @@ def own_notes(data: bytes, signatures: Collection[str]) -> tuple[str, bytes] | N
         return None
     starts = [match.start() for match in re.finditer(re.escape(OPEN), data[:end])]
     for start in starts[-_MOST_MARKS:]:
-        found = _normal(data[:start])
-        if found in signatures:
-            return found, data[start + len(OPEN) : end]
+        candidate = _normal(data[:start])
+        if candidate in signatures:
+            return candidate, data[start + len(OPEN) : end]
     return None
 
 
@@ -81,10 +81,10 @@ def stamp(path: str) -> Stamp | None:
         OSError: it cannot be told.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino)
+    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 class PageChangeCheck:

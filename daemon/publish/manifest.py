@@ -35,10 +35,10 @@ def read(root: Root, folder: str) -> Json | None:
     if data is None:
         return None
     try:
-        found = orjson.loads(data)
-        is_sound = found["format"] == FORMAT and isinstance(found["tree"], str)
-        if is_sound and all(map(_is_sound, found["pages"].values())):
-            return dict(found)
+        manifest = orjson.loads(data)
+        is_sound = manifest["format"] == FORMAT and isinstance(manifest["tree"], str)
+        if is_sound and all(map(_is_sound, manifest["pages"].values())):
+            return dict(manifest)
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
         pass
     raise OutputRefused(f"{root.path / path}: damaged, or of another version; move the folder away to write it anew")
@@ -78,7 +78,7 @@ def _is_vacant(root: Root, folder: str) -> bool:
         path = f"{folder}/{name}".lstrip("/")
         if path == journal.STAGING or exists(root, f"{path}/{MANIFEST}"):
             continue
-        found = root.stat(path)
-        if found is None or not stat.S_ISDIR(found.st_mode) or not _is_vacant(root, path):
+        status = root.stat(path)
+        if status is None or not stat.S_ISDIR(status.st_mode) or not _is_vacant(root, path):
             return False
     return True

@@ -1,7 +1,7 @@
-"""The act of searching: a question in, what exists in the archive out.
+"""Searching and browsing what is archived.
 
-`asked` says what may be asked, `search` and `ask` put it to the indexes, `rank` and `fuse` decide the order, `snippet`
-cuts the shown text, `browse`, `timeline` and `touched` walk through the records, `context` makes a `messages[]` array
-for a model. An answer never hides that something was unavailable or left out: it says so in its warnings. Nothing here
-writes, and nothing here asks a chat model. Nothing is imported here either, so that `asked` is light to load.
+A request is read by `query` (what is wanted, and where), its candidates are gathered and put in order by `ranking`, and
+`answer` makes what the client gets. `search` is the one engine for clients and for callers in this process; `browse`,
+`timeline` and `touched` walk through the records without ranking. An answer says what was unavailable or left out.
+Nothing here writes or asks a chat model. Nothing is imported here, so that `query.request` is light to load.
 """

@@ -138,7 +138,7 @@ class Recall:
 
     def _newest(self, filters: Filters, limit: int) -> list[IndexMatch]:
         try:
-            return self._lexical.nearest(_END_OF_TIME, filters, limit, before=True)
+            return self._lexical.by_time(_END_OF_TIME, filters, limit, before=True)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways
             self._on_failure("lexical", error)
             return []

@@ -200,7 +200,7 @@ class _Walk:
         filters = Filters(session_id=self._asked.sessionID.strip(), sessions=self._chosen, kinds=tuple(map(str, kinds)))
         done, limit = 0, _PAGE if most is not None else max(self._asked.depth_before, self._asked.depth_after) + 8
         while True:
-            found = self._lexical.nearest(time, filters, limit, before=is_before)
+            found = self._lexical.by_time(time, filters, limit, before=is_before)
             yield from found[done:]
             done = len(found)
             if done < limit:

@@ -107,7 +107,7 @@ def _add_mentions(
     for name in dict.fromkeys(one.old for one in known):
         left = set(rows) - set(found)
         while left:
-            matches = lexical.nearest(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)
+            matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)
             latest: dict[str, int] = {}
             for match in matches:
                 state = archive.state(match.message_id)
@@ -126,7 +126,7 @@ def _add_mentions(
 
 def _first(archive: Archive, lexical: LexicalIndex, name: str, session_id: str, default: int) -> int:
     """When a session mentioned the path first."""
-    oldest = lexical.nearest(0, Filters(path=name, session_id=session_id), 1, before=False)
+    oldest = lexical.by_time(0, Filters(path=name, session_id=session_id), 1, before=False)
     state = archive.state(oldest[0].message_id) if oldest else None
     return default if state is None else int(state["created"])
 

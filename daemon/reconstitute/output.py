@@ -56,15 +56,15 @@ def _file(one: Recovered, began_ns: int) -> _File:
     size = None
     if one.disk in {Disk.IDENTICAL, Disk.DIFFERS} and one.state is not State.DELETED and one.shown is not None:
         size = one.shown.size
-    found = _File(one.path, one.disk, size, ())
+    file = _File(one.path, one.disk, size, ())
     try:
         now = stamp(one.path)
     except (OSError, ValueError):
-        return found
+        return file
     is_as_said = (now is None) == (one.disk is Disk.MISSING)
     if is_as_said and (now is None or now[2] < began_ns - SLACK_NS):
-        found.known = now
-    return found
+        file.known = now
+    return file
 
 
 def _is_other(one: _File) -> bool:
@@ -117,7 +117,7 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
     quotes}]``, redacted; without a model's statements the quotations stand in.
     """
     quoted = {one.question.id: [quote.text for quote in one.quotes] for one in findings}
-    found = []
+    answered = []
     for question in questions:
         if question.id in DEFAULT:
             continue
@@ -126,7 +126,7 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
             {"text": one.text, "reason": one.reason, "messages": [source.message_id for source in one.sources]}
             for one in (said.statements if said is not None else ())
         ]
-        found.append(
+        answered.append(
             {
                 "question": question.ask,
                 "model": said.model if said is not None else "",
@@ -135,16 +135,16 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
                 "quotes": [] if statements else quoted.get(question.id, []),
             }
         )
-    made: list[Json] = redact_value(found)
+    made: list[Json] = redact_value(answered)
     return made
 
 
 def entry(renderer: Renderer, root: Path, result: Json) -> Json:
     """A target's line in the index over all, by what became of its pages, and the output directory that it is for."""
-    found = renderer.entry(str(Path(result["output"]).relative_to(root)))
+    line = renderer.entry(str(Path(result["output"]).relative_to(root)))
     return {
         "root": str(root),
-        **to_json(replace(found, edited=tuple(result["edited"]), retired=tuple(result["retired"]))),
+        **to_json(replace(line, edited=tuple(result["edited"]), retired=tuple(result["retired"]))),
     }
 
 
@@ -166,9 +166,9 @@ def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]
 def _trees(archive: Archive, target: str) -> list[Json]:
     """The lines of a target's trees; version 0.1 kept them with its last runs only."""
     lasts = [(archive.target_get(target, name) or {}).get("entry") for name in ("last", "last-at")]
-    found = {(one["root"], one["folder"]): one for one in lasts if one is not None}
+    entries = {(one["root"], one["folder"]): one for one in lasts if one is not None}
     kept = archive.target_get(target, _TREES) or {}
-    return list((found | {(one["root"], one["folder"]): one for one in kept.values()}).values())
+    return list((entries | {(one["root"], one["folder"]): one for one in kept.values()}).values())
 
 
 def tree_suffix(moment: int | None) -> str:

@@ -78,14 +78,14 @@ def split(text: str) -> list[str]:
 
     Fenced blocks are left out.
     """
-    found: list[str] = []
+    pieces: list[str] = []
     prose: list[str] = []
     fence = ""
 
     def end_prose() -> None:
         line = " ".join(" ".join(prose).split())
         prose.clear()
-        found.extend(piece for piece in _sentences(line) if _says_something(piece))
+        pieces.extend(piece for piece in _sentences(line) if _says_something(piece))
 
     for line in text.splitlines():
         opened = _FENCE.match(line)
@@ -101,7 +101,7 @@ def split(text: str) -> list[str]:
                 end_prose()
             prose.append(_ITEM.sub("", line, count=1) if not prose else line)
     end_prose()
-    return found
+    return pieces
 
 
 def _says_something(piece: str) -> bool:

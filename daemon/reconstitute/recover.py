@@ -126,15 +126,15 @@ def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered
     one of which no record shows that it was ever there, and which the disk does not have: a command may have made it,
     or took it away without being told to mind whether it was there.
     """
-    known = list(histories)
-    folders = {folder for history in known for folder in above(history.path)}
-    for history in known:
-        found = _one(history, target)
-        if found is not None and not (history.path in folders and found.shown is None and found.guess is None):
-            yield found
+    listed = list(histories)
+    folders = {folder for history in listed for folder in above(history.path)}
+    for history in listed:
+        file = _recovered(history, target)
+        if file is not None and not (history.path in folders and file.shown is None and file.guess is None):
+            yield file
 
 
-def _one(history: FileHistory, target: str) -> Recovered | None:
+def _recovered(history: FileHistory, target: str) -> Recovered | None:
     revisions, last = history.revisions, history.latest
     if last is None:
         return None

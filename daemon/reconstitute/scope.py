@@ -55,7 +55,7 @@ class _Draft:
     target: str
     left: int
     newest: int
-    found: list[SessionFacts] = field(default_factory=list)
+    sessions: list[SessionFacts] = field(default_factory=list)
     changes: dict[str, tuple[FileChange, ...]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     unread: int = 0
@@ -100,11 +100,11 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    found = finish(with_kept(one, histories) for one in draft.found)
+    involved = finish(with_kept(one, histories) for one in draft.sessions)
     if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
         inside = [name for name, _ in names]
-        found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
-    return Scope(target, found, by_path, _fingerprint(archive, found), tuple(draft.warnings))
+        involved = tuple(replace(one, outside=_outside(one, target, inside)) for one in involved)
+    return Scope(target, involved, by_path, _fingerprint(archive, involved), tuple(draft.warnings))
 
 
 def _touches(
@@ -154,14 +154,14 @@ def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> I
         asks.append((relative if "/" in relative or "." in relative else relative + "/", directory))
     for phrase, directory in asks:
         try:
-            found = recall.search(phrase, "literal", _MOST_MENTIONS, Filters(directory=directory))
+            results = recall.search(phrase, "literal", _MOST_MENTIONS, Filters(directory=directory))
         except (Retry, Skip) as error:
             draft.warnings.append(f"messages that only mention {target} were not looked for: {error}")
             return
-        if found.degraded:
-            draft.warnings.append(f"not all messages that mention {target} were found: {'; '.join(found.degraded)}")
+        if results.degraded:
+            draft.warnings.append(f"not all messages that mention {target} were found: {'; '.join(results.degraded)}")
         whole = _standing_alone(phrase)
-        for hit in found.hits:
+        for hit in results.hits:
             message = archive.message(hit.message_id) if directory in {"", hit.directory} else None
             if message is not None and any(whole.search(readable(part.data)) for part in message.parts):
                 yield hit.session_id, hit.message_id
@@ -194,7 +194,7 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     number = {message_id: place for place, message_id in enumerate(every, start=1)}
     size = {message.id: page_size(message) for message in read}
     numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)
-    draft.found.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
+    draft.sessions.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
 
 
 def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str, ...]:
@@ -216,10 +216,10 @@ def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
     return list(chain.from_iterable(kept))
 
 
-def _fingerprint(archive: Archive, found: Sequence[SessionFacts]) -> str:
+def _fingerprint(archive: Archive, involved: Sequence[SessionFacts]) -> str:
     """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
-    for one in found:
+    for one in involved:
         endings = [(turn.ending, turn.taken_back, turn.in_doubt, turn.in_part, turn.kept) for turn in one.turns]
         told = (one.id, one.title, one.deleted, one.todos, one.reverts, endings)
         total.update(repr(told).encode("utf-8", "replace"))

@@ -120,7 +120,7 @@ def is_wordy(value: str, *, is_password: bool) -> bool:
 
 
 def is_prose_password(value: str) -> bool:
-    """A sentence that tells the password without quotes: more is asked of such a value."""
+    """Whether an unquoted value in a sentence is a password; it must have two digits and eight characters."""
     digits = sum(c.isdigit() for c in value)
     return digits >= 2 and len(value) >= 8 and bool(_LETTER.search(value)) and not TYPE.search(value)
 

@@ -21,7 +21,7 @@ from daemon.ingest import Capture
 from daemon.opencode import json_files
 from daemon.opencode.configuration import on_disk
 from daemon.opencode.connection import Connection
-from daemon.opencode.discover import Others
+from daemon.opencode.discover import OtherDatabases
 from daemon.opencode.json_files import session_diffs
 from daemon.opencode.json_tree import JsonTree
 from daemon.opencode.snapshots import Snapshots
@@ -180,7 +180,7 @@ def database_nobody_named(data: Path, make: Callable[[Path], None]) -> str:
     with closing(sqlite3.connect(place)) as made:
         made.execute("CREATE TABLE session_v2 (id)")
     planted(make, data / "backup.db-wal")
-    return str(Others().among([place]))
+    return str(OtherDatabases().among([place]))
 
 
 def configuration(data: Path, make: Callable[[Path], None]) -> str:

@@ -125,12 +125,12 @@ def as_prompt(messages: Sequence[OllamaMessage]) -> tuple[str, str]:
     if len(turns) == 1 and turns[0].get("role") == "user":
         return system, _text(turns[0])
     mark = hashlib.sha256("\0".join(_text(m) for m in turns).encode(errors="replace")).hexdigest()[:12]
-    told = [f"[{mark} {_who(message)}]\n{_text(message)}" for message in turns]
+    turns_text = [f"[{mark} {_who(message)}]\n{_text(message)}" for message in turns]
     rule = (
         f"This is a conversation in turns. Each begins with a line in brackets that holds {mark} and who speaks. "
         "Give the assistant's next turn: its text alone, without such a line."
     )
-    return system, "\n\n".join([rule, *told, f"[{mark} assistant]"])
+    return system, "\n\n".join([rule, *turns_text, f"[{mark} assistant]"])
 
 
 def _who(message: OllamaMessage) -> str:

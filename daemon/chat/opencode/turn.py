@@ -48,7 +48,7 @@ class Turn:
     error: Json | None = None
     retry: Json | None = None
     """``{"attempt", "message", "next"}`` while the server waits to ask the provider again; `next` is epoch ms."""
-    _said: dict[str, int] = field(default_factory=dict)  # text part -> characters told
+    _said: dict[str, int] = field(default_factory=dict)  # text part -> characters passed on
     _answers: set[str] = field(default_factory=set)  # assistant messages
     _busy: bool = False
 
@@ -94,7 +94,7 @@ class Turn:
             self._piece(name, delta)
 
     def _piece(self, part_id: str, piece: str) -> None:
-        """Only what is known to be an answer's text is told; of thinking an empty text, as a sign of life."""
+        """Pass on an answer's text; for thinking an empty one, as a sign of life."""
         if not piece:
             return
         is_text = part_id in self._said
@@ -233,7 +233,7 @@ class TurnFollower:
             time.sleep(_AGAIN_S)
 
     def _listen(self, unsent: Json | None) -> bool:
-        """Follow the events, sending the prompt once the server listens to us; whether the turn's end was told.
+        """Follow the events, sending the prompt once the server listens to us; whether its end came.
 
         False after some silence, or when the server hung up.
         """

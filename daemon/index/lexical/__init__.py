@@ -1,12 +1,9 @@
 """The lexical index: tantivy over the redacted text of every part, behind the LexicalIndex protocol.
 
-This package is the only importer of tantivy. It guarantees that a commit is whole or absent after any kill, that what
-it opens passed its checksums, and that a hit contains what was asked: an absent identifier finds nothing but where near
-spellings are asked for, a literal is verified against the stored text. It is derived data: damage raises IndexBroken,
-the caller parks the directory and rebuilds. It does not redact, rank across indexes or cut snippets.
-
-`schema` says what is kept, `clues` what counts as found, `ranking` finds the best of one group, `near` and `vocabulary`
-know spellings, `patterns` reads regular expressions, `scan` goes through parts in the order of time.
+This package is the only importer of tantivy. A commit is whole or absent after any kill, what is opened has passed its
+checksums, and a match contains what was searched for: an absent identifier finds nothing unless near spellings are
+wanted, and a literal is verified against the stored text. The index is derived data: damage raises IndexBroken, the
+caller parks the directory and rebuilds. It does not redact, rank across indexes or cut snippets.
 """
 
 from __future__ import annotations
@@ -28,11 +25,18 @@ from daemon.index.lexical import files, scan
 from daemon.index.lexical import fuzzy as near
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
-from daemon.index.lexical.query_terms import TermMatch, clue, content, quoted, stretch
-from daemon.index.lexical.ranking import Candidate, Ranking, worthwhile
-from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
-from daemon.index.lexical.searcher import Snapshot, as_match, text_of
-from daemon.index.tokens import Term
+from daemon.index.lexical.query_terms import clue, content, quoted
+from daemon.index.lexical.ranking import (
+    Candidate,
+    Ranking,
+    best_first,
+    groups_for,
+    shown_terms,
+    unique_matches,
+    windows_with,
+)
+from daemon.index.lexical.schema import GROUPS, WINDOW, clean, documents, mark, schema
+from daemon.index.lexical.searcher import Snapshot
 
 __all__ = ["Lexical"]
 
@@ -121,18 +125,18 @@ class Lexical:
         with self._named("searching it"):
             reading = self._reading()
             found: list[Candidate] = []
-            for group, narrowed in _asked_groups(filters):
+            for group, narrowed in groups_for(filters):
                 most = max(limit, least_said) if group.is_said else limit
                 some = Ranking(reading, group, wanted, quoted(query)).best(narrowed, most)
                 for one in some:
                     one.score *= group.weight
                 found += some
-            best = [match for match, _ in _unique(reading, _ranked(found), wanted, limit)]
+            best = [match for match, _ in unique_matches(reading, best_first(found), wanted, limit)]
             if len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
                 return best
-            said = _ranked([one for one in found if one.group.is_said])
+            said = best_first([one for one in found if one.group.is_said])
             known = {(match.message_id, match.part_id, match.kind) for match in best}
-            for match, _ in _unique(reading, said, wanted, least_said):
+            for match, _ in unique_matches(reading, said, wanted, least_said):
                 if (match.message_id, match.part_id, match.kind) not in known:
                     best.append(match)
             return sorted(best, key=lambda match: -match.score)
@@ -149,7 +153,7 @@ class Lexical:
             reading = self._reading()
             best = Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit]
             return [
-                Match(reading.match(one.address, 0).message_id, one.score, terms=_terms(one, wanted, ""))
+                Match(reading.match(one.address, 0).message_id, one.score, terms=shown_terms(one, wanted, ""))
                 for one in best
             ]
 
@@ -167,11 +171,11 @@ class Lexical:
             spelt = near.near_words(reading, vocabulary, wanted)
             asked = near.Asked(wanted, quoted(query), spelt)
             found: list[Candidate] = []
-            for group, narrowed in _asked_groups(filters):
+            for group, narrowed in groups_for(filters):
                 found += near.by_closeness(reading, group, asked, narrowed, limit)
             return [
                 replace(match, near=near.pairs(match, one, wanted))
-                for match, one in _unique(reading, _ranked(found), wanted, limit)
+                for match, one in unique_matches(reading, best_first(found), wanted, limit)
             ]
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
@@ -196,14 +200,14 @@ class Lexical:
         with self._named("searching it"):
             return scan.matching(self._reading(), made, filters, limit, within_s)
 
-    def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+    def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
         if limit < 1:
             return []
         with self._named("searching it"):
-            return scan.nearest(self._reading(), time, filters, limit, before=before)
+            return scan.by_time(self._reading(), time, filters, limit, before=before)
 
-    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+    def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See Passing."""
         with self._named("searching it"):
             reading = self._reading()
@@ -220,7 +224,7 @@ class Lexical:
             reading = self._reading()
             clues = [clue(term, WINDOW) for term in content(query)]
             windows = reading.frequency("part", "0")
-            return windows, {one.term.text: _having(reading, one) for one in clues}
+            return windows, {one.term.text: windows_with(reading, one) for one in clues}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts.
@@ -354,48 +358,3 @@ class Lexical:
             raise IndexBroken(
                 f"{self._dir}: the lexical index failed while {doing}: {error}; it is rebuilt from the archive"
             ) from error
-
-
-def _asked_groups(filters: Filters) -> Iterator[tuple[Group, Filters]]:
-    """The groups that may hold what the filters allow, each with the filters that are still needed within it."""
-    kinds = set(filters.kinds)
-    for group in GROUPS:
-        if not kinds or group.kinds <= kinds:
-            yield group, replace(filters, kinds=())
-        elif group.kinds & kinds:
-            yield group, filters
-
-
-def _ranked(found: list[Candidate]) -> list[Candidate]:
-    """Those that are worth showing, best first."""
-    return sorted(worthwhile(found), key=lambda one: -one.score)
-
-
-def _unique(
-    reading: Snapshot, found: Sequence[Candidate], wanted: Sequence[Term], limit: int
-) -> Iterator[tuple[Match, Candidate]]:
-    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
-    seen: set[tuple[str, str, str]] = set()
-    for one in found:
-        document = reading.searcher.doc(one.address)
-        text = text_of(document)
-        match = as_match(document, one.score, text, _terms(one, wanted, text))
-        part = (match.message_id, match.part_id, match.kind)
-        if part not in seen:
-            seen.add(part)
-            yield match, one
-        if len(seen) == limit:
-            return
-
-
-def _terms(found: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
-    """The terms that it holds, and of those that it has in part what its text has of them."""
-    held = [wanted[number].text for number in sorted(found.held)]
-    parts = [stretch(wanted[number], text) for number in found.partly] if text else []
-    return tuple(dict.fromkeys((*held, *filter(None, parts))))
-
-
-def _having(reading: Snapshot, one: TermMatch) -> int:
-    """In how many windows a term stands, or of a run at most."""
-    together = min((reading.frequency(name, token) for name, token in one.every), default=0)
-    return max([together, *(reading.frequency(name, token) for name, token, _ in one.tokens)])

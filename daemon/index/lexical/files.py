@@ -13,10 +13,10 @@ import zlib
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from daemon.errors import IndexBroken
 from daemon.filesystem.durable import atomic_write
+from daemon.model import Json
 
 _MAGIC = 1337
 _BLOCK = 1 << 20
@@ -30,13 +30,13 @@ def changed(directory: Path) -> int:
         return 0
 
 
-def meta(directory: Path) -> dict[str, Any]:
+def meta(directory: Path) -> Json:
     """What tantivy's last commit consists of.
 
     Raises:
         OSError, ValueError: it is missing or no JSON.
     """
-    data: dict[str, Any] = json.loads((directory / "meta.json").read_bytes())
+    data: Json = json.loads((directory / "meta.json").read_bytes())
     return data
 
 
@@ -72,7 +72,7 @@ def verify(directory: Path, version: str) -> None:
             raise IndexBroken(f"{directory / name}: {reason}; rebuild the index from the archive")
 
 
-def _names(found: dict[str, Any]) -> Iterator[str]:
+def _names(found: Json) -> Iterator[str]:
     for segment in found["segments"]:
         base = str(segment["segment_id"]).replace("-", "")
         yield from (f"{base}.{kind}" for kind in ("idx", "term", "pos", "store", "fast", "fieldnorm"))

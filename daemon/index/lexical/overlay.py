@@ -71,15 +71,15 @@ class Overlay:
         found = self._newest(ask, limit)
         return found, all(are_all)
 
-    def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+    def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """See LexicalIndex; `score` is the time."""
-        found = self._both(lambda index, most: index.nearest(time, filters, most, before=before), limit)
+        found = self._both(lambda index, most: index.by_time(time, filters, most, before=before), limit)
         return sorted(found, key=lambda match: match.score, reverse=before)[:limit]
 
-    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+    def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See Passing."""
-        own = self._fresh.passing(filters, len(self._shadowed), among)
-        rest = self._index.passing(filters, most, among)
+        own = self._fresh.allowed_ids(filters, len(self._shadowed), among)
+        rest = self._index.allowed_ids(filters, most, among)
         if own is None or rest is None:
             return None
         shadowed = {number_of(message_id) for message_id in self._shadowed}

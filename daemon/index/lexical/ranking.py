@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from tantivy import Occur, Query
+from tantivy import DocAddress, Occur, Query
 
-from daemon.index import Filters
-from daemon.index.lexical.query_terms import Spelling, TermMatch, clue, joined
-from daemon.index.lexical.schema import Group
-from daemon.index.lexical.searcher import Place, Snapshot, all_of, any_of, place
+from daemon.index import Filters, Match
+from daemon.index.lexical.query_terms import Spelling, TermMatch, clue, joined, stretch
+from daemon.index.lexical.schema import GROUPS, Group
+from daemon.index.lexical.searcher import Place, Snapshot, all_of, any_of, as_match, place, text_of
 from daemon.index.tokens import Term
 
 _IN_ORDER = 0.5  # of what has all words: their sequence
@@ -38,7 +37,7 @@ class Candidate:
     """
 
     group: Group
-    address: Any
+    address: DocAddress
     score: float
     held: list[int] = field(default_factory=list)
     near: list[Spelling] = field(default_factory=list)
@@ -71,7 +70,7 @@ class Ranking:
 
     def best(self, filters: Filters, limit: int) -> list[Candidate]:
         """The best `limit` candidates, best first."""
-        addresses: dict[Place, Any] = {}
+        addresses: dict[Place, DocAddress] = {}
         scores: dict[Place, float] = {}
         for query in self._sources():
             for score, address in self._reading.best(self._reading.restricted(query, filters), limit):
@@ -148,7 +147,7 @@ class Ranking:
     def _together(self, one: TermMatch) -> Query:
         return all_of([self._reading.term(name, token) for name, token in one.every])
 
-    def _scored(self, among: Query, addresses: dict[Place, Any]) -> list[Candidate]:
+    def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
         # Query, boost, number of the term: what holds it; then what has a good part of it, then what is near to it.
         pieces: list[tuple[Query, float, int]] = []
         for number, one in enumerate(self._clues):
@@ -221,3 +220,51 @@ class Ranking:
                 bits = round(total)
                 held.setdefault(key, []).extend(start + bit for bit in range(len(some)) if bits >> bit & 1)
         return held
+
+
+# -- of all groups ---------------------------------------------------------------------------------------------------
+
+
+def groups_for(filters: Filters) -> Iterator[tuple[Group, Filters]]:
+    """The groups that may hold what the filters allow, each with the filters that are still needed within it."""
+    kinds = set(filters.kinds)
+    for group in GROUPS:
+        if not kinds or group.kinds <= kinds:
+            yield group, replace(filters, kinds=())
+        elif group.kinds & kinds:
+            yield group, filters
+
+
+def best_first(candidates: list[Candidate]) -> list[Candidate]:
+    """Those that are worth showing, best first."""
+    return sorted(worthwhile(candidates), key=lambda one: -one.score)
+
+
+def unique_matches(
+    snapshot: Snapshot, found: Sequence[Candidate], wanted: Sequence[Term], limit: int
+) -> Iterator[tuple[Match, Candidate]]:
+    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
+    seen: set[tuple[str, str, str]] = set()
+    for one in found:
+        document = snapshot.searcher.doc(one.address)
+        text = text_of(document)
+        match = as_match(document, one.score, text, shown_terms(one, wanted, text))
+        part = (match.message_id, match.part_id, match.kind)
+        if part not in seen:
+            seen.add(part)
+            yield match, one
+        if len(seen) == limit:
+            return
+
+
+def shown_terms(found: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
+    """The terms that it holds, and of those that it has in part what its text has of them."""
+    held = [wanted[number].text for number in sorted(found.held)]
+    parts = [stretch(wanted[number], text) for number in found.partly] if text else []
+    return tuple(dict.fromkeys((*held, *filter(None, parts))))
+
+
+def windows_with(snapshot: Snapshot, one: TermMatch) -> int:
+    """In how many windows a term stands, or of a run at most."""
+    together = min((snapshot.frequency(name, token) for name, token in one.every), default=0)
+    return max([together, *(snapshot.frequency(name, token) for name, token, _ in one.tokens)])

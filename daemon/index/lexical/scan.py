@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from tantivy import Query
+from tantivy import DocAddress, Query
 
 from daemon.index import Filters, Match
 from daemon.index.lexical import prefilter
@@ -66,7 +65,7 @@ def matching(
     return found, True
 
 
-def nearest(reading: Snapshot, moment: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+def by_time(reading: Snapshot, moment: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
     """Parts before `moment`, newest first, or from it on, oldest first.
 
     Looked for in a span of time that grows until it has enough: sorting all of a large index would take longer.
@@ -93,7 +92,7 @@ def _narrowed(filters: Filters, moment: int, span: int | None, *, before: bool) 
     return replace(filters, after=max(begins, default=None), before=min(ends, default=None))
 
 
-def _pages(reading: Snapshot, query: Query) -> Iterator[Sequence[tuple[int, Any]]]:
+def _pages(reading: Snapshot, query: Query) -> Iterator[Sequence[tuple[int, DocAddress]]]:
     """Documents by time."""
     offset, size = 0, _PAGE
     while True:
@@ -106,7 +105,7 @@ def _pages(reading: Snapshot, query: Query) -> Iterator[Sequence[tuple[int, Any]
 
 
 def _verified(
-    pages: Iterable[Sequence[tuple[int, Any]]], reading: Snapshot, limit: int, held: Held, found: list[Match]
+    pages: Iterable[Sequence[tuple[int, DocAddress]]], reading: Snapshot, limit: int, held: Held, found: list[Match]
 ) -> None:
     """Put candidates that `held` confirms with the terms to show into `found`, one per part and kind, up to `limit`."""
     seen: set[tuple[str, str, str]] = set()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import tantivy
-from tantivy import FieldType, Occur, Order, Query
+from tantivy import DocAddress, Document, FieldType, Occur, Order, Query
 
 from daemon.index import Filters, Match
 from daemon.index.lexical.required_words import Endings
@@ -92,22 +92,24 @@ class Snapshot:
             limits.append(Query.range_query(self.schema, "created", integer, after, before, True, open_end))
         return limits
 
-    def best(self, query: Query, limit: int) -> list[tuple[float, Any]]:
+    def best(self, query: Query, limit: int) -> list[tuple[float, DocAddress]]:
         """(score, address) of the best documents."""
-        hits: list[tuple[float, Any]] = self.searcher.search(query, limit, False).hits
+        hits: list[tuple[float, DocAddress]] = self.searcher.search(query, limit, False).hits
         return hits
 
     def count(self, query: Query) -> int:
         """How many documents match."""
         return int(self.searcher.search(query, 1, True).count)
 
-    def by_time(self, query: Query, limit: int, offset: int = 0, *, newest: bool = True) -> list[tuple[int, Any]]:
+    def by_time(
+        self, query: Query, limit: int, offset: int = 0, *, newest: bool = True
+    ) -> list[tuple[int, DocAddress]]:
         """(created, address) in the order of time."""
         order = Order.Desc if newest else Order.Asc
-        hits: list[tuple[int, Any]] = self.searcher.search(query, limit, False, "created", offset, order).hits
+        hits: list[tuple[int, DocAddress]] = self.searcher.search(query, limit, False, "created", offset, order).hits
         return hits
 
-    def among(self, addresses: Sequence[Any]) -> Query:
+    def among(self, addresses: Sequence[DocAddress]) -> Query:
         """Just these documents, not scored. As alternatives: a set of numbers takes tantivy six times as long."""
         return self.keyed(self.keys(addresses))
 
@@ -116,7 +118,7 @@ class Snapshot:
         clauses = [Query.term_query(self.schema, "key", key, "basic") for key in keys]
         return _silent(any_of(clauses)) if clauses else Query.empty_query()
 
-    def keys(self, addresses: Sequence[Any]) -> list[int]:
+    def keys(self, addresses: Sequence[DocAddress]) -> list[int]:
         """The keys of these documents."""
         return [int(key) for key in self.searcher.fast_field_values("key", list(addresses))]
 
@@ -130,7 +132,7 @@ class Snapshot:
             query = Query.boolean_query([(Occur.Must, query), (Occur.Should, Query.boost_query(clause, boost))])
         return {place(address): score for score, address in self.best(query, limit)}
 
-    def match(self, address: Any, score: float, terms: tuple[str, ...] = ()) -> Match:
+    def match(self, address: DocAddress, score: float, terms: tuple[str, ...] = ()) -> Match:
         """The stored document as a match."""
         document = self.searcher.doc(address)
         return as_match(document, score, text_of(document), terms)
@@ -153,12 +155,12 @@ def _paths(filters: Filters) -> list[str]:
     return [normal_path(path) for path in (filters.path, *filters.former)]
 
 
-def text_of(document: Any) -> str:
+def text_of(document: Document) -> str:
     """The text of a stored document."""
     return bytes(document.get_first("text") or b"").decode()
 
 
-def as_match(document: Any, score: float, text: str, terms: tuple[str, ...]) -> Match:
+def as_match(document: Document, score: float, text: str, terms: tuple[str, ...]) -> Match:
     """A stored document whose text was read already, as a match."""
 
     def value(name: str) -> str:
@@ -167,7 +169,7 @@ def as_match(document: Any, score: float, text: str, terms: tuple[str, ...]) -> 
     return Match(value("message_id"), score, value("part_id"), value("kind"), value("tool"), text, terms)
 
 
-def place(address: Any) -> Place:
+def place(address: DocAddress) -> Place:
     """An address as a value that can be compared."""
     return address.segment_ord, address.doc
 

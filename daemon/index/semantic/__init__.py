@@ -63,7 +63,7 @@ class Semantic:
         with self._named("opening it"):
             self._client = self._connect()
             self._collection = self._collected(PREFIX + fingerprint)
-            self._nearest = VectorSearch(self._collection, dims, self._named)
+            self._search = VectorSearch(self._collection, dims, self._named)
             self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._named)
             """What models found out, in a collection of its own."""
 
@@ -82,7 +82,7 @@ class Semantic:
             with self._named("writing to it"):
                 put(self._collection, page)
                 for row in page:  # what was there before may not have been taken note of: the reply may have been lost
-                    self._nearest.wrote(row.chunk.id, row.chunk.kinds, row.vector)
+                    self._search.wrote(row.chunk.id, row.chunk.kinds, row.vector)
 
     def keep(self, counts: Mapping[str, int]) -> None:
         """Of each of these messages forget the chunks numbered its count and above; one look for all of them."""
@@ -93,27 +93,33 @@ class Semantic:
                 stale = [record for record in found["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
                     self._collection.delete(ids=stale[first : first + PAGE])
-                self._nearest.removed(stale)
+                self._search.removed(stale)
 
     def query(
-        self, vector: Vector, filters: Filters, limit: int, passing: AllowedIds | None = None, *, is_bare: bool = False
+        self,
+        vector: Vector,
+        filters: Filters,
+        limit: int,
+        allowed_ids: AllowedIds | None = None,
+        *,
+        without_texts: bool = False,
     ) -> list[Match]:
-        """See SemanticIndex; how Chroma is asked stands in `nearest`."""
+        """See SemanticIndex; how Chroma is asked stands in `vector_search`."""
         if limit < 1 or (filters.sessions is not None and not filters.sessions):
             return []
         check("the query", vector, self._dims)
         with self._named("searching it"):
-            found = self._nearest.best(vector, filters, limit, passing)
-            return found if is_bare else self._nearest.told(found)
+            found = self._search.best(vector, filters, limit, allowed_ids)
+            return found if without_texts else self._search.with_texts(found)
 
-    def told(self, matches: Sequence[Match]) -> list[Match]:
+    def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex."""
         with self._named("reading it"):
-            return self._nearest.told(matches)
+            return self._search.with_texts(matches)
 
     def prepare(self, within_s: float = math.inf) -> bool:
         """Read what makes filtered questions quick, for about so long; whether all is read. For who keeps it open."""
-        return self._nearest.is_read or self._nearest.read(within_s)
+        return self._search.is_read or self._search.read(within_s)
 
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
         """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read (C2).

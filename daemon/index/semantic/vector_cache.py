@@ -1,8 +1,8 @@
-"""Which chunks a collection holds, by message and kind, with their vectors: what filtered questions are answered from.
+"""The vectors of a collection in memory, by message and kind: what filtered queries are answered from.
 
-In memory, in columns: 384 dimensions take 384 bytes a chunk, for a vector is kept as whole numbers of its largest one's
-127th part. A similarity differs by 0.0005 from that of the vector itself (its standard deviation, measured), less than
-what stored vectors are moved by on purpose (chroma_values.NUDGE).
+In columns: 384 dimensions take 384 bytes a chunk, because a vector is kept as whole numbers, in steps of a 127th of its
+largest one. A similarity differs by 0.0005 from that of the vector itself (its standard deviation, measured), less than
+what stored vectors are moved by on purpose (chroma.NUDGE).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class VectorCache:
         self._mask[row], self._step[row] = _HELD | _mask(kinds), 0
         self._unknown += 1
         if vector is not None:
-            self.learn(record, vector)
+            self.set_vector(record, vector)
 
-    def learn(self, record: str, vector: Any) -> None:
+    def set_vector(self, record: str, vector: Any) -> None:
         """The vector of a chunk that is held; of any other nothing is learnt."""
         row = self._row_of(record)
         if row is None:
@@ -66,13 +66,13 @@ class VectorCache:
         self._unknown -= bool(self._step[row] == 0)
         self._vectors[row], self._step[row] = np.rint(values / step), step
 
-    def mark(self, record: str, kind: str) -> None:
+    def add_kind(self, record: str, kind: str) -> None:
         """A chunk that is held is of this kind too; of any other nothing is noted."""
         row = self._row_of(record)
         if row is not None:
             self._mask[row] |= _mask((kind,))
 
-    def drop(self, record: str) -> None:
+    def remove(self, record: str) -> None:
         """A chunk that is not held any more."""
         row = self._row_of(record)
         if row is None:
@@ -86,7 +86,7 @@ class VectorCache:
         self._mask[row], self._step[row] = 0, 0
         self._free.append(row)
 
-    def unknown(self, most: int) -> list[str]:
+    def without_vector(self, most: int) -> list[str]:
         """Chunks whose vector is not known yet."""
         if not self._unknown:
             return []
@@ -114,8 +114,8 @@ class VectorCache:
                 found.extend(self._rows[number][1])
         rows: Rows = np.frombuffer(found, dtype=np.uint32).astype(np.int64)
         rows = rows[rows != _NONE]
-        passing: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
-        return passing
+        allowed_ids: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
+        return allowed_ids
 
     def of_kinds(self, kinds: Collection[str]) -> Rows:
         """The chunks of any of these kinds."""
@@ -126,15 +126,15 @@ class VectorCache:
         """The chunk of a row."""
         return f"{self._rows[int(self._owner[row])][0]}#{self._place[row]}"
 
-    def nearest(self, rows: Rows, vector: Vector, wanted: int) -> list[tuple[str, float]]:
+    def most_similar(self, rows: Rows, vector: Vector, wanted: int) -> list[tuple[str, float]]:
         """The `wanted` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
-        asked = unit(vector)
+        query = unit(vector)
         near = np.empty(len(rows), dtype=np.float32)
         ordered = np.sort(rows)  # the memory is read in one direction
         for start in range(0, len(ordered), _AT_ONCE):
             some = ordered[start : start + _AT_ONCE]
             # Not by the matrix product: that wakes a second thread, which waits by spinning and costs others the time.
-            products = np.einsum("ij,j->i", self._vectors[some].astype(np.float32), asked)
+            products = np.einsum("ij,j->i", self._vectors[some].astype(np.float32), query)
             near[start : start + len(some)] = products * self._step[some]
         best = np.argpartition(-near, wanted)[:wanted] if wanted < len(near) else np.arange(len(near))
         best = best[np.argsort(-near[best], kind="stable")]

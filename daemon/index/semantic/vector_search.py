@@ -1,15 +1,15 @@
-"""The nearest chunks of a collection of Chroma's, for a question with or without filters.
+"""Searches a Chroma collection for the nearest chunks, with or without filters.
 
 Chroma evaluates a filter in SQLite, in 0.1 ms for every row that passes, and then walks its graph past all rows that
-do not: 100 to 200 ms among 33,000 rows. Even when it is given names it walks for 75 to 300 ms among 474,000 (measured,
-chromadb 1.5.9). So messages that pass are told by an index that has them sorted (Passing), and
+do not: 100 to 200 ms among 33,000 rows. Even when it is given ids it walks for 75 to 300 ms among 474,000 (measured,
+chromadb 1.5.9). So the lexical index supplies the ids of the messages that pass the filters (AllowedIds).
 
-* where up to an eighth of all chunks are left, these are compared one by one, in memory (`roster`): exact, in 12 ms;
-* where more are left, Chroma is asked for more than are wanted, and those that do not pass are left out.
+* If they cover at most an eighth of all chunks, we compare vectors directly, in memory (`vector_cache`): exact, 12 ms.
+* If they cover more, we ask Chroma for more than are wanted and drop those that do not pass.
 
-Until the vectors have been read into memory, which takes seconds for hundreds of thousands, a few chunks are read from
-Chroma, and of many it is given the names. Metadata and texts cost it more than all the rest (0.13 ms a row), so they
-are asked of those alone that need them.
+Until the vectors are in memory, which takes seconds for hundreds of thousands, we read the vectors of a few chunks from
+Chroma, and give it the ids of many. Fetching metadata and text is the slow part (0.13 ms a row), so we fetch it only
+for rows that need it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ SEARCHED = 200
 
 _READING = 4
 """To read a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
-_MOST_MESSAGES = 10_000  # that are told one by one: 10 ms
+_MOST_MESSAGES = 10_000  # that are listed: 10 ms
 _MOST_COMPARED = 60_000  # chunks: 12 ms
-_DEEPEST = 2000  # rows that are sifted: 30 ms
+_DEEPEST = 2000  # nearest rows that are filtered: 30 ms
 _FOR_TOOLS = 4  # a chunk of a message with the tool may be of another part
 
 Row = tuple[str, float]
@@ -46,17 +46,17 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A filtered question, who tells what passes, and what there is."""
+class _Query:
+    """A filtered query, with what answers it."""
 
     vector: Vector
     filters: Filters
-    passing: AllowedIds
-    roster: VectorCache
+    allowed_ids: AllowedIds
+    cache: VectorCache
 
     @property
     def is_by_kind(self) -> bool:
-        """Whether only kinds are asked for: the roster knows these by itself."""
+        """Whether only kinds are filtered: the cache knows these by itself."""
         return self.filters == Filters(kinds=self.filters.kinds)
 
 
@@ -66,7 +66,7 @@ class VectorSearch:
     def __init__(self, collection: Any, dims: int, named: Callable[[str], AbstractContextManager[None]]) -> None:
         self._collection, self._dims, self._named = collection, dims, named
         self._total: int | None = None
-        self._roster: VectorCache | None = None
+        self._cache: VectorCache | None = None
         self._is_listed = False
 
     # -- what there is -------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class VectorSearch:
     @property
     def is_read(self) -> bool:
         """Whether all chunks have been listed, and their vectors read."""
-        return self._is_listed and self._roster is not None and self._roster.is_whole
+        return self._is_listed and self._cache is not None and self._cache.is_whole
 
     def read(self, within_s: float) -> bool:
         """Take note of all chunks, then of their vectors; whether all is read. It may be called again and again.
@@ -82,45 +82,45 @@ class VectorSearch:
         It takes 6 s to list 500,000 chunks, which is done at once, and 40 microseconds a vector.
         """
         end = time.monotonic() + within_s
-        roster = self._roster
-        if roster is None or not self._is_listed:
-            roster = self._listed()
-        while not roster.is_whole:
+        cache = self._cache
+        if cache is None or not self._is_listed:
+            cache = self._listed()
+        while not cache.is_whole:
             with self._named("reading it"):  # and no row may go meanwhile
-                unknown = roster.unknown(PAGE)
-                page = self._collection.get(ids=unknown, include=["embeddings"])
+                without_vector = cache.without_vector(PAGE)
+                page = self._collection.get(ids=without_vector, include=["embeddings"])
                 for record, vector in zip(page["ids"], page["embeddings"], strict=True):
-                    roster.learn(record, vector)
-                for record in set(unknown).difference(page["ids"]):
-                    roster.drop(record)
+                    cache.set_vector(record, vector)
+                for record in set(without_vector).difference(page["ids"]):
+                    cache.remove(record)
             if time.monotonic() >= end:
                 break
-        return roster.is_whole
+        return cache.is_whole
 
     def _listed(self) -> VectorCache:
         with self._named("listing it"):
-            self._roster = roster = VectorCache(self._dims)
+            self._cache = cache = VectorCache(self._dims)
             for record in self._collection.get(include=[])["ids"]:
-                roster.put(record)
+                cache.put(record)
         for kind in map(str, Kind):  # what is written meanwhile takes note of itself
             with self._named("listing it"):
                 for record in self._collection.get(where={"kinds": {"$contains": kind}}, include=[])["ids"]:
-                    roster.mark(record, kind)
+                    cache.add_kind(record, kind)
         self._is_listed = True
-        return roster
+        return cache
 
     def wrote(self, record: str, kinds: Sequence[str], vector: Vector) -> None:
         """A chunk was put in, or written anew."""
         self._total = None
-        if self._roster is not None:
-            self._roster.put(record, kinds, vector)
+        if self._cache is not None:
+            self._cache.put(record, kinds, vector)
 
     def removed(self, records: Sequence[str]) -> None:
         """These chunks are not there any more."""
         self._total = None
-        if self._roster is not None:
+        if self._cache is not None:
             for record in records:
-                self._roster.drop(record)
+                self._cache.remove(record)
 
     def total(self) -> int:
         """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
@@ -130,65 +130,65 @@ class VectorSearch:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def best(self, vector: Vector, filters: Filters, limit: int, passing: AllowedIds | None) -> list[Match]:
+    def best(self, vector: Vector, filters: Filters, limit: int, allowed_ids: AllowedIds | None) -> list[Match]:
         """The nearest chunks that pass, best first; to be called behind the gate."""
         if not self.total():
             return []
         if filters == Filters():
-            return _bare(self._near(vector, limit))
-        if passing is None or self._roster is None or not self._is_listed:
-            return self._filtered_there(vector, filters, limit)
+            return _as_matches(self._chroma_query(vector, limit))
+        if allowed_ids is None or self._cache is None or not self._is_listed:
+            return self._filtered_by_chroma(vector, filters, limit)
         try:
-            return self._filtered_here(_Asked(vector, filters, passing, self._roster), limit)
+            return self._filtered_by_ids(_Query(vector, filters, allowed_ids, self._cache), limit)
         except ReconstituteError:
             raise
         except Exception as error:  # noqa: BLE001 - if Chroma is broken, the next question to it says so
             # On a server another daemon may have removed what we know of: Chroma refuses names that it does not have.
             _log.warning("filters are Chroma's again until all is listed anew: %s", error)
             self._is_listed = False
-            return self._filtered_there(vector, filters, limit)
+            return self._filtered_by_chroma(vector, filters, limit)
 
-    def _filtered_here(self, asked: _Asked, limit: int) -> list[Match]:
-        tool = asked.filters.tool
+    def _filtered_by_ids(self, query: _Query, limit: int) -> list[Match]:
+        tool = query.filters.tool
         wanted = limit * _FOR_TOOLS if tool else limit
         while True:
-            rows = self._passing(asked, wanted)
-            found = _bare(self._of_tool(rows, tool) if tool else rows)
+            rows = self._best_allowed(query, wanted)
+            found = _as_matches(self._of_tool(rows, tool) if tool else rows)
             if len(found) >= limit or len(rows) < wanted:
                 return found[:limit]
             wanted *= _FOR_TOOLS
 
-    def _passing(self, asked: _Asked, wanted: int) -> list[Row]:
+    def _best_allowed(self, query: _Query, wanted: int) -> list[Row]:
         """The `wanted` nearest rows of messages that pass, and of the kinds asked for."""
-        roster, kinds = asked.roster, asked.filters.kinds
-        left = self._left(asked)
+        cache, kinds = query.cache, query.filters.kinds
+        left = self._allowed_rows(query)
         if left is None or len(left) > _MOST_COMPARED:
-            rows = self._sifted(asked, wanted, None if left is None else len(left))
+            rows = self._filter_results(query, wanted, None if left is None else len(left))
             if rows is not None:
                 return rows
         if left is None:
-            left = roster.rows(asked.passing(asked.filters, self.total()) or (), kinds)
-        if roster.is_whole:
-            return roster.nearest(left, asked.vector, wanted)
-        return self._among(asked.vector, [roster.record(row) for row in left.tolist()], wanted)
+            left = cache.rows(query.allowed_ids(query.filters, self.total()) or (), kinds)
+        if cache.is_whole:
+            return cache.most_similar(left, query.vector, wanted)
+        return self._compared(query.vector, [cache.record(row) for row in left.tolist()], wanted)
 
-    def _left(self, asked: _Asked) -> Rows | None:
-        """The rows that pass; None where these are of too many messages to be told one by one."""
-        if asked.is_by_kind:
-            return asked.roster.of_kinds(asked.filters.kinds)
-        numbers = asked.passing(asked.filters, _MOST_MESSAGES)
-        return None if numbers is None else asked.roster.rows(numbers, asked.filters.kinds)
+    def _allowed_rows(self, query: _Query) -> Rows | None:
+        """The rows that pass; None if they are of too many messages to list."""
+        if query.is_by_kind:
+            return query.cache.of_kinds(query.filters.kinds)
+        numbers = query.allowed_ids(query.filters, _MOST_MESSAGES)
+        return None if numbers is None else query.cache.rows(numbers, query.filters.kinds)
 
-    def _sifted(self, asked: _Asked, wanted: int, left: int | None) -> list[Row] | None:
-        """What passes of the nearest, `left` of all if that is known; None where too little of what is near does."""
+    def _filter_results(self, query: _Query, wanted: int, left: int | None) -> list[Row] | None:
+        """Those of the nearest rows that pass; None if too few do. `left`: how many of all pass, if known."""
         total = self.total()
         deep = min(_DEEPEST, max(SEARCHED, wanted * 16 if left is None else 2 * wanted * total // left))
         while True:
-            rows = self._near(asked.vector, deep)
-            kept = [row for row in rows if asked.roster.has(row[0], asked.filters.kinds)]
-            if not asked.is_by_kind:
+            rows = self._chroma_query(query.vector, deep)
+            kept = [row for row in rows if query.cache.has(row[0], query.filters.kinds)]
+            if not query.is_by_kind:
                 numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in kept}
-                passed = frozenset(asked.passing(asked.filters, deep, set(numbers.values())) or ())
+                passed = frozenset(query.allowed_ids(query.filters, deep, set(numbers.values())) or ())
                 kept = [row for row in kept if numbers[row[0]] in passed]
             if len(kept) >= wanted or deep >= total:
                 return kept[:wanted]
@@ -196,7 +196,7 @@ class VectorSearch:
                 return None
             deep = min(deep * 4, _DEEPEST)
 
-    def _near(self, vector: Vector, wanted: int, named: Sequence[str] | None = None) -> list[Row]:
+    def _chroma_query(self, vector: Vector, wanted: int, named: Sequence[str] | None = None) -> list[Row]:
         """The `wanted` nearest rows, of all or of those that are named."""
         wanted = min(wanted, self.total() if named is None else len(named))
         ids = None if named is None else list(named)
@@ -206,9 +206,9 @@ class VectorSearch:
             for record, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)
         ]
 
-    def _among(self, vector: Vector, named: Sequence[str], wanted: int) -> list[Row]:
+    def _compared(self, vector: Vector, named: Sequence[str], wanted: int) -> list[Row]:
         if len(named) * _READING > SEARCHED * self.total() / max(1, len(named)):
-            return self._near(vector, wanted, named)
+            return self._chroma_query(vector, wanted, named)
         rows: list[Row] = []
         for start in range(0, len(named), PAGE):
             page = self._collection.get(ids=list(named[start : start + PAGE]), include=["embeddings"])
@@ -225,7 +225,7 @@ class VectorSearch:
             held.update(self._collection.get(ids=page, where={"tools": {"$contains": tool}}, include=[])["ids"])
         return [row for row in rows if row[0] in held]
 
-    def told(self, matches: Sequence[Match]) -> list[Match]:
+    def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex; to be called behind the gate."""
         wanted = [match.record for match in matches if match.record and not match.text]
         known: dict[str, tuple[Any, Any]] = {}
@@ -237,7 +237,7 @@ class VectorSearch:
             for match in matches
         ]
 
-    def _filtered_there(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
+    def _filtered_by_chroma(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
         """Chroma filters: a broad filter is applied to a larger answer afterwards, since each row that matches costs.
 
         Only when that leaves too few does Chroma filter, and then it is asked until it has no more.
@@ -246,15 +246,15 @@ class VectorSearch:
         clause: Any = {"session_id": filters.session_id} if filters.session_id else None
         wanted, full = max(50, limit * 4), where(filters)
         while True:
-            asked = min(wanted, total)
-            found, seen = self._there(vector, clause, asked, filters)
-            if len(found) >= limit or (clause == full and (seen < asked or asked == total)):
+            query = min(wanted, total)
+            found, seen = self._chroma_matches(vector, clause, query, filters)
+            if len(found) >= limit or (clause == full and (seen < query or query == total)):
                 return found[:limit]
             if clause == full:
                 wanted *= 4
             clause = full
 
-    def _there(self, vector: Vector, clause: Any, wanted: int, filters: Filters) -> tuple[list[Match], int]:
+    def _chroma_matches(self, vector: Vector, clause: Any, wanted: int, filters: Filters) -> tuple[list[Match], int]:
         """Matches among the `wanted` nearest rows, and how many rows there were."""
         include = ["metadatas", "documents", "distances"]
         answer = self._collection.query(query_embeddings=[vector], n_results=wanted, where=clause, include=include)
@@ -268,7 +268,7 @@ class VectorSearch:
         return found, len(rows)
 
 
-def _bare(rows: Sequence[Row]) -> list[Match]:
+def _as_matches(rows: Sequence[Row]) -> list[Match]:
     return [Match(record.rpartition("#")[0], score, record=record) for record, score in rows]
 
 

@@ -81,7 +81,7 @@ class Response:
     def page(self) -> list[Result]:
         """The results to be shown, those by meaning with their texts."""
         page = self.outcome.results[: self.request.results]
-        matches = self.candidates.told([result.match for result in page])
+        matches = self.candidates.with_texts([result.match for result in page])
         return [
             replace(result, match=replace(match, terms=result.match.terms))
             for result, match in zip(page, matches, strict=True)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from daemon import records
 from daemon.archive import Archive
@@ -169,7 +168,7 @@ def _texts(part: Json) -> int:
     return sum(_length(part.get(name)) for name in ("content", "input", "output", "error"))
 
 
-def _length(value: Any) -> int:
+def _length(value: object) -> int:
     if value is None:
         return 0
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode("utf-8", "replace"))

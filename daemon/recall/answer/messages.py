@@ -62,7 +62,7 @@ def _cut(shown: str, room: int) -> str:
     return shown if len(shown) <= room else shown[: max(room, 0)] + TRUNCATED
 
 
-def _failure(error: Any) -> str:
+def _failure(error: object) -> str:
     """An error as ``name: message``."""
     fields = table(error)
     words = [error, fields.get("name"), table(fields.get("data")).get("message") or fields.get("message")]
@@ -113,7 +113,7 @@ def _output(state: Json) -> str:
     return readable(redact_value(state.get("output"))) or text(table(state.get("metadata")).get("output"))
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode())
 
 
@@ -318,5 +318,5 @@ def _by_time(archive: Archive, session_ids: Iterable[str]) -> list[str]:
     return sorted(session_ids, key=started)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

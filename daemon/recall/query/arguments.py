@@ -14,7 +14,7 @@ import math
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
-from typing import Any, TypeVar, overload
+from typing import Any, TypeGuard, TypeVar, overload
 
 import msgspec
 from msgspec import Struct, inspect
@@ -152,14 +152,14 @@ def _fit_any(value: Any, kinds: Iterable[inspect.Type], bounds: Json, name: str,
     raise _Unfit(" or ".join(allowed))
 
 
-def _moment(value: Any) -> Any:
+def _moment(value: object) -> Any:
     """Epoch ms or a text that says a time; whether it does is for whoever knows the clock."""
     if isinstance(value, str) or _is_number(value):
         return value
     raise _Unfit("epoch ms, or a date like 2026-01-31")
 
 
-def _word(value: Any, allowed: tuple[str, ...]) -> str:
+def _word(value: object, allowed: tuple[str, ...]) -> str:
     said = value.strip().lower() if isinstance(value, str) else ""
     for word in allowed:
         if word.lower() == said:
@@ -167,7 +167,7 @@ def _word(value: Any, allowed: tuple[str, ...]) -> str:
     raise _Unfit(f"{_or(allowed)}{' (' + near + ')' if (near := _near(said, allowed)) else ''}")
 
 
-def _words(value: Any, kind: inspect.Type, name: str) -> list[str]:
+def _words(value: object, kind: inspect.Type, name: str) -> list[str]:
     """A list of words; one word, or several with commas, do as well."""
     if not isinstance(value, str | list | tuple):
         raise _Unfit("a list of words")
@@ -178,11 +178,11 @@ def _words(value: Any, kind: inspect.Type, name: str) -> list[str]:
     return [_word(each, allowed) if allowed else _text(each) for each in said]
 
 
-def _is_blank(value: Any) -> bool:
+def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: object) -> bool:
     said = str(value).strip().lower() if isinstance(value, str | int | float) else ""
     if said in _YES or said in _NO:
         return said in _YES
@@ -200,9 +200,9 @@ def _whole(value: Any) -> int:
     return int(value)
 
 
-def _is_number(value: Any) -> bool:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_one and (isinstance(value, int) or math.isfinite(value))
+def _is_number(value: object) -> TypeGuard[int | float]:
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    return is_int or (isinstance(value, float) and math.isfinite(value))
 
 
 def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
@@ -214,7 +214,7 @@ def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
     return int(kept)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     if not _is_number(value) or abs(value) > _GREATEST:
@@ -241,7 +241,7 @@ def _or(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value in a message: short, in one line, however large or deep it is."""
     try:
         return _SHORT.repr(value)

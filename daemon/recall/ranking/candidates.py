@@ -70,7 +70,7 @@ class CandidateSearch:
         """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
 
         `with_windows`: also messages that are found by their neighbours. What was found by meaning comes without
-        texts, which `told` adds, unless the order depends on them.
+        texts, which `with_texts` adds, unless the order depends on them.
 
         Raises:
             BadRequest: no regular expression.
@@ -96,7 +96,7 @@ class CandidateSearch:
             is_for_names = mode == "hybrid" and query.is_exact  # which are looked for in the texts
             is_bare_name = is_for_names and not query.words and not self._is_behind()
             deep = min(depth, _OF_NAMES) if is_bare_name else depth
-            self._by_meaning(candidates, query, filters, deep, is_bare=not is_for_names)
+            self._by_meaning(candidates, query, filters, deep, without_texts=not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
         questions: dict[str, Callable[[CandidateLists], None]] = {}
@@ -119,8 +119,8 @@ class CandidateSearch:
             return
 
         def tell(own: CandidateLists) -> None:
-            told = {match.record: match for match in index.told(wanted)}
-            own.lists["semantic"] = [told.get(match.record, match) for match in matches]
+            with_texts = {match.record: match for match in index.with_texts(wanted)}
+            own.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
 
         asking = _Question("semantic", tell)
         asking.start()
@@ -130,13 +130,13 @@ class CandidateSearch:
         else:
             candidates.late.append("not all texts were looked at")
 
-    def told(self, matches: Sequence[Match]) -> list[Match]:
+    def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
         index = self._semantic()
         if index is None or not any(match.record and not match.text for match in matches):
             return list(matches)
         try:
-            return index.told(matches)
+            return index.with_texts(matches)
         except (Retry, Skip) as error:  # its owner is told; what is shown is then the message's beginning
             self._on_failure("semantic", error)
             return list(matches)
@@ -152,9 +152,9 @@ class CandidateSearch:
 
     def is_written(self, word: str, deadline: float) -> bool | None:
         """Whether any text has the word, as the word index has it; None where that was not told in time."""
-        told: list[bool] = []
-        self._in_time(lambda: told.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
-        return told[0] if told else None
+        with_texts: list[bool] = []
+        self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
+        return with_texts[0] if with_texts else None
 
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if _is_over(deadline):
@@ -271,7 +271,7 @@ class CandidateSearch:
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
     def _by_meaning(
-        self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, *, is_bare: bool
+        self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, *, without_texts: bool
     ) -> None:
         try:
             text = text_to_embed(query.text, self._facts(query))
@@ -290,27 +290,27 @@ class CandidateSearch:
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
         candidates.lists["semantic"] = self._nearest(
-            index, vector, filters, min(depth, _DEEPEST_MEANING), is_bare=is_bare
+            index, vector, filters, min(depth, _DEEPEST_MEANING), without_texts=without_texts
         )
 
     def _nearest(
-        self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, is_bare: bool
+        self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, without_texts: bool
     ) -> list[Match]:
         """The word index tells which messages pass filters, as long as it has every message that the other has."""
         if self._is_behind():
-            return index.query(vector, filters, depth, is_bare=is_bare)
+            return index.query(vector, filters, depth, without_texts=without_texts)
 
-        def passing(filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+        def allowed_ids(filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
             try:
-                return self._lexical.passing(filters, most, among)
+                return self._lexical.allowed_ids(filters, most, among)
             except Exception as error:
                 raise _LexicalFailed(str(error)) from error
 
         try:
-            return index.query(vector, filters, depth, passing, is_bare=is_bare)
+            return index.query(vector, filters, depth, allowed_ids, without_texts=without_texts)
         except _LexicalFailed as failed:
             self._on_failure("lexical", failed.__cause__ if isinstance(failed.__cause__, Exception) else failed)
-            return index.query(vector, filters, depth, is_bare=is_bare)
+            return index.query(vector, filters, depth, without_texts=without_texts)
 
     def _facts(self, query: Query) -> QueryStats:
         """How rare the question's words are."""

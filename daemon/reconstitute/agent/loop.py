@@ -159,8 +159,8 @@ class Loop:
 
 def _answer_in(content: str) -> tuple[ToolCall, ...]:
     """The answer that a model wrote as JSON into its text instead of calling the tool."""
-    found = written_call(content, "statements")
-    return () if found is None else (ToolCall(ANSWER, found),)
+    arguments = written_call(content, "statements")
+    return () if arguments is None else (ToolCall(ANSWER, arguments),)
 
 
 def written_call(content: str, has: str) -> Json | None:
@@ -169,7 +169,7 @@ def written_call(content: str, has: str) -> Json | None:
     if start < 0 or end < start:
         return None
     try:
-        found = json.loads(content[start : end + 1])
+        value = json.loads(content[start : end + 1])
     except ValueError:
         return None
-    return found if isinstance(found, dict) and has in found else None
+    return value if isinstance(value, dict) and has in value else None

@@ -1,6 +1,6 @@
 """What models found out about any target (statements of answers, descriptions of paths, notes), found by its meaning.
 
-The truth is the outcomes in the archive (agent.kept); the index beside the messages' one holds a row for each note,
+The truth is the outcomes in the archive (agent.outcomes); the index beside the messages' one holds a row for each note,
 named by its content, and can be lost. So what is missing or left over is found by comparing names: nothing needs to be
 remembered, a run that was killed is made good by the next, and what has not changed is neither embedded nor written.
 A note is only ever shown as the archive has it now.
@@ -68,11 +68,11 @@ class Note:
 
 def notes_of(archive: Archive, target: str) -> dict[str, Note]:
     """All notes of a target by key, in a stable order."""
-    found: dict[str, Note] = {}
+    notes: dict[str, Note] = {}
     for outcome in outcomes(archive, target):
         for note in _notes_in(target, outcome):
-            found.setdefault(note.key, note)
-    return found
+            notes.setdefault(note.key, note)
+    return notes
 
 
 def _notes_in(target: str, outcome: Outcome) -> Iterator[Note]:
@@ -191,16 +191,16 @@ class Notes:
     def _vectors(self, wanted: Sequence[Note]) -> dict[str, Vector]:
         """Vectors by note, of the archive or else of the embedder; a text that has none is remembered as such."""
         model = self._embedder.fingerprint
-        found: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = {}
         missing: list[Note] = []
         for note in wanted:
             stored = self._archive.vector(model, note.vector_key)
             if stored is None:
                 missing.append(note)
             else:
-                found[note.key] = stored
+                vectors[note.key] = stored
         if not missing:
-            return found
+            return vectors
         texts = list(dict.fromkeys(note.text for note in missing))
         made = dict(zip(texts, self._embedder.embed(texts), strict=True))
         batch = self._archive.batch()
@@ -211,10 +211,10 @@ class Notes:
                 batch.quarantine(_REFUSED, note.key, entry)
             else:
                 batch.release(_REFUSED, note.key)  # another model may have refused it
-                found[note.key] = vector
+                vectors[note.key] = vector
         self._archive.commit(batch)
-        self._archive.put_vectors(model, [(n.vector_key, found[n.key]) for n in missing if n.key in found])
-        return found
+        self._archive.put_vectors(model, [(n.vector_key, vectors[n.key]) for n in missing if n.key in vectors])
+        return vectors
 
     def _new_owner(self) -> str:
         owner = secrets.token_hex(8)

@@ -129,9 +129,9 @@ class Summaries:
             if file.path in described or not file.was_touched or file.state is State.DELETED:
                 continue
             history = FileHistory(file.path, file.revisions)
-            found = files.content(history)
-            if found is not None and found.text.strip() and found.revision.message_id:
-                parts = [VERSION, file.relative, found.text]
+            content = files.content(history)
+            if content is not None and content.text.strip() and content.revision.message_id:
+                parts = [VERSION, file.relative, content.text]
                 yield Subject(
                     "file", file.path, digest(dumps(parts)), file.last.time, self._of_file(history, file.relative)
                 )
@@ -144,11 +144,11 @@ class Summaries:
         self, history: FileHistory, relative: str
     ) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
         def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Ledger] | None:
-            found, shown = files.content(history), Ledger()
-            origin = Origin.find(self._archive, found.revision.message_id) if found is not None else None
-            if found is None or origin is None:
+            content, shown = files.content(history), Ledger()
+            origin = Origin.find(self._archive, content.revision.message_id) if content is not None else None
+            if content is None or origin is None:
                 return None
-            page = cut_at_space(found.text, _bytes(context))
+            page = cut_at_space(content.text, _bytes(context))
             shown.note(origin)
             shown.note_file(origin.message_id, history.path, page)
             block = fenced(f"file {name(relative, 400)}", page)

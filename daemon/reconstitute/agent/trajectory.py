@@ -101,15 +101,15 @@ def read(archive: Archive, target: str) -> list[Json]:
     """The head of every trajectory kept of a target, oldest first: ``{question, model, started, resumed, state, steps,
     tokens, seconds, count, ended?}``, `count` being of its messages.
     """
-    found: list[Any] = [archive.target_get(target, name) for name in archive.target_names(target, _PREFIX)]
+    heads: list[Any] = [archive.target_get(target, name) for name in archive.target_names(target, _PREFIX)]
     # One that lacks the count was written before heads stood alone: no course is to be read of it any more.
-    return [each for each in found if each is not None and "count" in each]
+    return [each for each in heads if each is not None and "count" in each]
 
 
 def messages(archive: Archive, target: str, started: int) -> list[OllamaMessage]:
     """What was said in the one that began then, with ``thinking`` where the model told; empty where there is none."""
-    found: list[Any] = [archive.target_get(target, name) for name in _said(archive, target, started)]
-    return [message for saved in found if saved is not None for message in saved]
+    saves: list[Any] = [archive.target_get(target, name) for name in _said(archive, target, started)]
+    return [message for saved in saves if saved is not None for message in saved]
 
 
 def trim(archive: Archive, target: str, most: int) -> None:

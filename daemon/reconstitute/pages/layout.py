@@ -41,8 +41,8 @@ class Layout:
 
     def __init__(self, files: Iterable[str], large: Iterable[str] = (), sessions: Sequence[str] = ()) -> None:
         ordered, texts = sorted(set(files)), sorted(set(large))
-        found = {folder for path in ordered for folder in ancestors(path)}
-        folders = ["", *sorted(found, key=lambda folder: (folder.count("/"), folder))]
+        with_files = {folder for path in ordered for folder in ancestors(path)}
+        folders = ["", *sorted(with_files, key=lambda folder: (folder.count("/"), folder))]
         wanted = [posixpath.join(folder, README) for folder in folders]
         pages = iter(
             names([*wanted, *sessions, *(f"{path}.md" for path in ordered), *(f"{path}.txt" for path in texts)])

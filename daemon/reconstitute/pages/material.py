@@ -93,11 +93,11 @@ class MaterialIndex:
     @cached_property
     def touched(self) -> dict[str, list[str]]:
         """The files of the tree that each session touched, sorted, by session id."""
-        found: dict[str, list[str]] = {}
+        by_session: dict[str, list[str]] = {}
         for relative in sorted(self.files):
             for session_id in sorted(self._touching(self.files[relative].path)):
-                found.setdefault(session_id, []).append(relative)
-        return found
+                by_session.setdefault(session_id, []).append(relative)
+        return by_session
 
     def programs(self, folder: str) -> list[FileEdit]:
         """What ran where it may have written files of a folder that no record names, the newest first."""
@@ -116,9 +116,9 @@ class MaterialIndex:
     def answered(self, relative: str) -> tuple[Statement, ...]:
         """What a model answered when it was asked what a file, a folder or a path it took up is for."""
         for question_id in (PURPOSE.id, PATH):
-            found = self.answer(question_id, relative)
-            if found is not None and found.statements:
-                return found.statements
+            answer = self.answer(question_id, relative)
+            if answer is not None and answer.statements:
+                return answer.statements
         return ()
 
     def description(self, relative: str) -> Statement | None:

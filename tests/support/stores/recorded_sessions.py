@@ -69,7 +69,7 @@ class FailingLexical:
     def search(self, *_: Any, **_more: Any) -> Any:
         raise self._error
 
-    literal = windows = fuzzy = regex = nearest = spellings = frequencies = passing = search
+    literal = windows = fuzzy = regex = by_time = spellings = frequencies = allowed_ids = search
 
 
 @dataclass

@@ -730,11 +730,11 @@ class _Untold:
     def __init__(self, semantic: Any) -> None:
         self._semantic = semantic
 
-    def query(self, *asked: Any, is_bare: bool = False) -> list[Match]:
-        found: list[Match] = self._semantic.query(*asked, is_bare=True)
-        return found if is_bare else self.told(found)
+    def query(self, *asked: Any, without_texts: bool = False) -> list[Match]:
+        found: list[Match] = self._semantic.query(*asked, without_texts=True)
+        return found if without_texts else self.with_texts(found)
 
-    def told(self, _matches: Any) -> list[Match]:
+    def with_texts(self, _matches: Any) -> list[Match]:
         raise IndexBroken("the texts are torn")
 
 

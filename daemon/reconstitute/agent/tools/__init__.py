@@ -208,8 +208,8 @@ class Toolbox:
     def _strike_out(self, draft: Json, result: Result) -> None:
         """Take a reason against an entry of the facts: it hides nothing, and is checked like any statement."""
         written = draft.get("key")
-        found = written.strip(" \t\n[]`'\"") if isinstance(written, str) else ""
-        if found not in self._entries:
+        key = written.strip(" \t\n[]`'\"") if isinstance(written, str) else ""
+        if key not in self._entries:
             raise BadRequest("there is no such entry; give the key that stands in brackets before it in the facts")
         reason = draft.get("reason") or draft.get("text")
         made, problems = self._checker.statement(draft | {"text": reason, "reason": "", "paths": []})
@@ -218,7 +218,7 @@ class Toolbox:
         elif len(self.struck) >= _MOST_STRUCK:
             result.add_line(f"{_MOST_STRUCK} entries are struck out already; that is enough for one question.")
         else:
-            self.struck[found] = made
+            self.struck[key] = made
             result.add_line("Struck out; it stays on the page with your reason.")
 
     # -- the end -------------------------------------------------------------------------------------------------

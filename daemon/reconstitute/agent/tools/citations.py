@@ -210,15 +210,15 @@ class Checker:
         return None, f"{said} does not stand in what you were shown of {where}; copy it exactly"
 
     def _found_paths(self, written: Sequence[str]) -> tuple[list[str], list[str]]:
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         problems = []
         for each in written[: _MOST_IDS * 2]:
             try:
-                found[self._paths.known(each, is_hinted=self._hints > 0)] = None
+                paths[self._paths.known(each, is_hinted=self._hints > 0)] = None
             except BadRequest as error:
                 self._hints -= 1
                 problems.append(str(error))
-        return list(found), problems
+        return list(paths), problems
 
 
 def check(draft: Json, shown: Ledger, paths: Paths, archive: Archive) -> CheckedDraft:

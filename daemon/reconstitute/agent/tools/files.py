@@ -175,11 +175,11 @@ class FileTools:
         if until is not None:
             history = history.until(until if self._evidence.moment is None else min(until, self._evidence.moment))
         label = name(self._paths.relative(history.path), _LONGEST_PATH)
-        found = content(history)
-        if found is None:
-            known = f"it is {state(history)}" if history.revisions else "nothing is recorded of it by then"
-            raise BadRequest(f"no content is known of {label!r}: {known}; file_history tells more")
-        revision, text = found.revision, found.text
+        known_content = content(history)
+        if known_content is None:
+            what_is_known = f"it is {state(history)}" if history.revisions else "nothing is recorded of it by then"
+            raise BadRequest(f"no content is known of {label!r}: {what_is_known}; file_history tells more")
+        revision, text = known_content.revision, known_content.text
         heading = f"file {label} | {revision.grade} | as of {utc(revision.time)} | message {name(revision.message_id)}"
         widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
         start = min(request.offset, len(text))
@@ -191,7 +191,7 @@ class FileTools:
         self._note(revision.message_id, history.path, page)
         if end < len(text):
             result.add_line(f"It goes on: call read_file with offset {end}.")
-        for note in found.notes:
+        for note in known_content.notes:
             result.add_line(f"Note: {note}.")
 
     def file_history(self, request: schemas.FileHistory, result: Result) -> None:

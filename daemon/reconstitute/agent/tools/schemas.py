@@ -205,7 +205,7 @@ def _inlined(value: Any, components: Json) -> Any:
     if not isinstance(value, dict):
         return value
     if "$ref" in value:
-        found = components[value["$ref"]]
-        return {key: _inlined(found[key], components) for key in ("type", "properties", "required")}
+        component = components[value["$ref"]]
+        return {key: _inlined(component[key], components) for key in ("type", "properties", "required")}
     typed = {"type": "string"} if "enum" in value else {}
     return typed | {key: _inlined(each, components) for key, each in value.items()}

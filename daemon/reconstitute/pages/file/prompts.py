@@ -150,11 +150,11 @@ def _row(lines: Sequence[Line], numbers: Sequence[int], prompts: Prompts, page: 
 
 def _ranges(numbers: Sequence[int]) -> str:
     """``1-3, 7 and 2 more``, counted from 1."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and found[-1][1] == number:
-            found[-1][1] = number + 1
+        if ranges and ranges[-1][1] == number:
+            ranges[-1][1] = number + 1
         else:
-            found.append([number + 1, number + 1])
-    named = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found[:MOST_RANGES])
-    return named if len(found) <= MOST_RANGES else f"{named} and {len(found) - MOST_RANGES} more"
+            ranges.append([number + 1, number + 1])
+    named = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_RANGES])
+    return named if len(ranges) <= MOST_RANGES else f"{named} and {len(ranges) - MOST_RANGES} more"

@@ -202,8 +202,8 @@ EVERY_WAY = {
     "fuzzy": lambda index, filters: index.fuzzy("neddle", filters, 10),
     "literal": lambda index, filters: index.literal("eedl", filters, 10),
     "regex": lambda index, filters: index.regex("n.edle", filters, 10, 5.0)[0],
-    "nearest before": lambda index, filters: index.nearest(100, filters, 10, before=True),
-    "nearest from": lambda index, filters: index.nearest(0, filters, 10, before=False),
+    "nearest before": lambda index, filters: index.by_time(100, filters, 10, before=True),
+    "nearest from": lambda index, filters: index.by_time(0, filters, 10, before=False),
 }
 
 
@@ -493,7 +493,7 @@ def test_a_window_is_found_by_its_words_and_is_no_part(index):
     assert (
         search(index, "cache") == ids(index.literal("cache", ANY, 5)) == ids(index.regex("cache", ANY, 5, 5)[0]) == []
     )
-    assert ids(index.nearest(9, ANY, 9, before=True)) == ["m2", "m1"]
+    assert ids(index.by_time(9, ANY, 9, before=True)) == ["m2", "m1"]
     assert index.spellings("cachee", 5) == []
     index.remove(["m2"])
     assert ids(index.windows("eviction", ANY, 5)) == []
@@ -643,7 +643,7 @@ def test_what_stands_next_to_a_moment_is_found_in_its_order(index, moment, befor
             entry("far", "x", created=10**12),
         ]
     )
-    assert ids(index.nearest(moment, ANY, 2, before=before)) == expected
+    assert ids(index.by_time(moment, ANY, 2, before=before)) == expected
 
 
 def test_common_words_do_not_hide_the_one_text_that_quotes_them(index):

@@ -46,8 +46,8 @@ def test_each_question_finds_what_the_index_does_not_have_yet(index: Lexical) ->
     assert ids(both.fuzzy("walrsu crane", ANY, 5))[0] == "new"
     assert ids(both.literal("walrus cr", ANY, 5)) == ["new"]
     assert ids(both.regex("wal.us", ANY, 5, 1.0)[0]) == ["new"]
-    assert ids(both.nearest(101, ANY, 2, before=True)) == ["new", "old"]
-    assert ids(both.nearest(50, ANY, 2, before=False)) == ["old", "new"]
+    assert ids(both.by_time(101, ANY, 2, before=True)) == ["new", "old"]
+    assert ids(both.by_time(50, ANY, 2, before=False)) == ["old", "new"]
 
 
 def test_what_is_asked_of_both_comes_in_one_order(index: Lexical) -> None:

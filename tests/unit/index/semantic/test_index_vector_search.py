@@ -132,12 +132,12 @@ class House:
     semantic: Semantic
     asked: int = 0
 
-    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+    def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         self.asked += 1
-        return self.lexical.passing(filters, most, among)
+        return self.lexical.allowed_ids(filters, most, among)
 
     def best(self, filters: Filters, limit: int, vector: Vector) -> list[str]:
-        return records(self.semantic.query(vector, filters, limit, self.passing))
+        return records(self.semantic.query(vector, filters, limit, self.allowed_ids))
 
 
 def made(place: Path, within_s: float) -> House:
@@ -159,8 +159,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 def listed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """It knows of all chunks, but not of all vectors yet."""
     ready = made(tmp_path_factory.mktemp("listed") / "semantic", 0.0)
-    assert ready.semantic._nearest._is_listed
-    assert not ready.semantic._nearest.is_read
+    assert ready.semantic._search._is_listed
+    assert not ready.semantic._search.is_read
     yield ready
     ready.semantic.close()
 
@@ -222,7 +222,7 @@ def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch:
     seed=st.integers(0, 1000),
 )
 def test_both_indexes_filter_alike(house: House, filters: Filters, seed: int) -> None:
-    here = house.semantic.query(unit(seed), filters, 1000, house.passing)
+    here = house.semantic.query(unit(seed), filters, 1000, house.allowed_ids)
     there = house.semantic.query(unit(seed), filters, 1000)
     wanted = set(expected(filters, 1000, unit(seed)))
     assert set(records(here)) == wanted
@@ -231,10 +231,10 @@ def test_both_indexes_filter_alike(house: House, filters: Filters, seed: int) ->
 
 def test_matches_may_come_without_their_texts_and_are_told_them_later(house: House) -> None:
     filters = FILTERS["a tool"]
-    bare = house.semantic.query(unit(5), filters, 5, house.passing, is_bare=True)
-    whole = house.semantic.query(unit(5), filters, 5, house.passing)
+    bare = house.semantic.query(unit(5), filters, 5, house.allowed_ids, without_texts=True)
+    whole = house.semantic.query(unit(5), filters, 5, house.allowed_ids)
     assert {(match.kind, match.tool, match.text) for match in bare} == {("", "", "")}
-    assert house.semantic.told(bare) == whole
+    assert house.semantic.with_texts(bare) == whole
     assert all(match.tool == "grep" and match.text.startswith("text 1 of") for match in whole)
     assert [match.message_id for match in bare] == [match.record.partition("#")[0] for match in whole]
 
@@ -287,15 +287,15 @@ def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(
         ours.prepare()
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 20
         other.keep({ALL[0].entry.document.message_id: 0})
-        found = ours.query(unit(1), Filters(role="user"), 50, made.passing)
+        found = ours.query(unit(1), Filters(role="user"), 50, made.allowed_ids)
         assert {match.message_id for match in found if not match.text} == {"msg_000"}
         # As long as vectors are still being read, the server is given names, and refuses one that it does not have.
         monkeypatch.setattr(vector_search, "_READING", 1_000_000)
-        assert ours._nearest._roster is not None
-        ours._nearest._roster.put("msg_000#0", ("prompt",))
+        assert ours._search._cache is not None
+        ours._search._cache.put("msg_000#0", ("prompt",))
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 19
         ours.prepare()
-        assert ours._nearest.is_read
+        assert ours._search.is_read
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 19
 
 
@@ -318,11 +318,11 @@ def test_the_lexical_index_names_the_messages_that_pass(house: House, filters: F
         return all(any(passes(row, some) for row in made.rows) for some in each)
 
     wanted = {number_of(made.entry.document.message_id) for made in ALL if one_passes(made)}
-    assert set(house.lexical.passing(filters, 1000) or ()) == wanted
+    assert set(house.lexical.allowed_ids(filters, 1000) or ()) == wanted
     some = {number_of(f"msg_{number:03}") for number in range(100)}
-    assert set(house.lexical.passing(filters, 100, some) or ()) == wanted & some
-    assert (house.lexical.passing(filters, max(0, len(wanted) - 1)) is None) == bool(wanted)
-    assert house.lexical.passing(filters, 10, ()) == []
+    assert set(house.lexical.allowed_ids(filters, 100, some) or ()) == wanted & some
+    assert (house.lexical.allowed_ids(filters, max(0, len(wanted) - 1)) is None) == bool(wanted)
+    assert house.lexical.allowed_ids(filters, 10, ()) == []
 
 
 def _fields(filters: Filters) -> dict[str, Any]:
@@ -335,31 +335,31 @@ def test_the_newest_version_of_a_message_tells_whether_it_passes() -> None:
     altered = Entry(ALL[3].entry.document, "assistant", 5, 3, "a title", "prj_9", "/elsewhere")
     fresh.replace([altered])
     both = Overlay(index, fresh, frozenset({"msg_003"}))
-    assert number_of("msg_003") not in (both.passing(Filters(role="user"), 100) or ())
-    assert set(both.passing(Filters(project_id="prj_9"), 100) or ()) == {number_of("msg_003")}
-    assert both.passing(Filters(), 5) is None
+    assert number_of("msg_003") not in (both.allowed_ids(Filters(role="user"), 100) or ())
+    assert set(both.allowed_ids(Filters(project_id="prj_9"), 100) or ()) == {number_of("msg_003")}
+    assert both.allowed_ids(Filters(), 5) is None
 
 
-def held(roster: VectorCache, *names: str, kinds: tuple[str, ...] = ()) -> list[str]:
-    return [roster.record(row) for row in roster.rows([number_of(name) for name in names], kinds).tolist()]
+def held(cache: VectorCache, *names: str, kinds: tuple[str, ...] = ()) -> list[str]:
+    return [cache.record(row) for row in cache.rows([number_of(name) for name in names], kinds).tolist()]
 
 
-def test_a_roster_knows_what_is_held_of_which_kind() -> None:
-    roster = VectorCache(DIMS)
+def test_the_vector_cache_knows_what_is_held_of_which_kind() -> None:
+    cache = VectorCache(DIMS)
     for record, kinds in {"a#0": ("prompt",), "a#2": ("answer", "reasoning"), "b#0": ()}.items():
-        roster.put(record, kinds)
-    assert held(roster, "a", "b", "c") == ["a#0", "a#2", "b#0"]
-    assert held(roster, "a", "b", kinds=("reasoning", "title")) == ["a#2"]
-    roster.mark("b#0", "title")
-    roster.mark("c#0", "title")
-    assert held(roster, "a", "b", "c", kinds=("title",)) == ["b#0"]
-    assert [roster.has(record) for record in ("a#2", "a#1", "a#9", "c#0")] == [True, False, False, False]
-    assert (roster.has("a#2", ("answer",)), roster.has("a#2", ("prompt",))) == (True, False)
+        cache.put(record, kinds)
+    assert held(cache, "a", "b", "c") == ["a#0", "a#2", "b#0"]
+    assert held(cache, "a", "b", kinds=("reasoning", "title")) == ["a#2"]
+    cache.add_kind("b#0", "title")
+    cache.add_kind("c#0", "title")
+    assert held(cache, "a", "b", "c", kinds=("title",)) == ["b#0"]
+    assert [cache.has(record) for record in ("a#2", "a#1", "a#9", "c#0")] == [True, False, False, False]
+    assert (cache.has("a#2", ("answer",)), cache.has("a#2", ("prompt",))) == (True, False)
     for record in ("a#0", "a#2", "c#5"):
-        roster.drop(record)
-    assert held(roster, "a", "b") == ["b#0"]
-    roster.put("b#0", ("an odd kind",))
-    assert (held(roster, "b", kinds=("title",)), held(roster, "b")) == ([], ["b#0"])
+        cache.remove(record)
+    assert held(cache, "a", "b") == ["b#0"]
+    cache.put("b#0", ("an odd kind",))
+    assert (held(cache, "b", kinds=("title",)), held(cache, "b")) == ([], ["b#0"])
 
 
 @given(
@@ -368,42 +368,42 @@ def test_a_roster_knows_what_is_held_of_which_kind() -> None:
         max_size=60,
     )
 )
-def test_a_roster_knows_the_last_that_it_was_told(told: list[tuple[str, int, int, int]]) -> None:
-    roster, known = VectorCache(DIMS), dict[str, int | None]()
-    for what, message, place, seed in told:
+def test_the_vector_cache_knows_the_last_that_it_was_told(steps: list[tuple[str, int, int, int]]) -> None:
+    cache, known = VectorCache(DIMS), dict[str, int | None]()
+    for what, message, place, seed in steps:
         record = f"m{message}#{place}"
         if what == "put":
-            roster.put(record, ("prompt",), None if seed % 3 == 0 else unit(seed))
+            cache.put(record, ("prompt",), None if seed % 3 == 0 else unit(seed))
             known[record] = None if seed % 3 == 0 else seed
         elif what == "learn":
-            roster.learn(record, unit(seed))
+            cache.set_vector(record, unit(seed))
             if record in known:
                 known[record] = seed
         else:
-            roster.drop(record)
+            cache.remove(record)
             known.pop(record, None)
-    assert set(held(roster, *(f"m{n}" for n in range(6)))) == set(known)
-    unknown = {record for record, seed in known.items() if seed is None}
-    assert set(roster.unknown(1000)) == unknown
-    assert roster.is_whole == (not unknown)
-    rows = roster.rows([number_of(f"m{n}") for n in range(6)])
-    found = dict(roster.nearest(rows, unit(1), 1000))
+    assert set(held(cache, *(f"m{n}" for n in range(6)))) == set(known)
+    missing = {record for record, seed in known.items() if seed is None}
+    assert set(cache.without_vector(1000)) == missing
+    assert cache.is_whole == (not missing)
+    rows = cache.rows([number_of(f"m{n}") for n in range(6)])
+    found = dict(cache.most_similar(rows, unit(1), 1000))
     for record, number in known.items():
         if number is not None:
             assert found[record] == pytest.approx(float(unit(number) @ unit(1)), abs=0.01)
 
 
-def test_a_roster_grows_beyond_its_first_rows_and_uses_freed_ones_again() -> None:
-    roster = VectorCache(DIMS)
+def test_the_vector_cache_grows_beyond_its_first_rows_and_uses_freed_ones_again() -> None:
+    cache = VectorCache(DIMS)
     for number in range(3000):
-        roster.put(f"m{number}#0", ("prompt",), unit(number))
+        cache.put(f"m{number}#0", ("prompt",), unit(number))
     for number in range(0, 3000, 2):
-        roster.drop(f"m{number}#0")
+        cache.remove(f"m{number}#0")
     for number in range(3000, 4000):
-        roster.put(f"m{number}#0", ("prompt",), unit(number))
+        cache.put(f"m{number}#0", ("prompt",), unit(number))
     left = [number for number in range(4000) if number % 2 or number >= 3000]
-    rows = roster.rows(number_of(f"m{number}") for number in range(4000))
+    rows = cache.rows(number_of(f"m{number}") for number in range(4000))
     assert (len(rows), int(rows.max()) < 3000) == (2500, True)
     wanted = sorted(left, key=lambda number: -float(unit(number) @ unit(5)))
-    assert [record for record, _ in roster.nearest(rows, unit(5), 3)] == [f"m{number}#0" for number in wanted[:3]]
-    assert len(roster.nearest(rows, unit(5), 5000)) == 2500
+    assert [record for record, _ in cache.most_similar(rows, unit(5), 3)] == [f"m{number}#0" for number in wanted[:3]]
+    assert len(cache.most_similar(rows, unit(5), 5000)) == 2500

@@ -251,7 +251,7 @@ def test_what_a_shell_command_did_to_a_file_is_found_by_its_path_in_recall_and_h
     house.index()
     for name in changed:
         path = posixpath.normpath(f"{SHOP}/src/{name}")
-        [match] = {one.message_id for one in house.lexical.nearest(0, Filters(path=path), 9, before=False)}
+        [match] = {one.message_id for one in house.lexical.by_time(0, Filters(path=path), 9, before=False)}
         assert match == message
         if name != "kept/a.txt":  # whether kept was a folder is for the file history to say
             assert _sessions(_ask(house, path)) == ["ses_shell"]
