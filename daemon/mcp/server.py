@@ -16,29 +16,33 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from daemon.control.client import Client
 from daemon.display import visible
-from daemon.errors import ReconstituteError
+from daemon.errors import ArchiveLocked, DaemonUnreachable, ReconstituteError, Retry
 from daemon.hints import for_tools, rendered
 from daemon.mcp import tools
-from daemon.mcp.service_access import Asking
 from daemon.model import Json
 from daemon.redact import redact
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
 
 if TYPE_CHECKING:
     from daemon.config import Config
+    from daemon.control.calls import Service
+
+T = TypeVar("T")
 
 NAME = "reconstitute"
 AT_ONCE = 8
@@ -46,6 +50,9 @@ AT_ONCE = 8
 ANSWER_CHARS = 4_000_000
 """A longer answer helps no agent, and many clients break on it."""
 REST_SECONDS = 5.0
+PATIENCE_SECONDS = 20.0
+"""How long a call without a daemon waits for another process that has the archive."""
+PAUSE_SECONDS = 0.25
 LAST_SECONDS = 2.5
 """How long calls that are under way when stdin ends may take to be answered still."""
 _TICK_SECONDS = 0.05
@@ -214,3 +221,57 @@ def _visible(value: Any) -> Any:
     if isinstance(value, dict):
         return {visible(str(key)): _visible(item) for key, item in value.items()}
     return [_visible(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+# -- where answers come from -----------------------------------------------------------------------------------------
+
+
+class Asking:
+    """Answers calls from any thread: by the running daemon, else by an engine opened for that one call.
+
+    Guarantees: the archive is never held between calls, so a daemon or a command can always have it; calls without a
+    daemon wait for one another and, for PATIENCE_SECONDS, for another process that has the archive.
+
+    `load` reads the configuration, anew for each call, so that a mended one is taken up; `log` lets an engine's log
+    speak on stderr.
+    """
+
+    def __init__(self, load: Callable[[], Config], log: Callable[[Config], None]) -> None:
+        self._load = load
+        self._log = log
+        self._engine = threading.Lock()
+
+    def ask(self, call: Callable[[Service], T], given_up: threading.Event) -> T:
+        """What `call` answers. Once `given_up` is set nobody waits for it, and nothing more is begun.
+
+        Raises:
+            ArchiveLocked: somebody has the archive and does not answer.
+            ReconstituteError: whatever the call raises.
+        """
+        config, deadline = self._load(), time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return call(Client(config.socket_path, config))
+            except DaemonUnreachable:
+                pass  # none runs for this archive, or it broke off: then the lock says so
+            with self._engine:
+                if given_up.is_set():
+                    raise Retry("the call was cancelled; call again")
+                try:
+                    return self._alone(config, call)
+                except ArchiveLocked:
+                    if time.monotonic() > deadline:
+                        raise
+            time.sleep(PAUSE_SECONDS)
+
+    def _alone(self, config: Config, call: Callable[[Service], T]) -> T:
+        from daemon.app import open_engine  # noqa: PLC0415 - heavy, and not needed beside a daemon
+
+        self._log(config)
+        with open_engine(config) as engine:
+            return call(engine)
+
+    def rest(self, seconds: float) -> None:
+        """Wait so long at most for an engine at work to end, so that the process may."""
+        if self._engine.acquire(timeout=seconds):
+            self._engine.release()

@@ -16,7 +16,7 @@ from daemon.cli.settings import Settings
 from daemon.config import load
 from daemon.errors import NotRecorded
 from daemon.mcp import tools
-from daemon.mcp.service_access import Asking
+from daemon.mcp.server import Asking
 from tests.support.stores.make_opencode import one_written_file
 
 KNOWN, UNKNOWN = "/work/shop", "/elsewhere/work/shop"

@@ -1,5 +1,8 @@
 """``reconstitute service``: the daemon as a systemd user service, installed, shown, removed.
 
+The unit is reconstitute.service of this package, with the path of this installation put in. Its first line carries the
+hash of the rest: that tells a unit that a person edited from one of another version.
+
 Guarantees: a unit that a person edited is kept unless --force is given; every change is shown; without a user manager
 to talk to, the unit is still written and what is left to type is said. Installing twice changes nothing.
 """
@@ -7,17 +10,27 @@ to talk to, the unit is still written and what is left to type is said. Installi
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
+import re
 import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.subcommands import unit
 from daemon.errors import DaemonUnreachable, OutputRefused, ServesAnother
 
+UNIT = "reconstitute.service"
+_SAFE = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
+# systemd 252 refuses quotes and backslashes in the program's own path, and does not undo $$ there.
+_NOT_IN_PROGRAM = frozenset("\"'\\$\n\t")
+_STAMP = re.compile(r"# Written by `reconstitute service install`; sha256 of the rest: ([0-9a-f]{64})\n")
 SECONDS = 150
 """More than the unit's TimeoutStartSec: `enable --now` returns when the daemon is ready."""
 
@@ -51,18 +64,18 @@ def install(settings: Settings, force: bool) -> int:
     chosen = ["--config", os.path.abspath(named)] if named else []
     # A service does not see what a shell's profile exports, so the unit says which database OpenCode uses.
     seen = {name: os.environ[name] for name in ("OPENCODE_DB",) if os.environ.get(name)}
-    changed = _write(unit.place(), unit.text([*unit.installation(), *chosen, "run"], seen), force=force)
+    changed = _write(unit_place(), unit_text([*installation(), *chosen, "run"], seen), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip
     if not _manager_answers():
         terminal.say("No user manager answers here. After a login, type:")
-        for line in ("systemctl --user daemon-reload", f"systemctl --user enable --now {unit.NAME}"):
+        for line in ("systemctl --user daemon-reload", f"systemctl --user enable --now {UNIT}"):
             terminal.say(f"  {line}")
         return 0
-    was_active = _systemctl("is-active", "--quiet", unit.NAME).returncode == 0
-    steps = [["daemon-reload"], ["enable", "--now", unit.NAME]]
-    for step in [*steps, ["restart", unit.NAME]] if changed and was_active else steps:
+    was_active = _systemctl("is-active", "--quiet", UNIT).returncode == 0
+    steps = [["daemon-reload"], ["enable", "--now", UNIT]]
+    for step in [*steps, ["restart", UNIT]] if changed and was_active else steps:
         done = _systemctl(*step)
         if done.returncode:
             terminal.note(f"systemctl --user {' '.join(step)}: {done.stderr.strip() or 'failed'}; see: {_journal()}")
@@ -86,7 +99,7 @@ def status(settings: Settings) -> int:
         terminal.note("no user manager answers here; try: reconstitute status")
         return 1
     wanted = "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result"
-    shown = _systemctl("show", unit.NAME, f"--property={wanted}").stdout
+    shown = _systemctl("show", UNIT, f"--property={wanted}").stdout
     facts = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
     if facts.get("LoadState") == "not-found":
         terminal.say("Not installed. Install it with: reconstitute service install")
@@ -131,17 +144,17 @@ def uninstall(force: bool) -> int:
     Example:
       reconstitute service uninstall
     """  # noqa: D301 - click's mark for text that is not to be filled
-    path = unit.place()
+    path = unit_place()
     if not os.path.lexists(path):
         terminal.say(f"{terminal.plain(path)} is not there: nothing to remove.")
         return 0
-    if not force and not (path.is_file() and unit.is_untouched(_read(path))):
+    if not force and not (path.is_file() and is_untouched(_read(path))):
         raise OutputRefused(f"{path}: was edited, or is not ours; remove it with --force")
     answers = _manager_answers()
     if answers:
-        done = _systemctl("disable", "--now", unit.NAME)
+        done = _systemctl("disable", "--now", UNIT)
         if done.returncode:
-            terminal.note(f"systemctl --user disable --now {unit.NAME}: {done.stderr.strip() or 'failed'}")
+            terminal.note(f"systemctl --user disable --now {UNIT}: {done.stderr.strip() or 'failed'}")
             return 1
     path.unlink()
     if answers:
@@ -165,10 +178,10 @@ def _write(path: Path, wanted: str, *, force: bool) -> bool:
     ):
         if present is not None:
             terminal.say(terminal.plain(line))
-    occupied = os.path.lexists(path) and (path.is_symlink() or present is None or not unit.is_untouched(present))
+    occupied = os.path.lexists(path) and (path.is_symlink() or present is None or not is_untouched(present))
     if occupied and not force:
         raise OutputRefused(
-            f"{path}: was edited, or is not ours; keep changes with systemctl --user edit {unit.NAME}, "
+            f"{path}: was edited, or is not ours; keep changes with systemctl --user edit {UNIT}, "
             "and replace it with: reconstitute service install --force"
         )
     try:
@@ -214,4 +227,59 @@ def _lingers() -> bool:
 
 
 def _journal() -> str:
-    return f"journalctl --user --unit {unit.NAME} --lines 20"
+    return f"journalctl --user --unit {UNIT} --lines 20"
+
+
+# -- the unit --------------------------------------------------------------------------------------------------------
+
+
+def unit_template() -> str:
+    """The unit as shipped, with a generic ExecStart."""
+    return files("daemon.cli").joinpath(UNIT).read_text(encoding="utf-8")
+
+
+def unit_text(command: list[str], environment: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The unit that runs `command` with these variables besides its own, stamped."""
+    if set(command[0]) & _NOT_IN_PROGRAM:
+        command = ["/bin/sh", "-c", 'exec "$0" "$@"', *command]
+    start = "ExecStart=" + " ".join(quote(word) for word in command)
+    lines = [start, *(_setting(name, value) for name, value in environment.items())]
+    body = re.sub(r"^ExecStart=.*$", lambda _: "\n".join(lines), unit_template(), flags=re.MULTILINE)
+    digest = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"# Written by `reconstitute service install`; sha256 of the rest: {digest}\n{body}"
+
+
+def is_untouched(unit: str) -> bool:
+    """Whether this unit is as some version of `unit_text` wrote it."""
+    stamp = _STAMP.match(unit)
+    body = unit[stamp.end() :] if stamp else ""
+    return stamp is not None and hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest() == stamp[1]
+
+
+def quote(word: str) -> str:
+    """One word of a command line as systemd reads it (systemd.service(5), Command lines)."""
+    if _SAFE.fullmatch(word):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t") + '"'
+
+
+def _setting(name: str, value: str) -> str:
+    """One variable; unlike in a command line, a $ means nothing there (systemd.exec(5), Environment=)."""
+    return "Environment=" + quote(f"{name}={value}").replace("$$", "$")
+
+
+def unit_place() -> Path:
+    """Where the unit goes: systemd/user/ in $XDG_CONFIG_HOME."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".config") / "systemd" / "user" / UNIT
+
+
+def installation() -> list[str]:
+    """The command that starts this very installation: its `reconstitute`, else its Python with this package."""
+    beside = Path(sys.executable).parent / "reconstitute"
+    called = Path(os.path.abspath(sys.argv[0]))
+    for program in (called, beside):
+        if program.name == "reconstitute" and program.is_file() and os.access(program, os.X_OK):
+            return [str(program)]
+    return [os.path.abspath(sys.executable), "-m", "daemon.cli"]
