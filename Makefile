@@ -12,11 +12,11 @@ help:                        ## list what there is to make
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
 
-test: .venv/.ready           ## set up what is missing, then run every test (WORKERS=n: in that many processes)
-	$(PYTEST)
+test: .venv/.ready           ## set up what is missing, then run every test (WORKERS=4: in four processes; TESTS=tests/unit: some)
+	$(PYTEST) $(TESTS)
 
-coverage: .venv/.ready       ## run every test and measure which code the tests reach; fails below the floor
-	$(PYTEST) --cov --cov-report=term:skip-covered
+coverage: .venv/.ready       ## run the unit tests and measure which code they reach; fails below the floor
+	$(PYTEST) --cov --cov-report=term:skip-covered tests/unit
 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
 	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")

@@ -145,6 +145,7 @@ def _inside_functions(work: Path, source: str, jobs: int, result: Result) -> Non
 
 
 def _run(work: Path, jobs: int, *names: str) -> None:
+    shutil.rmtree(work / "mutants" / "tests", ignore_errors=True)  # mutmut would keep tests that are gone
     run = _mutmut(work, "run", "--max-children", str(jobs), *names)
     if run.returncode:
         raise SystemExit(f"mutmut failed in {work}:\n{run.stdout[-3000:]}{run.stderr[-3000:]}")

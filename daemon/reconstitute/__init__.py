@@ -1,5 +1,4 @@
-"""One run of a target: collect its evidence, recover its files, answer its questions, publish its pages (design
-section 7).
+"""One run of a target: collect its evidence, recover its files, answer its questions, publish its pages.
 
 Guarantees: the same evidence gives the same pages, so a second run writes nothing and asks no model; a path nobody
 recorded is refused with the nearest ones that were. Without a chat model the answers are quotations. It never writes

@@ -42,7 +42,7 @@ def semantic(daemon: Daemon) -> dict[str, Any]:
 
 def means(daemon: Daemon, words_: str) -> str:
     hits = daemon.search(words_, "semantic", 1)
-    return hits[0]["message_id"] if hits else ""
+    return hits[0]["messageID"] if hits else ""
 
 
 def test_with_the_model_server_down_everything_else_works_and_the_outbox_drains_when_it_is_back(

@@ -208,5 +208,5 @@ def test_an_answer_of_our_own_recall_is_not_found_as_if_somebody_had_said_it(dae
     assert len(daemon.search(words(3))) == 1
     for mode in ("hybrid", "semantic"):
         found = daemon.search(f"We decided for {words(1)}.", mode, 10)
-        assert found[0]["message_id"] == said
+        assert found[0]["messageID"] == said
         assert not any(words(1) in hit["snippet"] for hit in found[1:])

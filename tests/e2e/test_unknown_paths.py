@@ -15,7 +15,7 @@ from daemon.cli.settings import Settings
 from daemon.config import load
 from daemon.errors import NotRecorded
 from daemon.mcp import tools
-from daemon.mcp.server import ServiceAccess
+from daemon.mcp.server import Asking
 from tests.support.stores.make_opencode import one_written_file
 
 KNOWN, UNKNOWN = "/work/shop", "/elsewhere/work/shop"
@@ -34,6 +34,7 @@ CALLS: dict[str, list[list[str]]] = {
 
 OTHERWISE = {
     "trajectory": "says that no run of the path is kept, and which paths have one",
+    "search": "is `recall`",
     "alias": "is what one says of a path; of an unknown one it warns, see below",
 }
 _NAMES = {"path", "file", "old", "--path"}
@@ -103,10 +104,10 @@ def test_an_alias_of_an_unknown_folder_is_warned_of(capfd: Any) -> None:
 @pytest.mark.parametrize("name", ["recall_files", "file_history", "read_file", "reconstitute"])
 def test_an_agent_is_told_what_is_near(name: str) -> None:
     settings = Settings()
-    access = ServiceAccess(load, lambda config: settings.log(config, least="error"))
+    asking = Asking(load, lambda config: settings.log(config, least="error"))
 
     def call() -> str:
-        answer = access.ask(lambda service: tools.call(service, name, {"path": UNKNOWN}, "/"), threading.Event())
+        answer = asking.ask(lambda service: tools.call(service, name, {"path": UNKNOWN}, "/"), threading.Event())
         return " ".join(answer["warnings"])
 
     if name == "reconstitute":

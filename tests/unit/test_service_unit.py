@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.cli.subcommands.service import is_untouched, own_command, unit_template, unit_text
+from daemon.cli.subcommands import service as unit
 from daemon.config import load
 from tests.support.servers.scripted_service import ScriptedService, serving
 
@@ -69,12 +69,12 @@ needs_systemd = pytest.mark.skipif(
 
 
 def test_the_unit_in_the_repository_is_the_one_in_the_package() -> None:
-    assert (ROOT / "systemd" / "reconstitute.service").read_text() == unit_template()
+    assert (ROOT / "systemd" / "reconstitute.service").read_text() == unit.unit_template()
 
 
 def test_the_unit_keeps_what_was_measured_to_work_in_a_user_manager() -> None:
     """docs/reliability.md, section 6: what holds is there, what does nothing or harms is not."""
-    keys = settings(unit_template())
+    keys = settings(unit.unit_template())
     for key in ("NoNewPrivileges", "MemoryDenyWriteExecute", "LockPersonality", "RestrictSUIDSGID", "RestrictRealtime"):
         assert keys[key] == "yes"
     assert keys["Type"] == "notify"
@@ -98,7 +98,7 @@ def test_the_hardening_drop_in_does_not_forbid_the_namespaces_it_needs() -> None
 @needs_systemd
 def test_systemd_reads_the_unit_and_the_drop_in_without_complaint(tmp_path: Path) -> None:
     path = tmp_path / "reconstitute.service"
-    path.write_text(unit_text([sys.executable, "-m", "daemon.cli", "run"]))
+    path.write_text(unit.unit_text([sys.executable, "-m", "daemon.cli", "run"]))
     drop_in = tmp_path / "reconstitute.service.d"
     drop_in.mkdir()
     shutil.copy(ROOT / "systemd" / "hardening.conf", drop_in)
@@ -125,7 +125,7 @@ def test_systemd_finds_the_program_whatever_its_directory_is_called(tmp_path: Pa
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     path = tmp_path / "reconstitute.service"
-    path.write_text(unit_text([str(program), "run"]))
+    path.write_text(unit.unit_text([str(program), "run"]))
     assert verify(path, tmp_path) == ""
     if "/bin/sh" not in path.read_text():  # else systemd is given the path as an argument, and does not look
         program.unlink()
@@ -136,22 +136,22 @@ def test_systemd_finds_the_program_whatever_its_directory_is_called(tmp_path: Pa
     words=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1), min_size=1)
 )
 def test_a_command_of_any_words_stays_one_line_and_untouched(words: list[str]) -> None:
-    written = unit_text(words)
+    written = unit.unit_text(words)
     assert len([line for line in written.split("\n") if line.startswith("ExecStart=")]) == 1
-    assert len(written.split("\n")) == len(unit_template().split("\n")) + 1
-    assert is_untouched(written)
-    assert not is_untouched(written.replace("Nice=10", "Nice=0"))
+    assert len(written.split("\n")) == len(unit.unit_template().split("\n")) + 1
+    assert unit.is_untouched(written)
+    assert not unit.is_untouched(written.replace("Nice=10", "Nice=0"))
 
 
-@pytest.mark.parametrize("text", ["", "x", "[Unit]\n", unit_template()])
+@pytest.mark.parametrize("text", ["", "x", "[Unit]\n", unit.unit_template()])
 def test_what_we_did_not_write_is_not_called_untouched(text: str) -> None:
-    assert not is_untouched(text)
+    assert not unit.is_untouched(text)
 
 
 def test_install_without_a_user_manager_writes_the_unit_and_says_what_to_type(place: Path) -> None:
     done = service("install")
     assert done.returncode == 0, done.stderr
-    assert place.read_text() == unit_text([*own_command(), "run"])
+    assert place.read_text() == unit.unit_text([*unit.installation(), "run"])
     start = settings(place.read_text())["ExecStart"]
     assert Path(start.split()[0]).is_absolute()
     assert Path(start.split()[0]).exists()
@@ -190,18 +190,18 @@ def test_a_wrong_configuration_is_not_installed(place: Path, tmp_path: Path) -> 
 
 def test_a_unit_of_an_older_version_is_updated_and_the_change_shown(place: Path) -> None:
     place.parent.mkdir(parents=True)
-    place.write_text(unit_text(["/old/place/reconstitute", "run"]))
+    place.write_text(unit.unit_text(["/old/place/reconstitute", "run"]))
     done = service("install")
     assert done.returncode == 0
     assert "-ExecStart=/old/place/reconstitute run" in done.stdout
     assert "+ExecStart=" in done.stdout
-    assert place.read_text() == unit_text([*own_command(), "run"])
+    assert place.read_text() == unit.unit_text([*unit.installation(), "run"])
 
 
 @pytest.mark.parametrize("kind", ["edited", "foreign", "link"])
 def test_a_unit_that_a_person_made_or_edited_is_kept_unless_forced(place: Path, kind: str, tmp_path: Path) -> None:
     place.parent.mkdir(parents=True)
-    mine = unit_text(["/old/place/reconstitute", "run"])
+    mine = unit.unit_text(["/old/place/reconstitute", "run"])
     text = {"edited": mine.replace("Nice=10", "Nice=0"), "foreign": "[Unit]\n", "link": mine}[kind]
     if kind == "link":
         (tmp_path / "dotfile").write_text(text)
@@ -217,7 +217,7 @@ def test_a_unit_that_a_person_made_or_edited_is_kept_unless_forced(place: Path, 
         assert place.read_text() == text
     assert service("install", "--force").returncode == 0
     assert not place.is_symlink()
-    assert is_untouched(place.read_text())
+    assert unit.is_untouched(place.read_text())
 
 
 def test_variables_that_the_service_will_not_see_are_pointed_out(place: Path) -> None:
@@ -289,7 +289,7 @@ def test_the_unit_has_the_database_that_the_shell_names(place: Path, value: str)
     done = service("install", OPENCODE_DB=value)
     assert done.returncode == 0, done.stderr
     written = place.read_text()
-    assert is_untouched(written)
+    assert unit.is_untouched(written)
     (line,) = [line for line in written.splitlines() if "OPENCODE_DB" in line]
     assert line.startswith("Environment=")
     if shutil.which("systemd-analyze"):

@@ -8,8 +8,8 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOTHING, Settings
-from daemon.cli.subcommands.recall_browse import show_all
 from daemon.cli.subcommands.recall_options import Searching, ask, with_options
+from daemon.cli.subcommands.recall_records import show_all
 from daemon.hints import command, for_commands
 
 INDENT = "    "

@@ -1,7 +1,7 @@
 """``reconstitute service``: the daemon as a systemd user service, installed, shown, removed.
 
-The unit is daemon/cli/reconstitute.service with the command of this installation put in. Its first line carries the
-hash of the rest, so a unit that a person edited differs from one that another version wrote.
+The unit is reconstitute.service of this package, with the path of this installation put in. Its first line carries the
+hash of the rest: that tells a unit that a person edited from one of another version.
 
 Guarantees: a unit that a person edited is kept unless --force is given; every change is shown; without a user manager
 to talk to, the unit is still written and what is left to type is said. Installing twice changes nothing.
@@ -64,7 +64,7 @@ def install(settings: Settings, force: bool) -> int:
     chosen = ["--config", os.path.abspath(named)] if named else []
     # A service does not see what a shell's profile exports, so the unit says which database OpenCode uses.
     seen = {name: os.environ[name] for name in ("OPENCODE_DB",) if os.environ.get(name)}
-    changed = _write(unit_path(), unit_text([*own_command(), *chosen, "run"], seen), force=force)
+    changed = _write(unit_place(), unit_text([*installation(), *chosen, "run"], seen), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip
@@ -144,7 +144,7 @@ def uninstall(force: bool) -> int:
     Example:
       reconstitute service uninstall
     """  # noqa: D301 - click's mark for text that is not to be filled
-    path = unit_path()
+    path = unit_place()
     if not os.path.lexists(path):
         terminal.say(f"{terminal.plain(path)} is not there: nothing to remove.")
         return 0
@@ -230,6 +230,9 @@ def _journal() -> str:
     return f"journalctl --user --unit {UNIT} --lines 20"
 
 
+# -- the unit --------------------------------------------------------------------------------------------------------
+
+
 def unit_template() -> str:
     """The unit as shipped, with a generic ExecStart."""
     return files("daemon.cli").joinpath(UNIT).read_text(encoding="utf-8")
@@ -239,7 +242,7 @@ def unit_text(command: list[str], environment: Mapping[str, str] = MappingProxyT
     """The unit that runs `command` with these variables besides its own, stamped."""
     if set(command[0]) & _NOT_IN_PROGRAM:
         command = ["/bin/sh", "-c", 'exec "$0" "$@"', *command]
-    start = "ExecStart=" + " ".join(_quoted(word) for word in command)
+    start = "ExecStart=" + " ".join(quote(word) for word in command)
     lines = [start, *(_setting(name, value) for name, value in environment.items())]
     body = re.sub(r"^ExecStart=.*$", lambda _: "\n".join(lines), unit_template(), flags=re.MULTILINE)
     digest = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
@@ -253,7 +256,7 @@ def is_untouched(unit: str) -> bool:
     return stamp is not None and hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest() == stamp[1]
 
 
-def _quoted(word: str) -> str:
+def quote(word: str) -> str:
     """One word of a command line as systemd reads it (systemd.service(5), Command lines)."""
     if _SAFE.fullmatch(word):
         return word
@@ -263,16 +266,16 @@ def _quoted(word: str) -> str:
 
 def _setting(name: str, value: str) -> str:
     """One variable; unlike in a command line, a $ means nothing there (systemd.exec(5), Environment=)."""
-    return "Environment=" + _quoted(f"{name}={value}").replace("$$", "$")
+    return "Environment=" + quote(f"{name}={value}").replace("$$", "$")
 
 
-def unit_path() -> Path:
+def unit_place() -> Path:
     """Where the unit goes: systemd/user/ in $XDG_CONFIG_HOME."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".config") / "systemd" / "user" / UNIT
 
 
-def own_command() -> list[str]:
+def installation() -> list[str]:
     """The command that starts this very installation: its `reconstitute`, else its Python with this package."""
     beside = Path(sys.executable).parent / "reconstitute"
     called = Path(os.path.abspath(sys.argv[0]))

@@ -1,8 +1,8 @@
-"""One question, asked of a model step by step until it has answered, or a limit ends it: the whole agent loop.
+"""The agent loop: ask a model one question, step by step, until it answers or a limit ends the question.
 
-A step is a query and the actions that it asks for. What goes wrong with a reply is told to the model as an observation,
-three times in a row at most; what ends the question is an exception (the shape is mini-swe-agent's). The trajectory is
-saved after every step. Nothing here knows what a tool does.
+A step is a request and the tool calls in its reply. If a reply cannot be used, the model is told why, three times in a
+row at most. What ends the question is an exception (the shape is mini-swe-agent's). The trajectory is saved after every
+step. Nothing here knows what a tool does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_DONE = f"not done: at most {MOST_CALLS} calls a turn"
 
 
 class Tools(Protocol):
-    """What the loop asks of a toolbox."""
+    """What the loop needs of a toolbox."""
 
     def schemas(self) -> list[Json]:
         """JSON-schema functions."""
@@ -67,7 +67,7 @@ class Loop:
         self.messages: list[OllamaMessage] = []
 
     def run(self, opening: Sequence[OllamaMessage]) -> Ended:
-        """How it ended; what was found out is the toolbox's.
+        """How it ended; the answer is in the toolbox.
 
         Raises:
             ModelUnavailable: the question is to be asked again later; the trajectory waits for that.
@@ -97,7 +97,7 @@ class Loop:
             self._save()
 
     def _query(self) -> Reply:
-        """Ask, and add the reply to the conversation."""
+        """Send the conversation, and add the reply to it."""
         self._meter.step()
         sent = fit_into(self.messages, self._schemas, self._room)
         asked = count_tokens(sent, self._schemas)
@@ -114,7 +114,7 @@ class Loop:
         return reply
 
     def _act(self, reply: Reply) -> None:
-        """Do what it asks for, and add the observations."""
+        """Do the calls of a reply, and add their results."""
         calls = reply.calls or _answer_in(reply.content)
         if not calls:
             raise BadReply(

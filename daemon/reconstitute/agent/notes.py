@@ -1,9 +1,9 @@
-"""What models found out about any target (statements of answers, descriptions of paths, notes), found by its meaning.
+"""Notes: what models found out about any target, searchable by meaning.
 
-The truth is the outcomes in the archive (agent.outcomes); the index beside the messages' one holds a row for each note,
-named by its content, and can be lost. So what is missing or left over is found by comparing names: nothing needs to be
-remembered, a run that was killed is made good by the next, and what has not changed is neither embedded nor written.
-A note is only ever shown as the archive has it now.
+A note is a statement of an answer, the description of a path, or a remark. The truth is in the archive's outcomes. The
+index of notes has a row for each, named by its content, and can be lost: comparing names shows what is missing or left
+over. So nothing needs to be remembered, the next run completes one that was killed, and an unchanged note is neither
+embedded nor written again. A note is only shown as the archive has it now.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SPARE = 20
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing that was found out. `kind` is ``statement``, ``description`` or ``note``; `text` is redacted.
+    """One note. `kind` is ``statement``, ``description`` or ``note``; `text` is redacted.
 
     `target` and `paths` are absolute, as recorded; `created` is the time of the newest source, epoch ms; `sources` are
     message ids.
@@ -128,7 +128,7 @@ class Notes:
     # -- into the index ------------------------------------------------------------------------------------------
 
     def fill(self, step: Step) -> list[str]:
-        """See that an index that was newly opened holds the notes of all targets; why it does not, if so.
+        """Fill a newly opened index with the notes of all targets. Returns warnings where that failed.
 
         Raises only what `step`, which is told of the progress, raises to break off; what was done until then stays.
         """
@@ -136,7 +136,7 @@ class Notes:
         return [] if index is None or index.is_whole else self._tried(lambda: self._fill(index, step))
 
     def keep(self, target: str, step: Step) -> list[str]:
-        """See that the index holds what is known of `target` now, and nothing else of it. As `fill`."""
+        """Make the index hold the current notes of `target`, and no others of it. Otherwise as `fill`."""
         index = self._index()
         if index is None:
             waiting = len(notes_of(self._archive, target))

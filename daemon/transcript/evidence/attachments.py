@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
-from daemon.transcript.evidence import reads
+from daemon.transcript.evidence import call_results
 from daemon.transcript.evidence.call_results import observation
 from daemon.transcript.tool_calls import (
     PATH_KEYS,
@@ -50,7 +50,7 @@ def announced_path(text: str) -> str:
 def announced_read(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
     """The READ that a synthetic text is; 1.0 does not repeat the path, so `attached` is the one last announced."""
     version = session.version if session else ""
-    lines = reads.read_lines(text, {}, version)
+    lines = call_results.read_lines(text, {}, version)
     base = working_directory(message, session)
     path = absolute(lines.path or attached, base) if lines else None
     if lines is None or path is None:

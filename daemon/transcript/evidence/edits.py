@@ -17,7 +17,7 @@ from typing import Any
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.transcript import shell as bash
-from daemon.transcript.evidence import attachments, call_results, reads, unified_diffs
+from daemon.transcript.evidence import attachments, call_results, unified_diffs
 from daemon.transcript.evidence.call_results import files, listed, recorded, settled
 from daemon.transcript.evidence.patch_calls import patch, patched_paths
 from daemon.transcript.evidence.recorded_diffs import summary_edits
@@ -192,7 +192,7 @@ def _read(made: Call, version: str) -> list[FileEdit]:
         return [file_edit(made, version, path, Operation.STATE, note="a read found no file there")]
     if made.status != "completed" or path is None:
         return []
-    lines = reads.read_lines(records.text(made.state.get("output")), made.metadata, version)
+    lines = call_results.read_lines(records.text(made.state.get("output")), made.metadata, version)
     if lines is None:
         return [*attachments.state_by_read(made, version), *call_results.read_as_picture(made, version, path)]
     return [call_results.observation(made, version, path, lines)]

@@ -302,6 +302,11 @@ def test_of_two_readings_the_record_that_was_written_later_is_current(
     assert found.from_old == from_old
 
 
+def test_a_record_that_only_lost_something_does_not_replace_the_older_one() -> None:
+    found = merge.merged(_message(ONE, agent="build"), _message(ONE))
+    assert (found.message.data["agent"], found.versions, found.from_old) == ("build", [], frozenset({""}))
+
+
 STEP = {"id": "prt_step", "type": "step-start", "snapshot": "tree"}
 
 
@@ -316,6 +321,7 @@ STEP = {"id": "prt_step", "type": "step-start", "snapshot": "tree"}
         ([ONE, TWO], [text("one", id="prt_0"), text("three", id="prt_1")], "newer", ["prt_two"]),
         ([ONE, STEP], [text("one", id="prt_0"), text("two", id="prt_1")], "newer", ["prt_step"]),
         ([text("on", id="prt_one")], [text("one", id="prt_0")], "newer", []),
+        ([text("one ", id="prt_one")], [text("one", id="prt_0")], "older", []),
     ],
 )
 def test_of_two_generations_the_newer_wins_unless_the_older_says_more(

@@ -347,6 +347,36 @@ def test_a_removed_message_is_listed_with_its_events_and_the_time_of_its_removal
     assert journal.left("ses_1", {"msg_1": (), "msg_2": ()}) == {}
 
 
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_a_journal_is_walked_page_by_page_to_its_end(
+    database: Database, journal: Journal, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr("daemon.opencode.journal._AT_ONCE", 2)
+    for number in range(count):
+        database.event("ses_1", "message.updated.1", {"info": user(f"msg_{number}", "ses_1")}, T0 + number)
+    journal.follow("ses_1")
+    assert sorted(journal.left("ses_1", {})) == [f"msg_{number}" for number in range(count)]
+
+
+def test_the_time_of_an_event_is_the_one_nearest_to_its_record_not_to_ours(database: Database) -> None:
+    """The clock in an id wraps every 795 days."""
+    info = user("msg_1", "ses_1") | {"time": {"created": T0, "updated": T0}}
+    database.event("ses_1", "message.updated.1", {"info": info}, T0 + 7)
+    journal = Journal(Connection(database.path), limit=2000, clock=lambda: T0 / 1000 + 2000 * 86_400)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {})["msg_1"].changed == T0 + 7
+
+
+def test_a_removed_message_whose_events_cannot_be_read_is_listed_by_its_removal(
+    database: Database, journal: Journal
+) -> None:
+    database.event("ses_1", "message.removed.1", {"messageID": "msg_0"}, T0 + 500)  # nothing bad before it
+    database.event("ses_1", "message.updated.1", "{")
+    database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {}) == {"msg_1": Left([("", "unreadable before 2")], T0 + 600)}
+
+
 def test_a_removed_call_is_listed_with_its_event_and_the_time_of_its_removal(
     database: Database, journal: Journal
 ) -> None:
@@ -418,6 +448,7 @@ def test_damage_is_told_with_place_reason_size_and_hash(database: Database, jour
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1", T0)}, T0)
     at_the_limit = database.event("ses_1", "message.part.updated.1", "{" * 2000)
     too_large = database.event("ses_1", "message.part.updated.1", json.dumps({"part": "x" * 2000}))
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1", T0)}, T0)
     last = database.event("ses_1", "message.updated.1", "{")
     problems: list[Problem] = []
     assert journal.parts("ses_1", "msg_1", (), problems, calls_only=False) == []

@@ -155,6 +155,7 @@ CASES: list[tuple[str, str, list[FileEdit], Objects, dict[str, Any]]] = [
     ("a write at the very end of the turn is of it", A, [ONE, state(2, A, "ONE\n", note=AFTER, started=at(1), part_id="z")], trees(), {"grade": "proven", "content": b"ONE\n", "kinds": "diff", "evidence": ("recorded diff, after the turn",)}),
     ("a diff whose turn has no beginning", A, [ONE, state(5, A, "ONE\n", note=AFTER)], trees(), {"grade": "proven", "content": b"ONE\n", "kinds": "diff", "evidence": ("recorded diff, after the turn",), "outside_change": True}),
     ("an attachment", A, [state(1, A, "one\n", tool="attachment")], trees(), {"grade": "proven", "content": b"one\n", "kinds": "attachment", "evidence": ("attached whole",)}),
+    ("a read hides a mark, and such files seldom have one", B, [read(1, B, "one\n")], trees(), {"grade": "proven", "content": b"one\n", "kinds": "read", "evidence": ("complete read, in which a byte order mark would not show",)}),
     # the configuration of formatters is not known, or they are on
     ("a write that a formatter may have changed", G, [FORMATTED], trees(), {"grade": "stale", "content": b"one\n", "kinds": "call", "evidence": ("write",), "note": "as written; a formatter may have run", "unconfirmed": True}),
     ("a read shows that no formatter changed it", G, [FORMATTED, read(3, G, "one\n")], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call read", "evidence": ("write", "confirmed by a read")}),

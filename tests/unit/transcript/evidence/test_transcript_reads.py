@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.transcript.evidence.reads import read_lines
+from daemon.transcript.evidence.call_results import read_lines
 from daemon.transcript.tool_calls import release
 from tests.support.stores.records import read_output
 

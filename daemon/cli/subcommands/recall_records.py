@@ -1,4 +1,4 @@
-"""The recall commands that read without a query: messages, and lists of sessions, moments and files."""
+"""The records by themselves: one message, those around it, a session page by page; lists to find one's way by."""
 
 from __future__ import annotations
 
@@ -155,6 +155,9 @@ def _show_page(page: dict[str, Any]) -> None:
     if page.get("hasMore"):
         more = f"; more: --offset {offset + returned}"
         terminal.say(terminal.dim(f"{offset + 1} to {offset + returned} of {terminal.count(total, 'message')}{more}"))
+
+
+# -- lists -----------------------------------------------------------------------------------------------------------
 
 
 @click.command()
