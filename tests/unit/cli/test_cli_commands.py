@@ -288,7 +288,8 @@ def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, words: list[str]) -> No
         out, err = process.communicate(timeout=20)
     cli.service.gate.set()
     assert process.returncode == 130
-    assert out == b""
+    error = {"error": {"type": "Interrupted", "message": "interrupted", "exitCode": 130}}
+    assert (json.loads(out) if "--json" in words else out) == (error if "--json" in words else b"")
     assert b"Traceback" not in err
     assert err.endswith(b"reconstitute: interrupted\n")
 
