@@ -15,7 +15,7 @@ from daemon.cli import terminal
 from daemon.cli.commands import reconstitute
 from daemon.errors import BadRequest
 from daemon.hints import OPTIONS
-from daemon.recall.query.request import CALLS
+from daemon.recall.query import CALLS
 from tests.support.processes.command_line import Cli
 from tests.support.servers.scripted_service import ScriptedService, serving
 
