@@ -3,8 +3,8 @@
 Names and meaning are those of OpenCode's recall plugin, which agents know: `recall`, `recall_get`, `recall_context`,
 `recall_messages`, `recall_sessions`; `recall_timeline` and `recall_files` are ours. Clients send what they like, so
 `arguments.read` is lenient where nothing can go wrong (a number as text, a blank, a limit that is too large: kept
-within bounds, with a warning) and strict where an answer would be to another question (an unknown mode, a time that cannot
-be read). Light to load: the command line and the MCP server describe the calls without opening anything.
+within bounds, with a warning). It is strict where the answer would be to another question (an unknown mode, a time that
+cannot be read). Light to load: the command line and the MCP server describe the calls without opening anything.
 """
 
 from __future__ import annotations
