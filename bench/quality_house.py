@@ -24,7 +24,7 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
 from daemon.model import Session
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from daemon.recall.search import Recall
 from daemon.transcript.replay import replay
 

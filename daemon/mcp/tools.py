@@ -1,6 +1,6 @@
 """What an agent may call: names, descriptions and JSON schemas, and how each becomes a call of the Service.
 
-The seven calls of recall.query.request go through as the agent wrote them. Schemas are made from the structures, in the
+The seven calls of recall.query go through as the agent wrote them. Schemas are made from the structures, in the
 plainest form (no references, no null), since clients hand them to models of all kinds; what an agent sends is read as
 leniently as recall.query.arguments reads. Light to load: tools are listed without a daemon and without the archive.
 """
@@ -18,8 +18,8 @@ from msgspec import Meta, Struct
 from daemon.control import calls
 from daemon.control.answers import Content, as_object
 from daemon.model import Json
+from daemon.recall.query import CALLS
 from daemon.recall.query import arguments as reading
-from daemon.recall.query.request import CALLS
 from daemon.records import built
 
 if TYPE_CHECKING:

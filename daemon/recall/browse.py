@@ -16,8 +16,8 @@ from daemon.index import Filters, LexicalIndex
 from daemon.model import Json, Kind, Message
 from daemon.recall.answer.messages import around, item
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.recall.query.places import Fits, absolute, at_hand, is_within, latest_at, place_of, several
-from daemon.recall.query.request import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.redact import redact
 
 _EVERY = 1_000_000

@@ -21,10 +21,9 @@ from daemon.model import Hit, Json
 from daemon.recall.answer import Response
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import parse
+from daemon.recall.query import Match, parse
+from daemon.recall.query import Recall as Request
 from daemon.recall.query.parse import Query
-from daemon.recall.query.request import Match
-from daemon.recall.query.request import Recall as Request
 from daemon.recall.query.scope import Allowed, Scope, by_all_names, resolve
 from daemon.recall.ranking import Budget, Plan, Search
 from daemon.recall.ranking.candidates import CandidateSearch

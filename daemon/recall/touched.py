@@ -15,8 +15,8 @@ from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query import RecallFiles
 from daemon.recall.query.places import absolute
-from daemon.recall.query.request import RecallFiles
 from daemon.redact import redact
 
 MOST_FILES = 20

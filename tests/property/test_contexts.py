@@ -21,7 +21,7 @@ from daemon.archive import Archive
 from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.answer.messages import around, tokens, window
 from daemon.recall.browse import context
-from daemon.recall.query.request import RecallContext
+from daemon.recall.query import RecallContext
 from daemon.transcript.replay import clean_replay, replay, validate
 from tests.support.examples import examples
 from tests.support.stores.records import message, session

@@ -23,8 +23,8 @@ from daemon.exports.stream import export
 from daemon.ingest import Chosen, Upkeep
 from daemon.model import Json
 from daemon.recall import browse
+from daemon.recall import query as queries
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import request as queries
 from daemon.recall.query.arguments import read
 from daemon.recall.search import Recall
 from daemon.recall.timeline import timeline

@@ -1,4 +1,4 @@
-"""The options of the recall commands, made from what may be asked (recall.query.request), and how the answer is got.
+"""The options of the recall commands, made from what may be asked (recall.query), and how the answer is got.
 
 Only what the user wrote is sent: the defaults are the service's, so that every door has the same ones.
 """
@@ -16,7 +16,7 @@ from daemon.cli import terminal
 from daemon.cli.settings import Settings, absolute
 from daemon.control import calls
 from daemon.hints import option_name
-from daemon.recall.query.request import CALLS
+from daemon.recall.query import CALLS
 
 _MEANT_AS_PATH = frozenset({"directory", "path"})
 

@@ -13,8 +13,8 @@ from daemon.recall.answer import hints, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query import Recall as Request
 from daemon.recall.query.parse import Query
-from daemon.recall.query.request import Recall as Request
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking import Budget, Outcome, Search
 from daemon.recall.ranking.candidates import MODEL_LATE, CandidateSearch

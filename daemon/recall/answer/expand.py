@@ -18,7 +18,7 @@ from daemon.model import Hit, Json
 from daemon.recall.answer import messages as shown
 from daemon.recall.answer.messages import tokens, window
 from daemon.recall.catalog import Row
-from daemon.recall.query.request import Recall
+from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import Result
 
 _AUTO_MOST = 12

@@ -14,10 +14,9 @@ from typing import Any
 from daemon.display import counted, one_line
 from daemon.model import Json
 from daemon.recall.catalog import Row
-from daemon.recall.query import names
+from daemon.recall.query import Recall, names
 from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Query, Tier, as_asked, split
-from daemon.recall.query.request import Recall
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact

@@ -22,7 +22,7 @@ from msgspec import Struct, inspect
 from daemon import records
 from daemon.errors import BadRequest
 from daemon.model import Json, Kind
-from daemon.recall.query.request import CALLS, Recall, RecallContext, RecallSessions
+from daemon.recall.query import CALLS, Recall, RecallContext, RecallSessions
 
 T = TypeVar("T")
 

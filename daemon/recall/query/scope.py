@@ -19,8 +19,8 @@ from daemon.index import Filters
 from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
 from daemon.recall.catalog import Row
+from daemon.recall.query import Recall, Type
 from daemon.recall.query.places import Fits, Place, absolute, at_hand, is_within, normal, place_of, several
-from daemon.recall.query.request import Recall, Type
 from daemon.redact import redact
 
 TEXT = (Kind.PROMPT, Kind.ANSWER, Kind.TITLE)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from daemon.cli import reconstitute, terminal
 from daemon.errors import BadRequest
 from daemon.hints import OPTIONS
-from daemon.recall.query.request import CALLS
+from daemon.recall.query import CALLS
 from tests.support.processes.command_line import Cli
 from tests.support.servers.scripted_service import ScriptedService, serving
 

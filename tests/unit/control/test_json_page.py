@@ -20,7 +20,7 @@ from daemon.app.one_shot import OneShot
 from daemon.control.answers import json_name
 from daemon.control.calls import BY_NAME
 from daemon.errors import BadRequest, described
-from daemon.recall.query.request import CALLS as RECALL_CALLS
+from daemon.recall.query import CALLS as RECALL_CALLS
 from daemon.reconstitute.agent.trajectory import Trajectory
 from tests.e2e.talk import PROJECT, Talk
 from tests.support.servers.plain_service import PlainService

@@ -20,7 +20,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, CancelledNotification, CancelledNotificationParams, ClientNotification
 
 from daemon.errors import BadRequest, ModelUnavailable
-from daemon.recall.query.request import CALLS
+from daemon.recall.query import CALLS
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
 from daemon.transcript.own_calls import is_own_tool
 from tests.support.servers.scripted_service import ScriptedService, serving

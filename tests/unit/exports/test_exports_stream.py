@@ -17,8 +17,8 @@ from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.model import Session
 from daemon.recall.catalog import Catalog
+from daemon.recall.query import RecallFiles
 from daemon.recall.query.arguments import read
-from daemon.recall.query.request import RecallFiles
 from daemon.recall.touched import touched
 from daemon.transcript.replay import replay
 from tests.support.secrets.canaries import SECRETS

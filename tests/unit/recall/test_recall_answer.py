@@ -15,7 +15,7 @@ from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from tests.support.stores.recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -17,7 +17,7 @@ from daemon.model import Kind, Session
 from daemon.recall import browse
 from daemon.recall.answer.messages import tokens
 from daemon.recall.catalog import Catalog
-from daemon.recall.query.request import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
+from daemon.recall.query import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.transcript.replay import validate
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from daemon.errors import BadRequest
 from daemon.model import Operation
 from daemon.recall.catalog import Catalog
-from daemon.recall.query.request import RecallTimeline
+from daemon.recall.query import RecallTimeline
 from daemon.recall.timeline import LINE, timeline
 from tests.support.stores.recorded_sessions import MINUTE, START, Recorded, call, read, recorded
 

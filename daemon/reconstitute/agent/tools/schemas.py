@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from daemon.model import Json
 from daemon.records import built
 
-VERSION = "4"
+VERSION = "5"
 
 _IDS = "Ids of the messages it stands on, from those you were shown."
 _QUOTE = "A few words copied exactly from one of these messages, or from a file as one of them left it."

@@ -11,7 +11,7 @@ from daemon.model import Json
 from daemon.recall.answer import messages as shown
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.catalog import Catalog
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from daemon.recall.ranking.grouping import Result
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 

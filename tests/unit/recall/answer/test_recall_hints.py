@@ -11,9 +11,9 @@ from daemon.index import Filters, Match
 from daemon.model import Json
 from daemon.recall.answer import hints
 from daemon.recall.catalog import Row
+from daemon.recall.query import Recall as Asked
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Tier
-from daemon.recall.query.request import Recall as Asked
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
 

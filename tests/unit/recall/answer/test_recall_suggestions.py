@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from daemon.model import Json
+from daemon.recall.query import Recall as Asked
 from daemon.recall.query.arguments import read
-from daemon.recall.query.request import Recall as Asked
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 

@@ -15,7 +15,7 @@ from daemon import config
 from daemon.app.one_shot import OneShot
 from daemon.model import Json
 from daemon.recall.catalog import KeptAside
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
 from tests.support.stores.recorded_sessions import Recorded, recorded

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from daemon.errors import BadRequest
 from daemon.exports import Export
+from daemon.recall.query import CALLS, Recall, RecallContext, RecallTimeline
 from daemon.recall.query.arguments import read
-from daemon.recall.query.request import CALLS, Recall, RecallContext, RecallTimeline
 from tests.support.examples import examples
 
 REQUIRED = {

@@ -14,8 +14,8 @@ from daemon.archive.paths import CHANGES, MAYBE, READS
 from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.recall.catalog import Catalog
-from daemon.recall.query.request import Match, RecallFiles
-from daemon.recall.query.request import Recall as RecallAsked
+from daemon.recall.query import Match, RecallFiles
+from daemon.recall.query import Recall as RecallAsked
 from daemon.recall.touched import MOST_FILES, touched
 from daemon.redact import redact
 from daemon.transcript.document import document

@@ -11,7 +11,7 @@ import pytest
 from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Json
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -17,7 +17,7 @@ from daemon.embed.builtin import Builtin
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.model import Json
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from tests.support.stores.recorded_sessions import Recorded, call
 
 NOISE = (

@@ -14,7 +14,7 @@ import pytest
 
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
-from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query import Recall as Asked
 from daemon.recall.ranking.grouping import together
 from daemon.recall.ranking.lists import CandidateLists
 from tests.support.stores.recorded_sessions import Recorded, WordEmbedder, call, recorded
