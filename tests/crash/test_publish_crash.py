@@ -129,7 +129,7 @@ def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path
     assert outcomes.count(True) > 10
 
 
-def test_killed_again_and_again_while_completing_a_tree_still_becomes_whole(tmp_path):
+def test_a_tree_becomes_complete_despite_repeated_kills(tmp_path):
     pages = json.dumps([(page.path, page.content, page.key) for page in NEW])
     prepare(tmp_path)
     kill_at = 0

@@ -29,9 +29,8 @@ def _finds(daemon: Daemon, word: str, message_id: str) -> bool:
     return found(daemon, word) == [message_id]
 
 
-def test_a_second_daemon_is_refused_with_the_first_ones_pid_and_the_first_goes_on(
-    daemon: Daemon, data_dir: Path
-) -> None:
+def test_a_second_daemon_is_refused_with_the_pid_of_the_first(daemon: Daemon, data_dir: Path) -> None:
+    """The first daemon goes on undisturbed."""
     asked = Talk(JsonStore(data_dir)).ask(f"Where is the {words(1)}?")
     daemon.run()
     assert daemon.process is not None
@@ -108,9 +107,7 @@ def test_tables_that_come_long_after_their_file_are_found(daemon: Daemon, data_d
     database.close()
 
 
-def test_a_database_that_opencode_2_takes_over_while_we_run_is_followed_in_its_new_tables(
-    daemon: Daemon, data_dir: Path
-) -> None:
+def test_a_database_taken_over_by_opencode_2_is_followed_in_its_new_tables(daemon: Daemon, data_dir: Path) -> None:
     database = Database(data_dir / "opencode.db")
     told = Talk(database).ask(f"The {words(5)}.")
     daemon.run()
@@ -149,9 +146,7 @@ def test_a_burst_of_new_nested_folders_is_complete_at_once(daemon: Daemon, data_
     assert daemon.status()["archive"]["messages"] == 60
 
 
-def test_a_store_that_is_deleted_and_made_again_is_followed_on_and_nothing_of_the_old_one_is_lost(
-    daemon: Daemon, data_dir: Path
-) -> None:
+def test_a_store_deleted_and_recreated_is_followed_and_loses_nothing(daemon: Daemon, data_dir: Path) -> None:
     before = Talk(JsonStore(data_dir), "ses_old").ask(f"The {words(1)}.")
     daemon.run()
     until(lambda: found(daemon, words(1)) == [before], SOON_S)
@@ -182,9 +177,7 @@ def test_a_database_locked_at_the_first_scan_is_read_as_soon_as_it_is_free(daemo
 
 
 @pytest.mark.parametrize("kind", ["json", "database"])
-def test_an_answer_that_is_still_being_written_is_searchable_when_it_is_finished(
-    daemon: Daemon, data_dir: Path, kind: str
-) -> None:
+def test_an_answer_becomes_searchable_when_it_is_finished(daemon: Daemon, data_dir: Path, kind: str) -> None:
     store = JsonStore(data_dir) if kind == "json" else Database(data_dir / "opencode.db")
     talk = Talk(store)
     talk.ask("Tell me.")
@@ -198,7 +191,7 @@ def test_an_answer_that_is_still_being_written_is_searchable_when_it_is_finished
         store.close()
 
 
-def test_all_that_is_done_leaves_opencodes_files_byte_for_byte_as_they_were(
+def test_the_daemon_leaves_opencode_files_byte_for_byte_unchanged(
     make_daemon: Callable[..., Daemon], data_dir: Path
 ) -> None:
     tree = Talk(JsonStore(data_dir), "ses_json")
@@ -228,7 +221,7 @@ def test_all_that_is_done_leaves_opencodes_files_byte_for_byte_as_they_were(
     newer.close()
 
 
-def test_a_database_that_nobody_has_open_gets_at_most_an_empty_log_beside_it(daemon: Daemon, data_dir: Path) -> None:
+def test_a_database_nobody_has_open_gets_at_most_an_empty_wal(daemon: Daemon, data_dir: Path) -> None:
     database = Database(data_dir / "opencode.db")
     Talk(database).ask(f"About {words(14)}.")
     database.close()

@@ -57,7 +57,7 @@ def page(daemon: Daemon) -> str:
     return (daemon.output_dir / PROJECT[1:] / "README.md").read_text()
 
 
-def test_a_request_is_answered_by_the_model_and_the_same_again_costs_nothing(daemon: Daemon, server: FakeOllama):
+def test_repeating_a_request_costs_no_model_call(daemon: Daemon, server: FakeOllama):
     daemon.run()
     daemon.drop_request("one.txt", f"{PROJECT}\n")
     first = result(daemon, 1)
@@ -104,9 +104,7 @@ def test_killed_in_the_middle_it_goes_on_with_the_replies_that_it_had(daemon: Da
     assert len(set(asked)) == len(asked) - 1
 
 
-def test_a_server_that_is_down_costs_no_answer_and_is_asked_when_it_is_back(
-    daemon: Daemon, server: FakeOllama, talk: Talk
-):
+def test_an_unavailable_model_server_is_asked_again_when_it_is_back(daemon: Daemon, server: FakeOllama, talk: Talk):
     daemon.run()
     daemon.drop_request("one.txt", f"{PROJECT}\n")
     result(daemon, 1)

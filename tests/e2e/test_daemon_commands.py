@@ -52,9 +52,7 @@ def commands(daemon: Daemon) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_with_a_daemon_and_without_one_the_answers_have_the_same_shape_and_say_the_same(
-    make_daemon: Callable[..., Daemon], talk: Talk
-) -> None:
+def test_answers_are_the_same_with_and_without_a_daemon(make_daemon: Callable[..., Daemon], talk: Talk) -> None:
     daemon = make_daemon(targets=[{"path": PROJECT}])
     alone = commands(daemon)
     daemon.run()

@@ -121,9 +121,7 @@ def test_a_damaged_lexical_index_is_rebuilt(daemon: Daemon, house: House, damage
     assert daemon.terminate()[0] == 0
 
 
-def test_without_the_whole_index_directory_everything_is_found_again_without_asking_the_model(
-    daemon: Daemon, house: House
-) -> None:
+def test_a_deleted_index_directory_is_rebuilt_without_the_model(daemon: Daemon, house: House) -> None:
     shutil.rmtree(daemon.archive_dir / "index")
     daemon.run()
     daemon.wait_until_drained()
@@ -142,7 +140,7 @@ def test_a_single_command_mends_a_damaged_index_too(daemon: Daemon, house: House
     everything_is_found(daemon, house)
 
 
-def test_another_model_gets_a_collection_of_its_own_and_everything_is_found_again(daemon: Daemon, house: House) -> None:
+def test_another_embedding_model_gets_its_own_collection(daemon: Daemon, house: House) -> None:
     daemon.configure(house.tables("second"))
     daemon.run()
     daemon.wait_until_drained()

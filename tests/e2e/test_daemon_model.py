@@ -45,9 +45,10 @@ def means(daemon: Daemon, words_: str) -> str:
     return hits[0]["messageID"] if hits else ""
 
 
-def test_with_the_model_server_down_everything_else_works_and_the_outbox_drains_when_it_is_back(
+def test_the_outbox_drains_when_the_model_server_is_back(
     server: FakeOllama, start: Callable[..., Daemon], data_dir: Path
 ) -> None:
+    """Everything that needs no embeddings works meanwhile."""
     server.down()
     talk = Talk(JsonStore(data_dir))
     told = {words(n): talk.ask(f"About {words(n)}.") for n in range(10)}
@@ -76,9 +77,10 @@ def test_with_the_model_server_down_everything_else_works_and_the_outbox_drains_
     assert daemon.terminate()[0] == 0
 
 
-def test_what_the_model_cannot_take_is_set_aside_with_its_reason_and_stops_nothing_else(
+def test_text_the_model_cannot_embed_is_set_aside_with_a_reason(
     server: FakeOllama, start: Callable[..., Daemon], data_dir: Path
 ) -> None:
+    """The messages around it are indexed as usual."""
     server.nan_mark, server.context_chars = words(90), 300
     talk = Talk(JsonStore(data_dir))
     told = {words(n): talk.ask(f"About {words(n)}.") for n in range(6)}
@@ -100,7 +102,7 @@ def test_what_the_model_cannot_take_is_set_aside_with_its_reason_and_stops_nothi
     assert all(text.strip() for text in server.embedded())
 
 
-def test_a_server_that_goes_away_in_the_middle_and_comes_back_is_asked_for_each_text_about_once(
+def test_a_server_that_drops_out_midway_gets_each_text_about_once(
     server: FakeOllama, start: Callable[..., Daemon], data_dir: Path
 ) -> None:
     server.delay_s = 0.1
@@ -121,9 +123,10 @@ def test_a_server_that_goes_away_in_the_middle_and_comes_back_is_asked_for_each_
     assert [means(daemon, text) for text in told] == list(told.values())
 
 
-def test_auto_begins_with_the_built_in_model_and_changes_over_to_a_server_that_is_there_at_the_next_start(
+def test_auto_switches_to_ollama_on_the_next_start(
     server: FakeOllama, start: Callable[..., Daemon], data_dir: Path
 ) -> None:
+    """It begins with the built-in model while no server is there."""
     server.down()
     told = Talk(JsonStore(data_dir)).ask(f"About {words(1)}.")
     daemon = start(provider="auto")

@@ -45,7 +45,7 @@ BAD = {
 }
 
 
-def test_every_bad_request_fails_with_its_reason_and_a_good_one_after_them_is_done(
+def test_bad_requests_fail_with_a_reason_and_do_not_block_a_good_one(
     daemon: Daemon, filled: Talk, tmp_path: Path
 ) -> None:
     daemon.run()
@@ -72,9 +72,7 @@ def test_every_bad_request_fails_with_its_reason_and_a_good_one_after_them_is_do
     assert daemon.terminate()[0] == 0
 
 
-def test_an_output_that_cannot_be_written_fails_by_name_and_later_requests_work(
-    daemon: Daemon, filled: Talk, tmp_path: Path
-) -> None:
+def test_an_unwritable_output_fails_and_later_requests_work(daemon: Daemon, filled: Talk, tmp_path: Path) -> None:
     occupied = tmp_path / "occupied"
     occupied.write_text("a file of mine")
     daemon.output_dir.write_text("a file of mine, too")

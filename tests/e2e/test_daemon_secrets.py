@@ -192,7 +192,7 @@ def test_what_stands_around_the_canaries_was_kept_and_is_found(aftermath: Afterm
     assert sum("[REDACTED:" in page.read_text() for page in pages) == len(SECRETS)
 
 
-def test_an_answer_of_our_own_recall_is_not_found_as_if_somebody_had_said_it(daemon: Daemon, data_dir: Path) -> None:
+def test_answers_of_recall_itself_are_not_search_results(daemon: Daemon, data_dir: Path) -> None:
     talk = Talk(JsonStore(data_dir))
     said = talk.ask(f"We decided for {words(1)}.")
     talk.answer("I looked it up:\n" + QUOTED.format(f"We decided for {words(1)}. {words(2)}") + f"\nSo {words(3)}.")

@@ -56,9 +56,7 @@ def stopped(daemon: Daemon) -> float:
 # -- every phase ---------------------------------------------------------------------------------------------------
 
 
-def test_a_stop_during_the_start_is_the_end_and_the_next_start_is_as_good_as_ever(
-    daemon: Daemon, data_dir: Path
-) -> None:
+def test_a_stop_during_the_start_leaves_the_next_start_unharmed(daemon: Daemon, data_dir: Path) -> None:
     told = Talk(JsonStore(data_dir)).ask(f"About {words(1)}.")
     for moment in (lambda: True, (daemon.archive_dir / "daemon.lock").exists, daemon.socket.exists):
         daemon.start()
@@ -131,9 +129,7 @@ def test_a_stop_in_the_middle_of_embedding_loses_nothing(
     stopped(daemon)
 
 
-def test_a_stop_in_the_middle_of_a_run_puts_the_request_back_and_the_next_start_does_it(
-    daemon: Daemon, data_dir: Path
-) -> None:
+def test_a_stop_during_a_run_requeues_the_request_for_the_next_start(daemon: Daemon, data_dir: Path) -> None:
     database = Database(data_dir / "opencode.db")
     database.execute("BEGIN")
     talk = Talk(database)

@@ -55,9 +55,10 @@ def target(daemon: Daemon) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_continuous_target_follows_within_seconds_and_what_changes_nothing_writes_nothing(
+def test_a_continuous_target_updates_in_seconds_and_only_on_changes(
     make_daemon: Callable[..., Daemon], talk: Talk
 ) -> None:
+    """A change that does not alter a page writes nothing."""
     daemon = make_daemon(targets=[{"path": PROJECT}]).run()
     until(lambda: words(1) in page(daemon), 8)
 
@@ -166,9 +167,7 @@ def test_the_tree_follows_what_changes_without_a_new_message(
     until(lambda: plan.read_bytes() != before, FOLLOW_S)
 
 
-def test_a_path_that_a_request_asked_to_follow_is_followed_after_a_restart_too(
-    make_daemon: Callable[..., Daemon], talk: Talk
-) -> None:
+def test_a_requested_continuous_target_survives_a_restart(make_daemon: Callable[..., Daemon], talk: Talk) -> None:
     daemon = make_daemon().run()
     daemon.drop_request("follow.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\n')
     assert [path.parent.name for path in daemon.wait_for_results(1)] == ["done"]
@@ -185,7 +184,7 @@ def test_a_path_that_a_request_asked_to_follow_is_followed_after_a_restart_too(
     assert target(daemon)["path"] == PROJECT
 
 
-def test_a_target_of_which_nothing_is_recorded_says_so_and_gets_its_pages_later(
+def test_a_target_without_records_says_so_and_gets_its_pages_later(
     make_daemon: Callable[..., Daemon], data_dir: Path
 ) -> None:
     daemon = make_daemon(targets=[{"path": PROJECT}], make_data_dir=False).run()

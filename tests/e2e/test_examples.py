@@ -35,7 +35,7 @@ def test_the_pages_under_examples_are_those_that_are_made_today(made: tuple[Path
     assert files(made[0]) == files(COMMITTED), "run make examples and look at what has changed"
 
 
-def test_the_model_answered_and_a_second_run_asks_it_nothing_and_writes_nothing(made: tuple[Path, list[dict]]) -> None:
+def test_a_second_run_asks_the_model_nothing_and_writes_nothing(made: tuple[Path, list[dict]]) -> None:
     results = made[1]
     first, again = results[: len(results) // 2], results[len(results) // 2 :]
     assert len(first) == 3

@@ -68,7 +68,7 @@ def commands(daemon: Daemon, to: Path) -> dict[str, Any]:
     }
 
 
-def test_with_a_daemon_and_without_one_the_answers_and_the_bytes_are_the_same(
+def test_file_commands_give_the_same_bytes_with_and_without_a_daemon(
     make_daemon: Callable[..., Daemon], talk: Talk, tmp_path: Path
 ) -> None:
     daemon = make_daemon()
@@ -107,9 +107,7 @@ def test_a_restore_into_what_is_not_a_new_folder_writes_nothing(daemon: Daemon, 
     assert not (talk.store.storage.parent / "x").exists()
 
 
-def test_the_running_daemon_sees_a_write_of_just_now_and_a_disk_that_changed(
-    daemon: Daemon, talk: Talk, tmp_path: Path
-) -> None:
+def test_the_running_daemon_sees_recent_writes_and_disk_changes(daemon: Daemon, talk: Talk, tmp_path: Path) -> None:
     daemon.run()
     place = tmp_path / "real.txt"
     talk.write(str(place), "written\n")

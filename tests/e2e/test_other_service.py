@@ -261,7 +261,7 @@ def test_a_database_that_is_followed_anyway_is_no_other_source(places: Places, m
         assert main(["--config", str(places.service.config), "files", SERVED]) == 0
 
 
-def test_a_shell_that_names_no_database_is_answered_by_a_service_that_follows_one(
+def test_a_shell_without_a_database_is_answered_by_a_service_with_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without = identity.header(identity.meaning(Config(), "files"))

@@ -364,7 +364,8 @@ def test_an_error_names_the_same_thing_at_every_door(
     assert re.search(named, done.stderr)
 
 
-def test_an_unknown_call_is_an_error_at_every_door_and_an_unknown_argument_a_warning(doors: Doors) -> None:
+def test_unknown_calls_are_errors_and_unknown_arguments_are_warnings(doors: Doors) -> None:
+    """This holds for the socket, MCP and the command alike."""
     status, answer = doors.by_socket("recal", {"query": "x"})
     assert (status, "did you mean recall?" in answer["error"]["message"]) == (400, True)
     assert doors.mcp("recal", {"query": "x"})[:2] == (True, answer["error"]["message"])

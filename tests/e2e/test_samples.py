@@ -93,7 +93,7 @@ def test_a_token_of_every_part_of_every_kind_finds_its_message(engine: PlainServ
     assert sum(asked.values()) > 200
 
 
-def test_the_replay_of_every_message_is_valid_and_says_all_that_the_message_said(engine: PlainService) -> None:
+def test_the_replay_of_every_message_is_valid_and_complete(engine: PlainService) -> None:
     for message_id in engine.archive.all_message_ids():
         message = engine.archive.message(message_id)
         assert message is not None
@@ -126,9 +126,7 @@ def test_every_revision_called_proven_is_byte_for_byte_what_the_file_was(
     assert compared >= 40
 
 
-def test_a_file_that_is_called_proven_and_current_is_what_stood_there_at_the_end(
-    engine: PlainService, any_sample: Sample
-) -> None:
+def test_a_file_called_proven_and_current_has_its_final_content(engine: PlainService, any_sample: Sample) -> None:
     truth = any_sample.truth
     exact = 0
     for path in engine.recorded.paths("/"):

@@ -150,7 +150,7 @@ def test_a_planted_description_has_the_planted_text_as_its_source(obeyed: Obeyed
         assert "reconstitute:recall>>>" not in statement.text
 
 
-def test_facts_prompts_files_and_sessions_stand_only_between_our_delimiters(obeyed: Obeyed) -> None:
+def test_recorded_text_appears_in_prompts_only_between_our_delimiters(obeyed: Obeyed) -> None:
     systems = {body["messages"][0]["content"] for body in obeyed.chats}
     assert len(systems) == 2, "one for questions, one for files and sessions"
     for body in obeyed.chats:

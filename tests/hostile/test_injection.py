@@ -105,7 +105,7 @@ def test_recorded_text_stands_only_between_our_delimiters(world: World, folder: 
         assert outside(planted) <= outside(twin)
 
 
-def test_a_gullible_model_is_told_its_own_words_back_only_in_quotation_marks(world: World, folder: str):
+def test_a_gullible_model_sees_its_own_words_only_in_quotation_marks(world: World, folder: str):
     for ran in world.ran("planted", folder, "gullible"):
         told_outside = cut_out(told(ran.messages).outside.replace(str(world.outside), ""))
         for payload in world.payloads:

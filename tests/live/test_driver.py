@@ -18,7 +18,7 @@ from tests.live.scripted_model import Call, ScriptedModel, Step
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 
-def test_a_scripted_turn_is_recorded_as_one_message_per_step_with_its_tokens(
+def test_a_scripted_turn_is_recorded_as_one_message_per_step(
     binary: Path, model: ScriptedModel, tmp_path: Path
 ) -> None:
     project = make_project(tmp_path / "project", {"README.md": "# Project\n"})
@@ -112,7 +112,7 @@ def test_a_missing_npm_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-def test_an_unreachable_registry_is_a_reason_to_skip_and_an_unknown_version_is_not(
+def test_an_unreachable_registry_skips_and_an_unknown_version_fails(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RECONSTITUTE_TEST_CACHE", str(tmp_path))

@@ -233,7 +233,7 @@ def test_a_request_dropped_between_kills_is_fulfilled(aftermath: Aftermath) -> N
     assert aftermath.first.content in (tree / f"{aftermath.first.written.name}.md").read_text()
 
 
-def test_a_request_killed_again_and_again_is_fulfilled_or_given_up_with_the_reason(aftermath: Aftermath) -> None:
+def test_a_request_killed_repeatedly_is_done_or_fails_with_a_reason(aftermath: Aftermath) -> None:
     files = [name for name in aftermath.daemon.request_files() if Path(name).name.startswith(EARLY)]
     result = json.loads((aftermath.daemon.requests_dir / files[-1]).read_bytes())
     folder = files[0].partition("/")[0]

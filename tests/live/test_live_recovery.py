@@ -171,7 +171,7 @@ def test_what_tools_and_literal_commands_made_is_exact_in_the_end(run: Recovery)
     assert run.literal == {name: truth.files[f"{run.git}/{name}"] for name in LITERAL}
 
 
-def test_without_git_what_was_made_from_nothing_is_exact_until_a_program_runs(run: Recovery) -> None:
+def test_files_made_without_git_are_exact_until_a_program_runs(run: Recovery) -> None:
     truth = run.truth(run.plain, "literal shell")
     assert run.made == {name: truth.files[f"{run.plain}/{name}"] for name in FROM_NOTHING}
 

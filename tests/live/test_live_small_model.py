@@ -173,7 +173,7 @@ def test_an_unreachable_package_index_is_a_reason_to_skip(monkeypatch: pytest.Mo
     assert list((tmp_path / "small-model").iterdir()) == []
 
 
-def test_a_model_without_tools_is_asked_in_words_and_its_reply_is_a_call_or_no_reply(server: SmallModel) -> None:
+def test_a_model_without_tools_is_asked_in_words_for_a_call(server: SmallModel) -> None:
     messages: Any = [{"role": "user", "content": "What is the weather in Oslo? Use get_weather."}]
     with closing(chat(server, NAME)) as model:
         assert model.has_tools() is False
@@ -203,7 +203,7 @@ def test_every_question_ends_within_its_limits_with_an_answer_or_a_reason(house:
         assert outcome.answer.statements or outcome.answer.note
 
 
-def test_what_it_says_stands_on_messages_that_exist_and_quotes_that_they_hold(house: House, result: Json) -> None:
+def test_statements_cite_existing_messages_and_their_exact_words(house: House, result: Json) -> None:
     kept = OutcomeStore(house.made.archive, SHOP, "")
     said, dropped = list[Statement](), 0
     for question in CODE:

@@ -109,9 +109,7 @@ def _are_whole_messages(archive: Archive, ordered: Sequence[str], array: Sequenc
     _BUDGET,
     st.none() | _BUDGET,
 )
-def test_a_context_of_hits_is_always_whole_messages_in_order_within_the_budget(
-    told, chosen, before, after, chars, most
-):
+def test_a_context_holds_whole_messages_in_order_within_the_budget(told, chosen, before, after, chars, most):
     with _archived(told) as (archive, messages):
         array = window(archive, _hits(messages, chosen), before, after, chars, budget_tokens=most)
         assert validate(array) == []

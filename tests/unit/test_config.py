@@ -146,7 +146,7 @@ def test_an_address_of_any_form_is_accepted(file: Path, url: str) -> None:
         ("RECONSTITUTE_ARCHIVE_DIR", "/a", "[output]\ndir = '/a/pages'"),
     ],
 )
-def test_a_directory_of_the_environment_that_will_not_do_is_blamed_on_the_variable(
+def test_a_bad_directory_from_the_environment_blames_the_variable(
     file: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, text: str
 ) -> None:
     monkeypatch.setenv(variable, value)

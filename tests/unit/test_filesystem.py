@@ -79,7 +79,7 @@ def test_a_hostile_path_is_refused_or_stays_beneath_the_root(tmp_path, path, ref
 
 
 @given(st.text(max_size=40))
-def test_components_either_refuses_or_gives_plain_names_that_join_to_the_path(path):
+def test_components_refuses_or_gives_plain_names_that_join_to_the_path(path):
     try:
         names = components(path)
     except OutputRefused:
@@ -129,7 +129,8 @@ def test_removing_a_link_removes_the_link(trap):
     assert (victim / "f").read_bytes() == b"precious"
 
 
-def test_a_file_where_a_folder_must_be_is_named_and_so_is_a_folder_where_a_file_must_be(trap):
+def test_a_file_in_place_of_a_folder_is_named_and_the_reverse(trap):
+    """A folder where a file must be is named as well."""
     out, _ = trap
     with Root(out) as root:
         with pytest.raises(OutputRefused, match="'file' is a file or a link where a folder must be"):
@@ -213,7 +214,7 @@ def test_a_file_too_large_for_the_disk_leaves_the_old_one(tmp_path):
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"f": b"old"}
 
 
-def test_a_filesystem_that_cannot_sync_is_told_once_and_a_real_error_is_raised(tmp_path, caplog):
+def test_a_filesystem_without_sync_is_reported_once_but_errors_are_raised(tmp_path, caplog):
     with Root(tmp_path) as root, caplog.at_level(logging.WARNING):
         reader, writer = os.pipe()
         root._sync(reader)  # EINVAL, as some network filesystems answer

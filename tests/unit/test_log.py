@@ -122,7 +122,7 @@ def test_setting_up_twice_says_everything_once() -> None:
     assert len(lines("setup(); setup(format='json'); log.get('x').error('once')")) == 1
 
 
-def test_a_logger_made_before_the_set_up_obeys_it_and_nothing_goes_to_stdout() -> None:
+def test_a_logger_made_before_the_set_up_obeys_it_and_avoids_stdout() -> None:
     out, err = run("early = log.get('x'); early.warning('before'); setup(format='json'); early.info('after')")
     assert out == ""
     assert json.loads(err.splitlines()[-1])["event"] == "after"

@@ -91,7 +91,8 @@ EVERY_CALL = {
 
 
 @pytest.mark.parametrize("asked", EVERY_CALL)
-def test_a_server_that_is_down_is_named_with_the_way_to_start_it_and_serves_again_when_it_is_up(fake, server, asked):
+def test_a_server_that_is_down_is_named_with_the_command_to_start_it(fake, server, asked):
+    """It serves again as soon as the server is up."""
     fake.down()
     with pytest.raises(ModelUnavailable, match=rf"{fake.url}: nothing answers.*ollama serve"):
         EVERY_CALL[asked](server)

@@ -148,7 +148,7 @@ def test_what_we_did_not_write_is_not_called_untouched(text: str) -> None:
     assert not unit.is_untouched(text)
 
 
-def test_install_without_a_user_manager_writes_the_unit_and_says_what_to_type(place: Path) -> None:
+def test_install_without_a_user_manager_writes_the_unit_and_explains(place: Path) -> None:
     done = service("install")
     assert done.returncode == 0, done.stderr
     assert place.read_text() == unit.unit_text([*unit.installation(), "run"])
@@ -233,7 +233,7 @@ def test_uninstall_removes_our_unit_and_then_has_nothing_to_remove(place: Path) 
     assert (again.returncode, "nothing to remove" in again.stdout) == (0, True)
 
 
-def test_a_user_manager_is_asked_to_reload_enable_and_restart_only_what_changed(place: Path, tmp_path: Path) -> None:
+def test_the_user_manager_reloads_enables_and_restarts_only_on_change(place: Path, tmp_path: Path) -> None:
     fake = tmp_path / "bin" / "systemctl"
     fake.parent.mkdir()
     fake.write_text(SYSTEMCTL)

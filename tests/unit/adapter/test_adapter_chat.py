@@ -353,7 +353,7 @@ def test_a_failed_attempt_leaves_nothing_in_the_stream_of_the_next(opencode: Scr
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_conversation_that_goes_on_costs_one_model_call_a_turn_and_one_session(
+def test_a_continued_conversation_costs_one_call_a_turn_and_one_session(
     opencode: ScriptedOpenCode, client: Client, served: Adapter
 ) -> None:
     messages = [user("one")]

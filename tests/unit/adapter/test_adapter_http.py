@@ -251,7 +251,7 @@ def test_a_page_that_nobody_named_is_refused_wherever_it_is(
         assert client.http.options("/api/chat", headers={"origin": origin}).status_code == 403
 
 
-def test_on_another_address_the_name_is_free_and_pages_are_still_to_be_named(opencode: ScriptedOpenCode) -> None:
+def test_other_addresses_accept_any_host_but_only_listed_origins(opencode: ScriptedOpenCode) -> None:
     with adapter(opencode.url, host="0.0.0.0", origins=["https://nas.home"]) as served, Client(served.url) as client:
         assert not served.is_local
         mine = {"host": "nas.home:11435"}
@@ -292,7 +292,7 @@ def command(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_says_where_and_what_and_ends_with_every_session_deleted(
+def test_the_command_prints_address_and_models_and_deletes_its_sessions(
     opencode: ScriptedOpenCode, tmp_path: Path, number: signal.Signals
 ) -> None:
     with command(tmp_path, "--port", "0", "--opencode", opencode.url) as process:

@@ -88,7 +88,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize(("text", "call"), PLAIN.items())
-def test_a_tool_is_chosen_without_a_model_only_where_nothing_is_to_be_guessed(text: str, call: ToolCall | None) -> None:
+def test_a_tool_is_chosen_without_a_model_only_when_it_is_unambiguous(text: str, call: ToolCall | None) -> None:
     assert prompts.named_tool(text, TOOLS) == call
 
 
@@ -104,7 +104,7 @@ def test_one_message_is_told_as_it_is() -> None:
     assert opening([user("Hi\n there")], in_actions=True) == "Hi\n there"
 
 
-def test_a_conversation_with_tools_is_told_in_their_form_and_one_without_in_plain_words() -> None:
+def test_tool_conversations_get_tool_instructions_and_others_plain_words() -> None:
     turns = turns_of([user("a"), called("get_status"), result("up", "get_status"), {"role": "assistant", "content": "It is up."}, user("b")])  # fmt: skip
     with_tools, without = (opening(turns, in_actions=flag) for flag in (True, False))
     for told in (with_tools, without):
@@ -184,7 +184,8 @@ def test_what_was_told_beside_the_text_is_not_told_again() -> None:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_clients_own_words_come_first_and_tools_only_where_there_are_some() -> None:
+def test_the_system_prompt_begins_with_the_clients_text() -> None:
+    """Tools and the language are named only where there are some."""
     told = prompts.system("You are a butler.", [STATUS], "", language_of(["Wie ist das?"]))
     assert told.startswith("You are a butler.\n\n")
     assert "get_status: Does get_status." in told
@@ -262,7 +263,7 @@ def test_the_session_that_knows_most_is_taken_and_by_nobody_else(sessions: Sessi
     assert sessions.counts() == (3, 0)
 
 
-def test_a_session_is_not_taken_for_what_it_holds_itself_nor_where_it_may_not_go_on(sessions: Sessions) -> None:
+def test_a_session_is_reused_only_where_the_conversation_may_continue(sessions: Sessions) -> None:
     sessions.keep(sessions.new("m"), "abc")
     assert sessions.take("m", CHAIN, ALWAYS).known == 0
     sessions.keep(sessions.new("m"), "ab")

@@ -105,7 +105,7 @@ def look(number: int) -> dict[str, Any]:
     return call("look", place=number)
 
 
-def test_tools_are_called_until_the_answer_and_their_results_go_back_by_name(server: FakeOllama, archive: Archive):
+def test_tools_are_called_until_the_answer_and_results_return_by_name(server: FakeOllama, archive: Archive):
     ended, loop, tools = run(server, archive, [look(1), look(2), DONE])
     assert ended is Ended.ANSWERED
     assert [name for name, _ in tools.calls] == ["look", "look", ANSWER]
@@ -128,7 +128,7 @@ def several(calls: int, first: int = 0) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": made}
 
 
-def test_of_very_many_calls_of_one_reply_some_are_done_and_each_has_a_result(server: FakeOllama, archive: Archive):
+def test_of_too_many_calls_in_a_reply_some_run_and_each_gets_a_result(server: FakeOllama, archive: Archive):
     ended, loop, tools = run(server, archive, [several(MOST_CALLS + 5), DONE])
     assert ended is Ended.ANSWERED
     assert len(tools.calls) == MOST_CALLS + 1
@@ -147,7 +147,7 @@ def test_the_time_is_looked_at_before_each_call_of_a_reply(server: FakeOllama, a
     assert len(tools.calls) == 3
 
 
-def test_each_call_and_each_step_is_a_sign_of_life_though_the_model_says_nothing(server: FakeOllama, archive: Archive):
+def test_each_call_and_each_step_sends_a_heartbeat(server: FakeOllama, archive: Archive):
     told: list[str] = []
     run(server, archive, [several(4), several(3, 4), DONE], pulse=told.append)
     assert told.count("") >= 4 + 1 + 3 + 1
@@ -157,9 +157,8 @@ class Stop(Exception):  # noqa: N818 - what a daemon that is told to end raises
     pass
 
 
-def test_a_sign_of_life_breaks_off_in_the_middle_of_a_reply_and_all_so_far_is_saved(
-    server: FakeOllama, archive: Archive
-):
+def test_a_heartbeat_can_interrupt_a_reply_and_progress_is_saved(server: FakeOllama, archive: Archive):
+    """Everything that arrived before the interruption is saved."""
     tools = Lookup()
 
     def pulse(_text: str) -> None:
@@ -223,9 +222,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_cannot_be_used_is_told_twice_and_ends_the_question_the_third_time(
-    server: FakeOllama, archive: Archive, bad: Any
-):
+def test_the_third_unusable_reply_ends_the_question(server: FakeOllama, archive: Archive, bad: Any):
+    """The first two replies are sent back with what was wrong."""
     ended, _, tools = run(server, archive, [bad] * 9)
     assert ended is Ended.FORMAT
     assert len(server.chats) == 3
@@ -302,7 +300,7 @@ def test_a_question_that_was_cut_short_goes_on_where_it_was(server: FakeOllama, 
     assert [message["role"] for message in said(archive, record)[OPENING:]] == ["assistant", "tool"] * 3
 
 
-def test_a_run_that_was_cut_short_and_goes_another_way_leaves_nothing_of_the_first(archive: Archive):
+def test_a_resumed_run_that_differs_leaves_nothing_of_the_first(archive: Archive):
     for first, replies in (("a", 5), ("b", 2)):
         saved = Trajectory(archive, TARGET, QUESTION, "m", lambda: 1_790_000_000_000)
         for number in range(1, replies + 1):
@@ -376,9 +374,7 @@ _TURNS = st.lists(st.tuples(st.sampled_from(["call", "text", "calls"]), st.integ
 
 
 @given(_TURNS, st.integers(900, 20_000))
-def test_what_is_left_fits_begins_with_the_opening_and_keeps_calls_with_results(
-    turns: list[tuple[str, int]], context: int
-):
+def test_a_shortened_conversation_keeps_its_opening_and_whole_calls(turns: list[tuple[str, int]], context: int):
     messages = list(START)
     for kind, size in turns:
         if kind == "text":

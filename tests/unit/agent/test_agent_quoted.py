@@ -78,7 +78,7 @@ def test_nothing_in_a_text_ends_its_block_or_reaches_a_terminal(body: str):
     )
 
 
-def test_a_text_that_holds_the_tag_of_an_earlier_block_does_not_end_with_it():
+def test_a_quoted_block_does_not_end_at_the_tag_of_an_earlier_block():
     tag = _tag(_shown("plain"))
     texts = [_shown(f"plain {tag}"), _shown("plain")]
     assert _tag(texts[1]) == tag  # the same text, the same block
@@ -190,7 +190,7 @@ def test_parts_that_do_not_fit_at_all_are_counted(house: Recorded):
     assert re.search(r"\[… \d+ parts left out …\]", text)
 
 
-def test_recalls_own_answers_stay_out_and_a_quoted_block_is_never_indexed_again(house: Recorded):
+def test_quoted_blocks_and_answers_of_recall_are_never_indexed(house: Recorded):
     first = house.say("ses_a", "user", "The original words.")
     block = _block(house.archive, first).text
     again = house.say("ses_a", "user", f"Before it. {block} After it.")

@@ -47,7 +47,7 @@ def test_a_model_with_a_small_context_is_asked_every_question(tokens: int, tmp_p
     assert [outcome.ended for outcome in outcomes if outcome is not None] == [Ended.ANSWERED] * len(CODE)
 
 
-def test_excerpts_have_more_room_in_a_larger_context_and_none_where_nothing_fits() -> None:
+def test_a_larger_context_gives_more_evidence_and_a_tiny_one_none() -> None:
     sizes = [evidence_budget(sendable_tokens(tokens)) for tokens in (2048, 4096, 8192, 16384, 65_536, 1_048_576)]
     assert sizes[0] == 0
     assert sizes == sorted(sizes)

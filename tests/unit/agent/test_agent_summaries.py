@@ -100,7 +100,7 @@ def test_each_file_and_session_gets_a_sentence_with_a_quote_that_holds(house: Ho
     assert record.summaries["ses_2"].sources[0].quote == "Please write part number 2 of the shop."
 
 
-def test_what_was_described_is_asked_about_again_only_when_its_content_changed(house: House) -> None:
+def test_a_file_is_described_again_only_when_its_content_changed(house: House) -> None:
     house.run()
     assert len(house.summaries()) == 6
     assert house.run()["model_calls"] == 0
@@ -139,7 +139,7 @@ def test_so_many_are_described_in_a_run_newest_first(house: House) -> None:
         {},
     ],
 )
-def test_a_sentence_without_a_quote_that_holds_is_left_out_and_not_asked_for_again(house: House, said: Json) -> None:
+def test_a_sentence_without_a_valid_quote_is_dropped_for_good(house: House, said: Json) -> None:
     evident = house.server.chat_script
     assert callable(evident)
     house.server.chat_script = lambda body: (

@@ -134,7 +134,7 @@ def test_every_schema_has_a_tool_that_does_it(box: Toolbox):
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-def test_search_finds_in_the_sessions_of_the_folder_and_everywhere_only_when_asked(box: Toolbox):
+def test_search_covers_the_folder_and_everything_only_on_request(box: Toolbox):
     found = box.call("search_sessions", {"query": "cart Redis"})
     assert "message msg_0001" in found
     assert "msg_0001" in box.ledger
@@ -412,7 +412,7 @@ def test_notes_that_stand_on_later_messages_are_not_shown(house: Recorded, notes
 
 
 @pytest.mark.parametrize("most", [60, 300, 700, 1500])
-def test_notes_keep_to_the_bytes_of_a_result_and_what_does_not_fit_is_counted(house: Recorded, notes: Notes, most: int):
+def test_notes_stay_within_the_result_size_and_omissions_are_counted(house: Recorded, notes: Notes, most: int):
     said = _box(house, notes=notes, result_bytes=most).call("search_notes", {"query": "belong in"})
     assert len(said.encode()) <= most
     assert said.count("<<<reconstitute:recall") == said.count("reconstitute:recall>>>")
@@ -560,7 +560,7 @@ def test_arguments_are_understood_under_their_usual_names(box: Toolbox, tool: st
     assert expected in box.call(tool, arguments)
 
 
-def test_arguments_may_come_as_json_text_and_too_large_ones_are_kept_within_bounds(box: Toolbox):
+def test_arguments_may_be_json_text_and_large_ones_are_bounded(box: Toolbox):
     assert "Keep the cart" in box.call("read_message", '{"message_id": "msg_0001"}')
     assert "was taken as 20" in box.call("search_sessions", {"query": "cart", "limit": 5000})
     deep: Any = {}

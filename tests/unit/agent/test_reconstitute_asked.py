@@ -126,7 +126,7 @@ def test_a_second_run_asks_nothing_searches_nothing_and_writes_nothing(house: Ho
     assert (again["model_calls"], again["written"], again["unchanged"]) == (0, 0, first["pages"])
 
 
-def test_inner_folders_are_asked_about_first_and_their_answers_are_known_to_the_next(house: House):
+def test_inner_folders_are_described_first_and_inform_the_outer_ones(house: House):
     house.run()
     texts = [str(body["messages"][1]["content"]) for body in house.server.chats]
     assert "What is the folder src for?" in texts[0]
@@ -229,7 +229,7 @@ def test_a_run_that_was_cut_short_goes_on_with_what_is_left(house: House):
     assert len(house.questions()) <= whole - 3
 
 
-def test_recorded_paths_are_asked_about_in_the_next_round_until_none_is_added(house: House):
+def test_newly_recorded_paths_are_described_in_the_next_round(house: House):
     house.made.say("ses_a", "user", "Add docs/plan.md and docs/later.md some day, and docs/never.md.")
     house.made.index()
     evident = EvidentModel()
@@ -268,7 +268,7 @@ def test_rounds_end(house: House):
     assert 0 < len(about) < 60
 
 
-def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_counted(house: House):
+def test_an_invalid_citation_is_returned_once_then_dropped_and_counted(house: House):
     house.section = Agent(folders=0, summaries=0)
     draft = [
         {"text": "It runs on Mars.", "message_ids": ["msg_9999"]},
@@ -295,7 +295,7 @@ def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_co
         (Agent(summaries=0), lambda _body: call("finish", reason="It was not recorded."), "It was not recorded"),
     ],
 )
-def test_a_question_that_ends_without_an_answer_says_why_and_is_not_asked_again(
+def test_an_unanswered_question_says_why_and_is_not_asked_again(
     house: House, section: Agent, script: Callable[[Any], Any], note: str
 ):
     house.section = section
@@ -359,7 +359,7 @@ def test_trajectories_of_a_target_are_kept_within_bounds(house: House):
     assert all(each["state"] == "the question was answered" for each in kept)
 
 
-def test_one_question_that_a_server_fails_on_does_not_keep_the_others_from_being_asked(house: House):
+def test_a_server_error_on_one_question_does_not_stop_the_others(house: House):
     evident = EvidentModel()
     house.server.chat_script = lambda body: (500, "boom") if "What was decided" in asked(body) else evident(body)
     result = house.run()

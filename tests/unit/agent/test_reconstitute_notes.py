@@ -129,7 +129,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 # -- what is a note ----------------------------------------------------------------------------------------------------
 
 
-def test_statements_descriptions_and_notes_are_found_by_meaning_with_what_they_stand_on(house: House):
+def test_statements_descriptions_and_notes_are_searchable_by_meaning(house: House):
     described = {f"{SHOP}/till.py": said("Till counts coins.", paths=(f"{SHOP}/till.py",))}
     remark = said("Snow delayed everything.", at=3000, ids=("msg_2", "msg_3"))
     house.put(SHOP, outcome("why", "The cart lives in Redis.", descriptions=described, notes=(remark,)))
@@ -266,7 +266,7 @@ def test_another_model_gets_all_notes_and_the_first_one_s_stay(house: House):
     assert house.semantic.notes.count() == 1
 
 
-def test_upkeep_hands_over_notes_that_are_refilled_when_the_index_was_parked(house: House):
+def test_notes_are_refilled_after_the_index_was_parked(house: House):
     house.put(SHOP, outcome("why", "The cart lives in Redis."))
     upkeep = Upkeep(
         house.archive, house.root / "index", chroma="embedded", choose=lambda: (house.embedder, "chosen"),
@@ -292,7 +292,7 @@ def test_upkeep_hands_over_notes_that_are_refilled_when_the_index_was_parked(hou
 # -- what may be found -------------------------------------------------------------------------------------------------
 
 
-def test_what_the_very_question_was_answered_with_is_left_out_at_any_moment(house: House):
+def test_earlier_answers_to_the_same_question_are_left_out_of_its_notes(house: House):
     house.put(SHOP, outcome("why", "The cart lives in Redis."), outcome("how", "The cart is pushed."))
     house.put(SHOP, outcome("why", "The cart lived in files."), moment="@2026-10-01T000000Z")
     house.put(BARN, outcome("why", "A cart stands in it."))
@@ -500,7 +500,7 @@ def test_a_later_question_about_another_folder_finds_what_was_found_out(run: Run
     assert run.texts() == []
 
 
-def test_without_an_index_of_notes_the_questions_are_answered_and_the_run_warns(run: Run):
+def test_questions_are_answered_with_a_warning_without_a_notes_index(run: Run):
     run.server.chat_script = _seeker
     result = run.of(SHOP, index=None)
     assert result["unanswered"] == 0

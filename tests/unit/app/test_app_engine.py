@@ -43,7 +43,7 @@ def semantic_hits(engine: PlainService) -> int:
     return len(engine.recall("recall", {"query": "apples", "match": "semantic", "results": 50})["results"])
 
 
-def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new_to_embed(engine: PlainService) -> None:
+def test_a_semantic_index_found_broken_by_a_search_is_rebuilt(engine: PlainService) -> None:
     assert semantic_hits(engine) == 30
     index = engine.upkeep.semantic
     assert index is not None
@@ -88,9 +88,7 @@ def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: J
         assert seen == [True]
 
 
-def test_whoever_looks_at_the_sources_continuous_targets_hear_of_what_was_found(
-    store: JsonStore, engine: PlainService
-) -> None:
+def test_every_scan_tells_continuous_targets_which_places_changed(store: JsonStore, engine: PlainService) -> None:
     heard: list[set[str]] = []
     engine.on_scanned = lambda taken: heard.append(taken.places)
     store.message(user("msg_more", "ses_00"), text("prt_more", "msg_more", "ses_00", "more"))

@@ -214,7 +214,7 @@ def test_secrets_are_hidden_everywhere_but_where_bytes_are_asked_for(workshop: W
 # -- history -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_history_names_session_message_tool_grade_and_evidence_of_each_revision(workshop: Workshop) -> None:
+def test_a_history_names_the_origin_grade_and_evidence_of_each_revision(workshop: Workshop) -> None:
     workshop.write("a", "one\ntwo\n")
     workshop.edit("a", "two", "2")
     workshop.unclear("a")
@@ -278,7 +278,7 @@ def test_content_of_a_deleted_file_says_where_its_last_content_is(workshop: Work
     assert workshop.content("a", at=str(answer["last"]["time"]))[0] == b"text\n"
 
 
-def test_content_that_may_have_changed_is_shown_as_not_proven_with_the_reason(workshop: Workshop) -> None:
+def test_content_that_may_have_changed_is_not_proven_with_a_reason(workshop: Workshop) -> None:
     workshop.write("a", "text\n")
     workshop.unclear("a")
     data, answer = workshop.content("a")
@@ -378,7 +378,7 @@ def test_a_restore_that_its_taker_breaks_off_raises_what_that_raised(workshop: W
 # -- alias ---------------------------------------------------------------------------------------------------------------
 
 
-def test_an_alias_joins_the_histories_of_two_folders_until_it_is_taken_back(workshop: Workshop) -> None:
+def test_an_alias_joins_two_folder_histories_until_it_is_removed(workshop: Workshop) -> None:
     workshop.write("old/a", "text\n")
     old, new = workshop.path("old"), workshop.path("new")
     assert workshop.engine.files(new)["files"] == []
@@ -412,7 +412,7 @@ def revision(data: bytes | None) -> Revision:
     return Revision(1, Grade.PROVEN, whole, "s", "m", "p", "write", Operation.WRITE)
 
 
-def test_what_is_not_text_or_too_long_is_said_and_the_newest_changes_come_first() -> None:
+def test_binary_and_long_content_is_labelled_and_newest_changes_come_first() -> None:
     revisions = [revision(b"a"), revision(b"\xff"), revision(b"\0"), revision(None), revision(b"b")]
     made = _diffs(revisions, lambda _: None)
     assert [bool(diff) for diff, _ in made] == [True, False, False, False, False]

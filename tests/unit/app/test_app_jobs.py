@@ -164,7 +164,7 @@ def test_a_request_to_follow_a_path_is_a_target_from_then_on(make: Callable[...,
     assert known == {PROJECT: Target(PROJECT, questions=("How?",), refresh="continuous")}
 
 
-def test_a_path_of_which_nothing_is_recorded_yet_can_be_followed_all_the_same(make: Callable[..., Jobs]) -> None:
+def test_a_path_without_records_can_be_followed(make: Callable[..., Jobs]) -> None:
     jobs = make()
     jobs.drop("new.toml", 'path = "/home/dev/new"\nrefresh = "continuous"\n')
     assert jobs.runs() == 1
@@ -200,7 +200,7 @@ def test_a_failure_of_the_disk_at_one_path_leaves_the_others_their_results(
     assert good["pages"] > 0
 
 
-def test_a_request_of_which_every_path_is_bad_has_failed_and_says_why_of_each(make: Callable[..., Jobs]) -> None:
+def test_a_request_with_only_bad_paths_fails_with_a_reason_for_each(make: Callable[..., Jobs]) -> None:
     jobs = make()
     jobs.drop("none.txt", "/home/dev/never\n/home/dev/ever\n")
     jobs.drop("one.txt", "/home/dev/never\n")
@@ -213,7 +213,7 @@ def test_a_request_of_which_every_path_is_bad_has_failed_and_says_why_of_each(ma
     assert jobs.loop.failed_jobs == 2
 
 
-def test_a_target_that_fails_says_so_in_the_status_and_is_well_again_after_a_good_run(
+def test_a_failing_target_shows_in_the_status_until_a_good_run(
     make: Callable[..., Jobs],
 ) -> None:
     jobs = make({"path": PROJECT})

@@ -183,7 +183,7 @@ def test_what_gets_finished_is_found_by_the_next_look(follow: Callable[..., Foll
     assert follows.finds("orchard")
 
 
-def test_words_are_read_for_near_spellings_when_nothing_has_come_in_for_a_while(
+def test_words_for_near_spellings_are_read_after_a_quiet_while(
     follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follows = follow()
@@ -214,7 +214,7 @@ def test_who_looks_only_once_does_not_read_words_for_later(follow: Callable[...,
     assert (follows.finds("lantern"), index._vocabulary) == (True, None)
 
 
-def test_an_index_whose_words_cannot_be_read_is_reported_once_and_made_anew(
+def test_an_index_with_unreadable_words_is_reported_once_and_rebuilt(
     follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feeding, "_QUIET_S", 0.0)
@@ -364,7 +364,7 @@ def test_a_single_run_and_the_end_of_a_run_give_way_to_nobody(tmp_path: Path) ->
             made._engine.close()
 
 
-def test_a_single_run_ends_with_its_own_code_when_questions_wait_for_a_model(
+def test_a_single_run_with_questions_left_for_a_model_has_its_own_code(
     tmp_path: Path,
 ) -> None:
     store = JsonStore(tmp_path / "opencode")

@@ -85,9 +85,10 @@ def test_a_version_with_something_of_its_own_is_kept_aside(archive: Archive) -> 
     assert any(b"the first wording" in raw for raw in archive.versions("msg_1"))
 
 
-def test_a_tombstone_is_set_only_when_the_last_source_has_dropped_it_and_lifted_when_it_returns(
+def test_a_tombstone_is_set_when_every_source_dropped_it_and_can_be_lifted(
     archive: Archive,
 ) -> None:
+    """It is lifted when a source has the record again."""
     message = make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
     put(archive, message, source="json")
     put(archive, message, source="db", generation=2)
@@ -106,7 +107,7 @@ def test_a_tombstone_is_set_only_when_the_last_source_has_dropped_it_and_lifted_
     assert not archive.is_deleted("msg_1")
 
 
-def test_the_outbox_keeps_a_message_that_changed_while_it_was_being_indexed(archive: Archive) -> None:
+def test_the_outbox_keeps_a_message_that_changed_during_indexing(archive: Archive) -> None:
     put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a")))
     taken = archive.outbox("lexical", 10)
     put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "ab")))
@@ -118,7 +119,7 @@ def test_the_outbox_keeps_a_message_that_changed_while_it_was_being_indexed(arch
     assert archive.waiting("semantic") == 1
 
 
-def test_the_outbox_keeps_a_message_that_was_queued_again_unchanged_while_it_was_being_indexed(
+def test_the_outbox_keeps_a_message_requeued_unchanged_during_indexing(
     archive: Archive,
 ) -> None:
     put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a")))
@@ -131,7 +132,7 @@ def test_the_outbox_keeps_a_message_that_was_queued_again_unchanged_while_it_was
     assert archive.waiting("lexical") == 1 == len(archive.outbox("lexical", 10))
 
 
-def test_the_outbox_is_counted_right_when_it_is_emptied_between_a_batch_and_its_commit(archive: Archive) -> None:
+def test_the_outbox_count_is_right_when_emptied_before_a_commit(archive: Archive) -> None:
     put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a")))
     batch = archive.batch()
     batch.enqueue("msg_1", T0, "another hash")
@@ -154,7 +155,7 @@ def edit(path: str, time: int, part_id: str, **more: object) -> FileEdit:
     return FileEdit(path, time, "ses_1", "msg_1", part_id, "write", Operation.WRITE, content="x", **more)
 
 
-def test_file_edits_come_back_in_time_order_and_a_newer_reading_replaces_them(archive: Archive) -> None:
+def test_file_edits_are_in_time_order_and_a_newer_reading_replaces_them(archive: Archive) -> None:
     message = make(assistant("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a"))
     hunks = (("@@", ("a",), ("b",), True),)
     put(
@@ -200,7 +201,7 @@ def test_vectors_come_back_exactly(archive: Archive) -> None:
     assert archive.vector("other", "a" * 64) is None
 
 
-def test_a_newer_generation_wins_for_a_session_and_both_sources_are_remembered(archive: Archive) -> None:
+def test_the_newer_generation_of_a_session_wins_and_keeps_both_sources(archive: Archive) -> None:
     for source, generation, title in (("db", 2, "new"), ("json", 1, "old")):
         record = session("ses_1", title=title)
         batch = archive.batch()
@@ -215,9 +216,10 @@ def test_a_newer_generation_wins_for_a_session_and_both_sources_are_remembered(a
 _HOLD = "import sys, time; from pathlib import Path; from daemon.archive import Archive; a = Archive(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
 
 
-def test_a_second_process_is_refused_and_told_who_holds_it_and_a_failed_try_does_not_lose_the_lock(
+def test_a_second_process_is_refused_and_the_lock_stays_with_the_first(
     tmp_path: Path,
 ) -> None:
+    """The refusal names the process that holds the lock."""
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(tmp_path / "a")],
         stdout=subprocess.PIPE,
@@ -237,7 +239,7 @@ def test_a_second_process_is_refused_and_told_who_holds_it_and_a_failed_try_does
     Archive(tmp_path / "a").close()
 
 
-def test_opening_twice_in_one_process_is_refused_before_leveldb_can_drop_its_lock(archive: Archive) -> None:
+def test_opening_twice_in_one_process_is_refused_before_leveldb_sees_it(archive: Archive) -> None:
     for _ in range(2):
         with pytest.raises(ArchiveLocked):
             Archive(archive.directory)
@@ -314,7 +316,7 @@ def test_no_room_for_a_write_asks_for_room_and_never_to_move_the_archive(tmp_pat
         assert opened.figures()["messages"] == 0
 
 
-def test_a_database_that_may_not_be_opened_asks_for_permissions_and_never_to_move_it(tmp_path: Path) -> None:
+def test_a_database_without_permission_asks_for_permissions_not_for_moving(tmp_path: Path) -> None:
     said = _said(_NOT_ALLOWED, tmp_path / "a")
     assert said.startswith(f"{tmp_path}/a/leveldb: LevelDB cannot open it: ")
     assert "Permission denied" in said
@@ -329,7 +331,7 @@ def test_a_damaged_database_is_to_be_copied_away_before_it_is_moved(tmp_path: Pa
         Archive(tmp_path / "a")
 
 
-def test_a_lock_that_cannot_be_taken_says_why_and_never_to_move_the_archive(tmp_path: Path) -> None:
+def test_a_failed_lock_gives_its_reason_and_never_suggests_moving(tmp_path: Path) -> None:
     (tmp_path / "a" / "daemon.lock").mkdir(parents=True)
     with pytest.raises(ArchiveCorrupt, match=r"lock cannot be taken: .*directory.*; see to the disk"):
         Archive(tmp_path / "a")

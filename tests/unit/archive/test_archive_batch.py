@@ -82,7 +82,7 @@ def test_a_session_is_recorded_as_it_was_read(batch: Batch) -> None:
         ("at one time the earlier name", ("b", 2, 5), ("a", 2, 5), False),
     ],
 )
-def test_of_several_sources_the_newest_generation_wins_then_the_last_update(
+def test_the_newest_generation_wins_then_the_last_update(
     batch: Batch, case: str, stored_as: tuple[str, int, int], read_as: tuple[str, int, int], wins: bool
 ) -> None:
     for source, generation, updated in (stored_as, read_as):
@@ -94,9 +94,7 @@ def test_of_several_sources_the_newest_generation_wins_then_the_last_update(
 
 
 @pytest.mark.parametrize(("generation", "wins"), [(1, False), (2, True), (3, True)])
-def test_a_session_of_an_archive_that_named_no_source_gives_way_to_its_generation(
-    batch: Batch, generation: int, wins: bool
-) -> None:
+def test_a_session_without_a_source_gives_way_to_its_generation(batch: Batch, generation: int, wins: bool) -> None:
     batch.session(session(title="old", updated=START + 9), "db", 2)
     entry = stored(batch, keys.session_meta("ses_1"))
     del entry["source"]
@@ -206,7 +204,7 @@ def test_a_message_is_recorded_with_its_parts_state_and_edits(batch: Batch) -> N
     assert batch.message_ids("ses_1") == ["msg_1"]
 
 
-def test_a_message_that_is_read_again_replaces_its_state_and_keeps_its_sources(batch: Batch) -> None:
+def test_rereading_a_message_replaces_its_state_and_keeps_its_sources(batch: Batch) -> None:
     put(batch, message(text("a", id="prt_1"), id="msg_1", created=START), write(1, "/w/a", "x"), source="tree")
     batch.forget_message_source("msg_1", "tree", 5)
     outdated(batch)
@@ -256,7 +254,7 @@ def test_the_two_messages_behind_one_are_indexed_again_with_it(batch: Batch) -> 
         assert queued(batch, "lexical") == expected
 
 
-def test_a_dropped_message_leaves_the_order_and_the_others_are_indexed_again(batch: Batch) -> None:
+def test_a_dropped_message_leaves_the_order_and_requeues_the_others(batch: Batch) -> None:
     batch.session(session(), "db", 2)
     for second in (1, 2, 3):
         put(batch, message(id=f"msg_{second}", created=START + second))
@@ -334,7 +332,7 @@ def test_a_move_or_copy_is_kept_at_both_ends(batch: Batch) -> None:
             assert batch.get(keys.file_edit(path, edit.time, edit.part_id, number)) == records.edit_to_json(edit)
 
 
-def test_edits_that_are_no_longer_drawn_from_a_message_go_and_others_stay_untouched(batch: Batch) -> None:
+def test_edits_no_longer_in_a_message_go_and_other_edits_stay(batch: Batch) -> None:
     first, second = write(1, "/w/a", "x"), write(2, "/w/b", "x")
     put(batch, message(id="msg_1"), first, second)
     outdated(batch)

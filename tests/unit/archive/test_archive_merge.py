@@ -118,7 +118,7 @@ _RECORDS = st.fixed_dictionaries(
 
 
 @given(st.lists(_RECORDS, min_size=1, max_size=8))
-def test_after_any_sequence_of_versions_every_text_ever_read_stands_in_a_kept_one(
+def test_every_text_ever_read_is_in_a_kept_version(
     versions: list[dict[str, Any]],
 ) -> None:
     current, kept = versions[0], []

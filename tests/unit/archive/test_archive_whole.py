@@ -103,9 +103,7 @@ def test_files_that_are_gone_or_cut_are_refused_and_nothing_is_changed(
     assert refused >= 12
 
 
-def test_an_archive_of_0_1_opens_and_is_refused_from_then_on_when_it_is_emptied(
-    states: dict[str, Path], tmp_path: Path
-) -> None:
+def test_an_emptied_archive_that_began_in_0_1_is_refused(states: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(states["made by 0.1"], tmp_path / "a")
     assert len(everything(tmp_path / "a")) == ROUNDS * MESSAGES + 2
     assert (tmp_path / "a" / integrity.MARKER).exists()
@@ -116,9 +114,7 @@ def test_an_archive_of_0_1_opens_and_is_refused_from_then_on_when_it_is_emptied(
     assert len(everything(tmp_path / "a")) == 2
 
 
-def test_a_backup_of_the_folder_alone_opens_beside_a_marker_of_another_state(
-    states: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_restored_archive_folder_opens_beside_an_outdated_marker(states: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(states["closed"], tmp_path / "a")
     fill(tmp_path / "a", ROUNDS)
     shutil.rmtree(tmp_path / "a" / "leveldb")

@@ -267,7 +267,7 @@ def test_what_the_model_got_wrong_is_raised_for_it() -> None:
         Actions(Scripted("Sure!")).chat([{"role": "user", "content": "x"}], TOOLS)
 
 
-def test_tools_are_told_after_the_system_text_and_nothing_else_is_a_system_message() -> None:
+def test_tool_instructions_follow_the_only_system_message() -> None:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
     first, *rest = in_words(messages, TOOLS)
     assert first["content"].startswith("Be brief.\n\n")
@@ -305,7 +305,7 @@ def test_calls_and_results_become_turns_that_any_model_reads() -> None:
     assert parse(turns[3]["content"]) == Action("answer", "There is nothing.")
 
 
-def test_a_conversation_with_results_keeps_the_protocol_when_there_are_no_more_tools() -> None:
+def test_a_conversation_with_results_keeps_the_protocol_without_tools() -> None:
     inner = Scripted('{"action": "answer", "content": "Nothing."}')
     messages = [{"role": "user", "content": "find x"}, {"role": "tool", "tool_name": "search", "content": "nothing"}]
     assert Actions(inner).chat(messages).content == "Nothing."

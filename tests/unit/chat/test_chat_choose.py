@@ -190,7 +190,7 @@ def test_auto_looks_at_many_models_for_a_few_seconds_only(server):
     model.close()
 
 
-def test_a_model_that_the_server_says_nothing_of_is_taken_when_it_is_the_one_named(server):
+def test_a_named_model_without_server_details_is_accepted(server):
     server.broken, server.broken_path = 404, "/api/show"
     server.chat_script = [call("search", query="a")]
     model, why = chosen(url=server.url)
@@ -261,7 +261,7 @@ def test_a_model_known_to_have_no_tools_is_told_them_in_words(server, provider):
     model.close()
 
 
-def test_a_model_that_refuses_tools_when_given_some_is_told_them_in_words_from_then_on(server):
+def test_a_model_that_refuses_tools_gets_them_in_words_from_then_on(server):
     server.refuses_tools = True
     server.chat_script = [ACTION, ACTION]
     model, _ = chosen(url=server.url)

@@ -57,7 +57,7 @@ def long(tokens):
 # -- what is asked ----------------------------------------------------------------------------------------------------
 
 
-def test_every_request_has_its_context_length_its_options_and_no_leave_to_drop_anything(server, model):
+def test_every_request_sets_context_and_options_and_forbids_truncation(server, model):
     model.chat([SYSTEM, USER], [TOOL])
     model.chat([USER])
     for body in server.chats:
@@ -94,7 +94,7 @@ def test_the_context_is_no_longer_than_what_the_model_was_made_for(server, model
     assert server.chats[-1]["options"]["num_ctx"] == context
 
 
-def test_the_fingerprint_survives_a_restart_and_changes_with_model_and_options(server, model):
+def test_the_fingerprint_survives_restarts_and_follows_model_and_options(server, model):
     def fingerprint(**options):
         made = OllamaChat(server.url, "chat:8b", **{"num_ctx": 8192, "timeout_s": 5, **options})
         found = made.fingerprint
@@ -108,7 +108,7 @@ def test_the_fingerprint_survives_a_restart_and_changes_with_model_and_options(s
     assert fingerprint() != first
 
 
-def test_a_model_replaced_between_two_calls_stops_one_and_is_another_from_then_on(server, model):
+def test_a_model_replaced_between_calls_fails_one_call_then_is_another(server, model):
     model.chat([USER])
     before = model.fingerprint
     server.models["chat:8b"] = "ff" * 32
@@ -126,7 +126,7 @@ def test_text_that_no_request_can_hold_is_sent_as_what_can_be(server, model):
 # -- what is answered -------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_has_its_text_and_the_servers_counts_and_is_heard_as_it_comes(server, model):
+def test_an_answer_has_its_text_and_counts_and_streams_as_it_comes(server, model):
     heard: list[str] = []
     said(server, Turn({"content": "It was decided to keep the old parser."}, prompt_tokens=31, reply_tokens=9))
     reply = model.chat([USER], on_text=heard.append)
@@ -392,7 +392,7 @@ BAD_CALLS = {
 
 
 @pytest.mark.parametrize("shape", BAD_CALLS)
-def test_a_reply_of_a_bad_shape_says_what_was_wrong_and_the_next_one_is_read(server, model, shape):
+def test_a_malformed_reply_gives_a_reason_and_the_next_one_is_read(server, model, shape):
     turn, complaint = BAD_CALLS[shape]
     said(server, turn, call("search", query="good"))
     with pytest.raises(BadReply, match=complaint) as error:
@@ -429,7 +429,7 @@ JSON = st.recursive(
 
 
 @given(message=st.dictionaries(st.sampled_from(["content", "thinking", "tool_calls", "role", "x"]), JSON))
-def test_whatever_shape_a_message_has_it_is_a_reply_that_can_be_sent_on_or_a_bad_one(message):
+def test_any_message_is_either_a_reusable_reply_or_a_bad_one(message):
     received = StreamedReply()
     received.feed({"message": message, "done": True, "done_reason": "stop"}, None)
     try:

@@ -61,9 +61,7 @@ def ask(server: OpenCodeServer, **more: Any) -> Any:
 # -- what is there ---------------------------------------------------------------------------------------------------
 
 
-def test_the_servers_models_are_told_with_their_limits_and_the_configured_default(
-    fake: FakeOpenCode, connect: Connect
-) -> None:
+def test_models_are_listed_with_their_limits_and_the_default(fake: FakeOpenCode, connect: Connect) -> None:
     server = connect(fake)
     assert server.health() == "1.18.33"
     found = [(m.id, m.context_tokens, m.has_tools, m.is_default) for m in server.models()]
@@ -112,9 +110,7 @@ def test_a_prompt_names_our_agent_our_folder_and_no_tool(fake: FakeOpenCode, con
     assert {query.get("directory") for query in asked} == {str(tmp_path / "place")}
 
 
-def test_a_server_that_does_not_see_our_folder_is_told_to_switch_off_every_tool(
-    fake: FakeOpenCode, connect: Connect
-) -> None:
+def test_a_server_that_cannot_see_our_folder_must_disable_every_tool(fake: FakeOpenCode, connect: Connect) -> None:
     fake.agents = ["build"]
     ask(connect(fake))
     (prompt,) = fake.prompts
@@ -124,9 +120,7 @@ def test_a_server_that_does_not_see_our_folder_is_told_to_switch_off_every_tool(
     assert [query for query in asked if "directory" in query] == []
 
 
-def test_a_server_that_fails_for_a_folder_it_does_not_have_is_asked_without_it(
-    fake: FakeOpenCode, connect: Connect
-) -> None:
+def test_a_server_that_fails_for_an_unknown_folder_is_asked_without_it(fake: FakeOpenCode, connect: Connect) -> None:
     fake.fail["GET /agent"] = 500
     assert ask(connect(fake)).content == "Good day."
 
@@ -538,9 +532,7 @@ def test_a_conversation_that_does_not_fit_is_not_sent(fake: FakeOpenCode, chat: 
     assert fake.prompts == []
 
 
-def test_a_provider_that_read_a_fraction_of_the_conversation_is_not_believed(
-    fake: FakeOpenCode, tmp_path: Path
-) -> None:
+def test_a_provider_that_read_only_part_of_the_conversation_is_not_trusted(fake: FakeOpenCode, tmp_path: Path) -> None:
     model = OpenCodeChat(fake.url, "", timeout_s=5, context_tokens=100_000, directory=tmp_path / "place")
     messages = [{"role": "user", "content": "one two three four " * 1500}]
     with pytest.raises(ContextLost, match="only 100 of at least"):

@@ -114,7 +114,7 @@ def test_index_that_could_not_read_does_not_say_that_all_is_well(
     assert cli("index", "--json").returncode == code
 
 
-def test_status_shows_the_newest_records_that_were_set_aside_each_on_one_line(cli: Cli) -> None:
+def test_status_lists_the_newest_set_aside_records_one_per_line(cli: Cli) -> None:
     entries = [{"place": f"message msg_{n}", "reason": f"{HOSTILE} not JSON " * 9, "time": 9 - n} for n in range(7)]
     source = {**STATUS["sources"][0], "setAside": entries}
     cli.service.answers["status"] = {**STATUS, "sources": [source]}
@@ -362,7 +362,8 @@ def run_code(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_a_fault_of_ours_is_one_redacted_line_and_a_traceback_only_when_asked_for() -> None:
+def test_an_internal_error_is_one_redacted_line_without_a_traceback() -> None:
+    """The traceback appears only when asked for."""
     code = """
 import sys, click
 from daemon.cli import main, reconstitute

@@ -283,7 +283,7 @@ def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
         ([], "stale", 3),
     ],
 )
-def test_the_exit_code_of_restore_tells_whether_all_of_it_is_there_and_proven(
+def test_the_exit_code_of_restore_tells_if_all_is_complete_and_proven(
     cli: Cli, skipped: list[dict[str, str]], grade: str, code: int
 ) -> None:
     cli.service.parts["restore"] = [content_of("a", grade=grade)]
@@ -396,9 +396,8 @@ def test_every_command_has_examples_in_its_help(cli: Cli, name: str) -> None:
 @pytest.mark.parametrize(
     "words", [["files"], ["files", "--lost"], ["history", "/x"], ["history", "/x", "--lines"], ["alias", "--list"]]
 )
-def test_no_control_character_of_a_record_reaches_a_terminal_and_a_name_stays_in_its_line(
-    cli: Cli, words: list[str]
-) -> None:
+def test_control_characters_of_records_never_reach_the_terminal(cli: Cli, words: list[str]) -> None:
+    """A file name stays within its line."""
     cli.service.answers["files"] |= {
         "files": [file(HOSTILE, grade=HOSTILE, disk=HOSTILE)], "hints": [HOSTILE], "warnings": [HOSTILE],
     }  # fmt: skip

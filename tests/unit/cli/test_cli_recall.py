@@ -132,7 +132,7 @@ def test_an_expansion_shown_before_is_named(cli: Cli) -> None:
     assert "in part shown above, with result 1" in cli("recall", "x").stdout
 
 
-def test_little_is_found_with_what_else_could_be_tried_and_warnings_on_stderr(cli: Cli) -> None:
+def test_few_results_come_with_suggestions_and_warnings_go_to_stderr(cli: Cli) -> None:
     cli.service.answers["recall"] = answered(
         results=[],
         warnings=["3 archived messages still waiting"],
@@ -184,7 +184,7 @@ def test_every_argument_of_a_call_has_its_option_or_place(call: str) -> None:
             assert options[fields[argument]] == option
 
 
-def test_every_option_of_recall_sends_its_argument_and_nothing_else_is_sent(cli: Cli) -> None:
+def test_every_recall_option_sends_exactly_its_argument(cli: Cli) -> None:
     given = [
         "--match=smart", "--scope=project", "--session=s", "--project=p", "--directory=sub", "--within=exact",
         "--fallback", "--type=tool", "--kind=prompt", "--kind=answer", "--role=user", "--tool=bash", "--path=a.py",

@@ -283,9 +283,7 @@ def test_a_sender_that_says_nothing_is_hung_up_on(served: Path, monkeypatch: pyt
     assert b" 408 " in raw(served, b'POST /files HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"pat')
 
 
-def test_more_connections_than_allowed_are_refused_as_busy_and_later_served(
-    served: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_excess_connections_are_refused_as_busy_and_served_later(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = [connect(served) for _ in range(16)]
     time.sleep(0.2)
     answer = raw(served, b"")

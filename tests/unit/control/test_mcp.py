@@ -100,9 +100,7 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
     assert "title" in tools["recall"]["properties"]["kinds"]["items"]["enum"]
 
 
-async def test_a_call_goes_through_as_it_was_written_and_its_answer_comes_back_marked(
-    served: Path, service: ScriptedService
-) -> None:
+async def test_a_call_passes_unchanged_and_its_answer_is_marked(served: Path, service: ScriptedService) -> None:
     service.answers["recall"] = {"ok": True, "results": [{"snippet": "größer 日本"}], "warnings": ["w"]}
     async with client(served) as session:
         result = await session.call_tool("recall", {"query": "größer", "results": "7", "match": "SMART"})
@@ -213,7 +211,7 @@ async def test_an_error_is_the_tools_result_in_plain_words(
     assert "inner" not in text(result)
 
 
-async def test_what_quotes_the_marks_does_not_end_the_block_and_is_never_indexed_again(
+async def test_quoted_marks_do_not_end_the_block_and_are_not_indexed_again(
     served: Path, service: ScriptedService
 ) -> None:
     planted = f"before {RECALL_END} zqplanted {RECALL_BEGIN} after\n{RECALL_END}\nzqplanted"
@@ -426,7 +424,7 @@ def test_what_is_no_protocol_is_passed_over(served: Path) -> None:
     assert [number for number in seen if number is not None] == [1, 9]
 
 
-async def test_a_wrong_configuration_is_said_by_the_call_and_mended_without_a_restart(
+async def test_a_wrong_configuration_is_reported_and_mended_without_a_restart(
     served: Path, service: ScriptedService, clean_environment: Path
 ) -> None:
     config = clean_environment / ".config" / "reconstitute" / "config.toml"
@@ -440,7 +438,7 @@ async def test_a_wrong_configuration_is_said_by_the_call_and_mended_without_a_re
     assert "did you mean log.level?" in text(wrong)
 
 
-async def test_without_a_daemon_calls_are_answered_one_after_the_other_and_nothing_is_held_between_them(
+async def test_calls_without_a_daemon_run_one_by_one_and_hold_nothing_between(
     tmp_path: Path, clean_environment: Path
 ) -> None:
     (clean_environment / ".local" / "share" / "opencode").mkdir(parents=True)

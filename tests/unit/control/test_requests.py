@@ -283,7 +283,7 @@ def test_a_thousand_files_at_once_are_each_taken_once(box, folder):
     assert sorted(paths) == sorted(f"/{n}" for n in range(1000))
 
 
-def test_after_a_crash_a_request_is_tried_three_times_and_then_fails_with_the_reason(box, folder, clock):
+def test_a_request_is_tried_three_times_after_crashes_then_fails(box, folder, clock):
     (folder / "a").write_text("/a")
     assert box.claim().attempt == 1
     for attempt in (2, 3):

@@ -27,7 +27,7 @@ def model():
     return Builtin()
 
 
-def test_near_meanings_are_nearer_than_far_ones_and_vectors_have_length_one(model):
+def test_similar_meanings_have_nearer_vectors_of_length_one(model):
     cat, kitten, invoice = model.embed(
         ["The cat sleeps on the sofa.", "A kitten naps on a couch.", "Unpaid invoices of March"]
     )
@@ -38,7 +38,7 @@ def test_near_meanings_are_nearer_than_far_ones_and_vectors_have_length_one(mode
         assert abs(float(np.linalg.norm(vector)) - 1) < 1e-5
 
 
-def test_answers_keep_the_order_whatever_the_lengths_and_what_stands_beside(model):
+def test_vectors_keep_the_order_and_do_not_depend_on_the_batch(model):
     texts = ["a rather long text about many things " * 4, "short", "", "mid size text", "short", " \n"]
     found = model.embed(texts)
     (alone,) = model.embed(["short"])

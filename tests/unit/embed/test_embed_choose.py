@@ -28,7 +28,7 @@ def test_auto_takes_the_server_that_answers_and_has_the_model() -> None:
 
 
 @pytest.mark.parametrize("model", ["embedder", "another"])
-def test_auto_takes_the_built_in_one_where_there_is_no_server_or_it_lacks_the_model(model: str) -> None:
+def test_auto_picks_the_built_in_model_without_a_usable_server(model: str) -> None:
     if model == "embedder":
         embedder, why = choose(section("auto"))
         assert "nothing answers" in why

@@ -85,7 +85,7 @@ def test_a_trivial_variant_saves_a_text_that_becomes_nan(server, embedder):
     assert not isinstance(found, BadInput)
 
 
-def test_when_even_a_plain_sentence_fails_it_is_the_server_and_no_text_is_condemned(server, embedder):
+def test_a_plain_sentence_that_fails_blames_the_server_not_the_text(server, embedder):
     assert embedder.dims == 64
     server.broken, server.broken_path = 500, "/api/embed"
     with pytest.raises(ModelUnavailable, match="plain sentence"):
@@ -105,7 +105,7 @@ def test_a_text_too_long_is_halved_and_averaged(server, embedder):
     assert float(np.dot(found, vector(long, 64))) > 0.8
 
 
-def test_a_text_still_too_long_after_six_halvings_is_refused_with_the_reason(server, embedder):
+def test_a_text_still_too_long_after_six_halvings_is_refused(server, embedder):
     assert embedder.dims
     server.context_chars = 50
     ok, found = embedder.embed(["fine", "x" * 10_000])
@@ -134,7 +134,7 @@ def test_an_answer_without_vectors_is_never_taken_for_one(server, embedder, shap
 
 
 @pytest.mark.parametrize("shape", [[float("nan")] * 64, [float("inf")] * 64, [0.0] * 64, [1.0] * 63, [], None])
-def test_a_vector_that_is_not_finite_zero_or_of_other_length_is_never_taken(server, embedder, shape):
+def test_a_vector_that_is_infinite_zero_or_of_wrong_length_is_refused(server, embedder, shape):
     assert embedder.dims == 64
     server.vector_shape = shape
     with pytest.raises(ModelUnavailable):
@@ -162,7 +162,7 @@ def test_down_and_up_again_without_a_new_embedder(server, embedder):
         embedder.embed(["text"])
 
 
-def test_a_server_that_is_too_slow_is_unavailable_and_a_cold_start_is_waited_for(server):
+def test_a_slow_server_is_unavailable_but_a_cold_start_is_awaited(server):
     patient, hasty = (OllamaEmbedder(server.url, "embedder", timeout_s=t) for t in (5, 0.1))
     server.delay_s = 0.4
     with pytest.raises(ModelUnavailable, match="in time"):
@@ -230,7 +230,7 @@ def test_auto_takes_ollama_when_it_has_the_model(server):
     chosen.close()
 
 
-def test_auto_takes_the_built_in_one_when_the_model_is_missing_and_says_how_to_get_it(server):
+def test_auto_uses_the_built_in_model_and_says_how_to_get_the_missing_one(server):
     chosen, why = choose(Embedding(url=server.url, model="other"))
     assert isinstance(chosen, Builtin)
     assert "ollama pull other" in why

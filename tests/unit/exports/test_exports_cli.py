@@ -119,7 +119,7 @@ def test_an_export_that_fails_half_way_leaves_what_was_there(cli: Cli) -> None:
     assert sorted(path.name for path in cli.home.iterdir()) == ["old", "ours", "run"]
 
 
-def test_what_a_daemon_sent_before_it_broke_off_is_thrown_away_or_owned_up_to(cli: Cli) -> None:
+def test_output_of_a_daemon_that_broke_off_is_dropped_or_reported(cli: Cli) -> None:
     """An engine of this process takes over; its archive is empty here."""
     cli.service.failing = DaemonUnreachable("gone")
     done = cli("export", "--format", "jsonl", "--output", "new", HOME=str(cli.home))

@@ -86,7 +86,7 @@ def test_every_message_and_part_of_a_sample_archive_is_in_the_export(any_sample:
             assert entry["deleted"]
 
 
-def test_a_session_that_was_deleted_at_the_source_is_there_and_marked_and_can_be_left_out(house: Recorded) -> None:
+def test_a_session_deleted_at_the_source_is_marked_and_can_be_excluded(house: Recorded) -> None:
     house.session("ses_a", "/w", "Kept")
     house.say("ses_a", "user", "one")
     house.delete(house.say("ses_a", "user", "two"))
@@ -101,7 +101,7 @@ def test_a_session_that_was_deleted_at_the_source_is_there_and_marked_and_can_be
     assert [entry["content"] for entry in kept["messages"]] == ["one"]
 
 
-def test_a_part_that_was_deleted_at_the_source_is_named_and_can_be_left_out(house: Recorded) -> None:
+def test_a_part_deleted_at_the_source_is_named_and_can_be_excluded(house: Recorded) -> None:
     sid = house.session("ses_a", "/w")
     parts = tuple(
         records.part(records.dumps({"id": name, "type": "text", "text": name}), "msg_1", sid) for name in ("a", "b")
@@ -152,7 +152,7 @@ def test_a_line_has_all_fields_of_the_guide_with_its_names_and_iso_times(house: 
     assert lines(house.archive, source="gemini-cli")[0]["source"] == "gemini-cli"
 
 
-def test_a_prompt_names_the_model_it_was_meant_for_and_has_null_where_nothing_is_recorded(house: Recorded) -> None:
+def test_a_prompt_names_its_intended_model_or_null(house: Recorded) -> None:
     sid = house.session("ses_a", "/w")
     house.put(sid, "msg_1", "user", (), model={"providerID": "lab", "modelID": "m-2"})
     entry = only_message(house.archive)
@@ -236,11 +236,11 @@ def test_a_value_is_one_line_of_valid_json(value: Any, line: str) -> None:
         (None, None),
     ],
 )
-def test_a_time_is_iso_as_javascript_writes_it_and_null_where_there_is_none(ms: int | None, text: str | None) -> None:
+def test_times_are_iso_as_in_javascript_or_null(ms: int | None, text: str | None) -> None:
     assert content.iso(ms) == text
 
 
-def test_what_is_nested_too_deep_to_be_walked_loses_its_secrets_and_keeps_its_frame() -> None:
+def test_deeply_nested_data_is_cut_to_its_frame_and_loses_its_secrets() -> None:
     secret = "ghp_" + "a1B2" * 9
     deep: Any = [secret]
     for _ in range(600):
@@ -253,7 +253,7 @@ def test_what_is_nested_too_deep_to_be_walked_loses_its_secrets_and_keeps_its_fr
     assert "Tr0ub4dor" not in arguments["password"]
 
 
-def test_a_message_made_up_for_parts_that_lost_theirs_says_so_and_was_completed_at_no_time(house: Recorded) -> None:
+def test_a_message_made_up_for_orphaned_parts_says_so_and_has_no_end_time(house: Recorded) -> None:
     house.session("ses_a", "/w")
     house.put("ses_a", "msg_o", "assistant", (), orphan=True)
     house.put("ses_a", "msg_p", "assistant", ())

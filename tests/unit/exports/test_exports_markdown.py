@@ -29,7 +29,7 @@ def document(house: Recorded, **asked: Any) -> str:
     return "".join(taken)
 
 
-def test_a_session_reads_as_a_chapter_of_prompts_answers_reasoning_and_calls(house: Recorded) -> None:
+def test_a_session_reads_as_a_chapter_with_its_turns_and_calls(house: Recorded) -> None:
     sid = house.session("ses_a", "/w/shop", "The *cart*")
     house.say(sid, "user", "Why is it\na list?")
     house.say(
@@ -102,7 +102,7 @@ def test_each_form_of_a_text_is_one_token_of_its_kind(payload: str) -> None:
     }  # fmt: skip
 
 
-def test_characters_that_steer_a_terminal_or_turn_the_text_are_shown_as_symbols(house: Recorded) -> None:
+def test_control_and_direction_characters_are_shown_as_symbols(house: Recorded) -> None:
     house.say(house.session("ses_a", "/w", "a\x1b]0;owned\x07"), "user", "b\x1b[31m\x9b1m\u202ec\x00\r\nd\n")
     found = document(house)
     assert "# a␛\\]0;owned␇\n" in found

@@ -64,7 +64,7 @@ def busy(house: Recorded) -> Recorded:
     return house
 
 
-def test_a_summary_keeps_each_call_with_its_result_and_says_how_long_they_were(busy: Recorded) -> None:
+def test_a_summary_keeps_each_call_and_the_length_of_its_result(busy: Recorded) -> None:
     (one,) = lines(busy.archive, results="summary")
     asked, first, second = one["messages"][1:4]
     make, write = (made["function"]["arguments"] for made in asked["tool_calls"])

@@ -302,7 +302,7 @@ def test_no_secret_leaves_the_archive_unless_it_is_asked_for(tmp_path: Path, for
     assert "[REDACTED:" not in "".join(shown)
 
 
-def test_what_only_showed_a_state_or_ran_is_no_touch_and_recorded_moves_are_followed(house: Recorded) -> None:
+def test_snapshots_do_not_count_as_touches_and_moves_are_followed(house: Recorded) -> None:
     house.session("ses_wrote", "/w")
     house.say("ses_wrote", "assistant", call("write", filePath="/w/old/a.py", content="x"))
     house.session("ses_ran", "/w")
@@ -319,6 +319,6 @@ def test_what_only_showed_a_state_or_ran_is_no_touch_and_recorded_moves_are_foll
 
 
 @pytest.mark.parametrize("asked", [{"sesion": "ses_x"}, {"format": "jsonl", "sesion": "ses_x", "projekt": ""}])
-def test_an_argument_that_does_not_exist_would_be_another_export_and_is_refused(asked: dict[str, Any]) -> None:
+def test_an_unknown_argument_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(BadRequest, match=r"'sesion': there is no such argument; did you mean session\?"):
         read("export", asked, {"export": Export})

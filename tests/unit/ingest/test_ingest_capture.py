@@ -152,7 +152,7 @@ def test_blobs_that_edits_name_are_captured_too(place: Place) -> None:
     assert place.archive.objects.blob(records.blob_id(b"one")) == b"one"
 
 
-def test_a_file_over_the_limit_is_left_out_with_the_reason_until_the_limit_is_raised(place: Place) -> None:
+def test_a_file_over_the_size_limit_is_skipped_until_the_limit_is_raised(place: Place) -> None:
     large = os.urandom(3 << 20)
     tree = place.repository().write(FILES | {"deep/large.bin": large})
     place.want(tree)
@@ -199,7 +199,7 @@ def test_beyond_the_total_files_are_left_out_and_trees_still_tell_of_them(
     assert place.archive.objects.size <= 3 << 20
 
 
-def test_a_tree_that_is_nowhere_is_given_up_after_a_while_and_taken_when_seen_again(place: Place) -> None:
+def test_a_missing_tree_is_given_up_and_captured_when_seen_again(place: Place) -> None:
     tree = "ab" * 20
     place.want(tree, time=T0)
     assert place.capture().run(60) == Captured(waiting=1)
@@ -213,7 +213,7 @@ def test_a_tree_that_is_nowhere_is_given_up_after_a_while_and_taken_when_seen_ag
     assert place.capture().waiting() == 1
 
 
-def test_a_tree_that_is_named_before_it_is_written_is_taken_when_it_is_there(place: Place) -> None:
+def test_a_tree_named_before_it_is_written_is_captured_once_it_exists(place: Place) -> None:
     elsewhere = Repository(place.root / "later", "pid", place.root / "work")
     tree = elsewhere.write(FILES)
     place.want(tree, time=T0)
@@ -231,7 +231,7 @@ def test_a_time_in_the_future_does_not_keep_an_entry_for_ever(place: Place) -> N
     assert place.capture().run(60).waiting == 0
 
 
-def test_what_was_gone_beneath_a_tree_is_looked_for_again_when_the_tree_is_seen_later(place: Place) -> None:
+def test_missing_blobs_are_retried_when_their_tree_is_seen_again(place: Place) -> None:
     repository = place.repository()
     tree = repository.write(FILES)
     hidden = repository.loose(records.blob_id(b"two"))

@@ -123,13 +123,14 @@ def test_the_last_message_of_a_session_sends_none_but_itself(told: House) -> Non
     assert told.waiting("lexical") == ["msg_5", "msg_6"]
 
 
-def test_a_changed_title_sends_every_message_to_the_lexical_index_and_the_first_to_the_other(told: House) -> None:
+def test_a_new_title_requeues_every_message_for_words_and_one_for_vectors(told: House) -> None:
+    """The first message goes to the semantic index again, because its chunk begins with the title."""
     told.database.session(session("ses_1", title="Exporter", time={"created": T0, "updated": T0 + 1}))
     told.take()
     assert (len(told.waiting("lexical")), told.waiting("semantic")) == (5, ["msg_1"])
 
 
-def test_a_deleted_message_is_marked_in_the_index_and_unmarked_when_it_comes_back(told: House) -> None:
+def test_a_deleted_message_is_marked_in_the_index_until_it_comes_back(told: House) -> None:
     for table, column in (("part", "message_id"), ("message", "id")):
         told.database.execute(f"DELETE FROM {table} WHERE {column} = 'msg_3'")
     told.take()

@@ -88,9 +88,7 @@ def test_an_archive_that_another_version_filled_is_drawn_anew_once(
     assert evidence_of(archive, tmp_path / "data").renew() == 0
 
 
-def test_renewing_in_several_commits_and_again_after_it_was_cut_off_gives_the_same(
-    archive: Archive, tmp_path: Path
-) -> None:
+def test_renewing_evidence_in_steps_or_after_an_abort_gives_the_same(archive: Archive, tmp_path: Path) -> None:
     class CutOff(Exception):  # noqa: N818 - not a failure
         pass
 
@@ -153,9 +151,7 @@ def test_reverts_are_kept_by_source_and_a_busy_one_takes_nothing_away(archive: A
     assert _tell(archive, evidence, source) == {source.name: []}
 
 
-def test_a_revert_that_was_seen_pending_is_remembered_from_when_it_was_first_seen(
-    archive: Archive, tmp_path: Path
-) -> None:
+def test_a_pending_revert_keeps_the_time_it_was_first_seen(archive: Archive, tmp_path: Path) -> None:
     store = _store(tmp_path / "data")
     intake_of(archive, quiet_s=0.0, free_mb=1).scan(JsonTree(store.storage))
     evidence, source = evidence_of(archive, tmp_path / "data"), _Reverting(store.storage)

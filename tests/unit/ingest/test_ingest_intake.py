@@ -74,7 +74,7 @@ def test_a_second_pass_over_an_unchanged_store_takes_nothing(any_sample: Sample,
     assert contents(archive) == before
 
 
-def test_a_migrated_store_yields_each_record_once_and_also_what_the_import_left_behind(
+def test_a_migrated_store_yields_each_record_once_and_the_leftovers(
     sample: Callable[[str], Sample], archive: Archive
 ) -> None:
     found = sample("migrated")
@@ -108,9 +108,7 @@ def test_the_order_in_which_the_generations_are_read_makes_no_difference(
     assert results[0] == results[1]
 
 
-def test_an_unfinished_message_is_taken_when_it_has_been_quiet_and_again_when_it_is_complete(
-    tmp_path: Path, archive: Archive
-) -> None:
+def test_an_unfinished_message_is_read_when_quiet_and_again_when_complete(tmp_path: Path, archive: Archive) -> None:
     store = JsonStore(tmp_path)
     store.session(session("ses_1"))
     store.message(
@@ -194,9 +192,8 @@ def test_a_source_that_vanishes_as_a_whole_deletes_nothing(tmp_path: Path, archi
     assert not archive.is_deleted("msg_1")
 
 
-def test_a_bad_record_is_set_aside_retried_when_it_changes_and_released_when_it_is_good(
-    tmp_path: Path, archive: Archive
-) -> None:
+def test_a_bad_record_is_set_aside_and_retried_when_it_changes(tmp_path: Path, archive: Archive) -> None:
+    """It is released once it can be read."""
     store = JsonStore(tmp_path)
     store.session(session("ses_1"))
     store.message(
@@ -241,9 +238,7 @@ def test_a_nearly_full_disk_stops_reading_before_anything_is_written(tmp_path: P
     assert archive.figures()["sessions"] == 0
 
 
-def test_opencode_2_and_what_it_imported_are_one_history_in_which_nothing_is_said_twice(
-    tmp_path: Path, archive: Archive
-) -> None:
+def test_opencode_2_and_its_imports_are_one_history_without_duplicates(tmp_path: Path, archive: Archive) -> None:
     make_v2(tmp_path / "opencode.db")
     sources = Sources(tmp_path, 64)
     assert take_all(archive, sources).quarantined == 0
@@ -290,9 +285,8 @@ def test_an_imported_message_keeps_what_only_the_older_generation_recorded(
     assert sum(entry.get("content") == "Done." for entry in archive.replay("msg_1")) == 1
 
 
-def test_a_deleted_session_whose_parts_are_left_keeps_its_record_and_gets_a_tombstone(
-    tmp_path: Path, archive: Archive
-) -> None:
+def test_a_deleted_session_with_leftover_parts_keeps_its_record(tmp_path: Path, archive: Archive) -> None:
+    """The session also gets a tombstone."""
     store = JsonStore(tmp_path)
     path = store.session(session("ses_1", title="Precious title", directory="/home/dev/precious"))
     store.message(
@@ -323,7 +317,7 @@ def test_what_only_an_earlier_session_record_said_is_kept(tmp_path: Path, archiv
     assert any(b"the revert took away" in raw for raw in archive.session_versions("ses_1"))
 
 
-def test_a_folder_that_cannot_be_listed_is_named_and_everything_else_is_read(tmp_path: Path, archive: Archive) -> None:
+def test_an_unreadable_folder_is_named_and_everything_else_is_read(tmp_path: Path, archive: Archive) -> None:
     store = JsonStore(tmp_path)
     for number in (1, 2, 3):
         store.session(session(f"ses_{number}"))
@@ -482,7 +476,7 @@ def _live(database: Database) -> dict[str, dict[str, str]]:
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_STEPS)
-def test_following_the_changes_ends_with_all_that_is_live_and_a_tombstone_for_the_rest(
+def test_following_changes_ends_with_live_records_and_tombstones(
     tmp_path_factory: pytest.TempPathFactory, steps
 ) -> None:
     root = tmp_path_factory.mktemp("follow")

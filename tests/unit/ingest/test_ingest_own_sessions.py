@@ -117,14 +117,14 @@ def test_messages_without_their_session_are_known_for_ours(
     assert counts.skipped == len(messages)
 
 
-def test_messages_of_a_user_without_their_session_are_taken_whatever_they_talk_about(taking: Taking) -> None:
+def test_user_messages_without_their_session_are_archived(taking: Taking) -> None:
     put(taking.store, None, of_a_user("ses_theirs"))
     assert taking.take()[0] == {"ses_theirs"}
 
 
 @pytest.mark.parametrize("taking", ["JSON files"], indirect=True)
 @pytest.mark.parametrize("half", ["", '{"id": "ses_ours", "projectID": "pid", "ti'])
-def test_a_session_record_that_is_being_written_does_not_let_our_messages_in(taking: Taking, half: str) -> None:
+def test_a_half_written_session_record_does_not_let_our_messages_in(taking: Taking, half: str) -> None:
     put(taking.store, None, prompt_of_ours("ses_ours"), answer_to_us("ses_ours"))
     assert isinstance(taking.store, JsonStore)
     taking.store.raw("session/pid/ses_ours.json", half)
@@ -133,7 +133,7 @@ def test_a_session_record_that_is_being_written_does_not_let_our_messages_in(tak
     assert (taking.take()[0], taking.known()) == (set(), [])
 
 
-def test_a_session_of_ours_that_the_user_renamed_is_the_users_and_is_taken_whole(taking: Taking) -> None:
+def test_a_session_of_ours_that_the_user_renamed_is_archived_whole(taking: Taking) -> None:
     put(taking.store, session("ses_ours", title=OURS), prompt_of_ours("ses_ours"), answer_to_us("ses_ours"))
     assert taking.take()[0] == set()
     put(taking.store, session("ses_ours", title="Mine now"), of_a_user("ses_ours", 3))

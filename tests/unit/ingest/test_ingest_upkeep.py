@@ -150,9 +150,10 @@ def garbled(place: Path) -> None:
 
 @pytest.mark.parametrize("damage", [shutil.rmtree, emptied, unnamed, garbled])
 @pytest.mark.parametrize("stage", ["lexical", "semantic"])
-def test_an_index_that_is_gone_emptied_nameless_or_garbled_is_filled_anew_without_the_model(
+def test_a_damaged_index_is_refilled_without_the_model(
     house: House, stage: str, damage: Callable[[Path], None]
 ) -> None:
+    """The index directory is gone, emptied, without its name or garbled."""
     house.upkeep.close()
     damage(house.root / "index" / stage)
     model = Hashed()
@@ -197,7 +198,7 @@ def test_a_crash_between_claiming_and_filling_is_made_good(house: House) -> None
     assert house.missing() == []
 
 
-def test_another_model_fills_a_collection_of_its_own_and_the_way_back_costs_no_call(house: House) -> None:
+def test_another_model_gets_its_own_collection_and_returning_is_free(house: House) -> None:
     second = Hashed("second-11111111-256-c1")
     house.open(second)
     house.drain()

@@ -78,7 +78,7 @@ def test_the_sample_gives_back_the_four_messages_that_its_revert_removed(sample:
     assert calls[1]["state"]["input"]["content"] == "EXTRA = 1\n"
 
 
-def test_a_removed_message_is_an_orphan_with_the_last_version_of_itself_and_of_each_part(
+def test_a_removed_message_is_an_orphan_with_its_last_version_and_parts(
     database: Database, source: DatabaseSource
 ) -> None:
     database.journaled(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "do it"))
@@ -118,9 +118,7 @@ def test_a_removed_record_is_byte_for_byte_what_the_journal_holds(sample: Callab
     assert compared == 4 + 12
 
 
-def test_a_stamp_changes_when_the_journal_has_something_new_for_its_message_and_only_then(
-    database: Database, source: DatabaseSource
-) -> None:
+def test_a_stamp_changes_exactly_when_the_journal_has_news(database: Database, source: DatabaseSource) -> None:
     for number in (1, 2, 3):
         part = text(f"prt_{number}", f"msg_{number}", "ses_1", "hello")
         database.journaled(user(f"msg_{number}", "ses_1"), part)
@@ -160,7 +158,7 @@ def test_of_parts_removed_alone_only_completed_calls_come_back(database: Databas
     assert [part.id for part in reading.message.parts] == ["prt_1", "prt_2", "prt_5"]
 
 
-def test_a_message_of_which_the_journal_has_only_parts_is_made_up_from_them(
+def test_a_message_with_only_parts_in_the_journal_is_made_up_from_them(
     database: Database, source: DatabaseSource
 ) -> None:
     part = tool("prt_1", "msg_1fc13507f001aaaaaaaaaaaaaa", "ses_1", "write", WRITTEN)
@@ -174,9 +172,7 @@ def test_a_message_of_which_the_journal_has_only_parts_is_made_up_from_them(
     assert (reading.message.role, reading.message.created) == ("assistant", 1795230486655)
 
 
-def test_a_message_without_a_row_that_nobody_removed_counts_as_removed_only_when_it_is_old(
-    database: Database, source: DatabaseSource
-) -> None:
+def test_a_rowless_message_counts_as_removed_only_when_it_is_old(database: Database, source: DatabaseSource) -> None:
     for message_id, at in (("msg_old", T0), ("msg_young", int(time.time() * 1000))):
         database.event("ses_1", "message.updated.1", {"info": user(message_id, "ses_1", at)}, at)
     assert list(source.messages("ses_1")) == ["msg_old"]
@@ -204,7 +200,7 @@ def test_a_session_that_was_deleted_with_its_events_leaves_nothing(database: Dat
 
 
 @pytest.mark.parametrize("bad", ["{", "\0\0", '"text"', json.dumps({"part": "x" * (2 << 20)})])
-def test_an_event_that_cannot_be_read_is_a_problem_of_the_removed_message_and_the_rest_is_read(
+def test_an_unreadable_event_is_a_problem_and_the_rest_is_read(
     database: Database, source: DatabaseSource, bad: str
 ) -> None:
     database.journaled(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "good"))
@@ -328,9 +324,7 @@ def journal(database: Database) -> Iterator[Journal]:
     connection.close()
 
 
-def test_a_removed_message_is_listed_with_its_events_and_the_time_of_its_removal(
-    database: Database, journal: Journal
-) -> None:
+def test_a_removed_message_is_listed_with_its_events_and_removal_time(database: Database, journal: Journal) -> None:
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 100)
     database.event("ses_1", "message.part.updated.1", {"part": text("prt_1", "msg_1", "ses_1", "a")}, T0 + 200)
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 300)
@@ -367,9 +361,7 @@ def test_the_time_of_an_event_is_the_one_nearest_to_its_record_not_to_ours(datab
     assert journal.left("ses_1", {})["msg_1"].changed == T0 + 7
 
 
-def test_a_removed_message_whose_events_cannot_be_read_is_listed_by_its_removal(
-    database: Database, journal: Journal
-) -> None:
+def test_a_removed_message_with_unreadable_events_is_still_listed(database: Database, journal: Journal) -> None:
     database.event("ses_1", "message.removed.1", {"messageID": "msg_0"}, T0 + 500)  # nothing bad before it
     database.event("ses_1", "message.updated.1", "{")
     database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
@@ -377,9 +369,7 @@ def test_a_removed_message_whose_events_cannot_be_read_is_listed_by_its_removal(
     assert journal.left("ses_1", {}) == {"msg_1": Left([("", "unreadable before 2")], T0 + 600)}
 
 
-def test_a_removed_call_is_listed_with_its_event_and_the_time_of_its_removal(
-    database: Database, journal: Journal
-) -> None:
+def test_a_removed_call_is_listed_with_its_event_and_removal_time(database: Database, journal: Journal) -> None:
     for number, (id_, state) in enumerate([("prt_1", WRITTEN), ("prt_2", RUNNING), ("prt_3", WRITTEN)]):
         part = tool(id_, "msg_1", "ses_1", "write", state)
         database.event("ses_1", "message.part.updated.1", {"part": part}, T0 + number)
@@ -413,9 +403,7 @@ def test_ids_that_a_recorded_part_lacks_are_those_of_its_place(database: Databas
     assert journal.parts("ses_1", "msg_1", {"prt_1"}, [], calls_only=False) == []
 
 
-def test_a_record_that_has_changed_since_it_was_listed_is_a_problem_with_its_place(
-    database: Database, journal: Journal
-) -> None:
+def test_a_record_changed_since_it_was_listed_is_a_problem_with_its_place(database: Database, journal: Journal) -> None:
     database.journaled(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "good"))
     problems: list[Problem] = []
     assert journal.message("ses_1", "msg_unknown", problems) is None
@@ -483,7 +471,7 @@ class Counted(Connection):
         return found
 
 
-def test_a_long_journal_is_walked_once_in_short_queries_and_then_only_what_was_added(database: Database) -> None:
+def test_a_long_journal_is_read_once_then_only_what_was_added(database: Database) -> None:
     database.journaled(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "first"))
     database.remove_message("ses_1", "msg_1")
     body = json.dumps({"part": text("prt_2", "msg_2", "ses_1", "y" * 1000)})
@@ -524,7 +512,7 @@ def test_of_a_session_that_lost_nothing_no_part_event_is_parsed(database: Databa
 
 
 @pytest.mark.parametrize("seen_before", [True, False])
-def test_the_archive_has_what_a_revert_removed_and_knows_that_it_was_removed(
+def test_the_archive_keeps_what_a_revert_removed_and_marks_it(
     tmp_path: Path, database: Database, source: DatabaseSource, seen_before: bool
 ) -> None:
     database.journaled(assistant("msg_1", "ses_1"), tool("prt_1", "msg_1", "ses_1", "write", WRITTEN))
@@ -552,9 +540,7 @@ def test_the_archive_has_what_a_revert_removed_and_knows_that_it_was_removed(
         max_size=25,
     )
 )
-def test_rows_and_journal_together_hold_every_message_ever_written_whenever_one_looks(
-    tmp_path: Path, steps: list[tuple[str, int, int]]
-) -> None:
+def test_rows_and_journal_together_always_hold_every_message(tmp_path: Path, steps: list[tuple[str, int, int]]) -> None:
     path = tmp_path / "any.db"
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -591,7 +577,7 @@ def test_rows_and_journal_together_hold_every_message_ever_written_whenever_one_
 # -- reverts -------------------------------------------------------------------------------------------------------
 
 
-def test_the_sample_tells_a_revert_that_was_undone_one_that_became_final_and_one_that_is_pending(
+def test_the_sample_has_an_undone_a_final_and_a_pending_revert(
     sample: Callable[[str], Sample],
 ) -> None:
     source = DatabaseSource(Connection(sample("sqlite").data_dir / "opencode.db"))
@@ -647,7 +633,7 @@ def test_a_revert_that_goes_further_back_is_a_second_one(database: Database, sou
     ("message_id", "after", "undone"), [("msg_1", 4_999, False), ("msg_1", 5_000, True), ("msg_2", 10, True)]
 )
 @pytest.mark.parametrize("kind", ["message.removed.1", "message.part.removed.1"])
-def test_a_cleared_revert_is_final_only_if_its_message_goes_within_five_seconds(
+def test_a_cleared_revert_is_final_only_if_its_message_goes_in_time(
     database: Database, source: DatabaseSource, kind: str, message_id: str, after: int, undone: bool
 ) -> None:
     """OpenCode clears the session's revert and removes the messages in one go; a later removal has another cause."""

@@ -153,7 +153,7 @@ def test_a_store_without_projects_tells_none(tmp_path: Path) -> None:
 # -- spill files ---------------------------------------------------------------------------------------------------
 
 
-def test_the_name_of_the_file_that_holds_a_long_output_survives_in_every_source(any_sample: Sample) -> None:
+def test_the_file_name_of_a_long_output_survives_in_every_source(any_sample: Sample) -> None:
     spilled = {path.name for path in (any_sample.data_dir / "tool-output").iterdir()}
     sources = Sources(any_sample.data_dir, 64)
     told = 0
@@ -180,7 +180,7 @@ def read_row(tmp_path: Path, row: Row2) -> Message:
     return message
 
 
-def test_the_snapshots_of_a_step_stand_around_its_content_and_tell_when_they_were_taken(tmp_path: Path) -> None:
+def test_step_snapshots_enclose_its_content_and_have_their_times(tmp_path: Path) -> None:
     snapshot = {"start": "a" * 40, "end": "b" * 40, "files": ["/p/one.txt", {"file": "two.txt"}, 5]}
     row = assistant2("msg_1", [text2("one"), text2("two")], snapshot=snapshot)
     message = read_row(tmp_path, row)
@@ -217,7 +217,7 @@ def test_a_step_without_snapshots_has_the_parts_it_always_had(tmp_path: Path) ->
     ("status", "expected"),
     [("completed", "completed"), ("exited", "completed"), ("running", "running"), ("killed", "error"), ("timeout", "error")],
 )  # fmt: skip
-def test_a_command_of_the_user_is_a_call_of_bash_that_counts_only_when_it_ended(
+def test_a_shell_command_of_the_user_is_a_bash_call_counted_when_ended(
     tmp_path: Path, status: str, expected: str
 ) -> None:
     data = {"shellID": "s", "command": "touch a", "status": status, "exit": 0, "output": "said"}

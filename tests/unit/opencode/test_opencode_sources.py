@@ -93,9 +93,10 @@ def test_a_torn_young_file_is_being_written_and_hides_nothing_else(tmp_path: Pat
         tree.read_message("ses_1", "msg_2")
 
 
-def test_a_file_that_stays_torn_is_set_aside_with_reason_size_and_hash_and_its_siblings_are_read(
+def test_a_torn_file_is_set_aside_with_details_and_its_siblings_are_read(
     tmp_path: Path,
 ) -> None:
+    """The problem gives the reason, the size and the hash of the file."""
     store = JsonStore(tmp_path)
     store.session(session("ses_1"))
     store.message(
@@ -137,7 +138,7 @@ def test_what_is_no_record_file_is_refused_without_following_or_waiting(tmp_path
     assert len(reading.problems) == 1
 
 
-def test_sessions_without_a_project_or_a_record_of_their_own_are_found_by_their_messages(tmp_path: Path) -> None:
+def test_sessions_without_a_project_or_record_are_found_by_their_messages(tmp_path: Path) -> None:
     store = JsonStore(tmp_path)
     path = {"path": {"cwd": "/home/dev/lost", "root": "/home/dev/lost"}}
     store.message(assistant("msg_1", "ses_lost", **path), text("prt_1", "msg_1", "ses_lost", "still here"))
@@ -146,7 +147,7 @@ def test_sessions_without_a_project_or_a_record_of_their_own_are_found_by_their_
     assert tree.read_session("ses_lost").directory == "/home/dev/lost"
 
 
-def test_parts_whose_message_a_revert_removed_are_read_as_an_orphan_of_their_session(tmp_path: Path) -> None:
+def test_parts_of_a_reverted_message_are_an_orphan_of_their_session(tmp_path: Path) -> None:
     store = JsonStore(tmp_path)
     store.session(session("ses_1"))
     state = {
@@ -276,7 +277,7 @@ def test_rows_that_go_without_a_line_in_the_journal_make_us_look_at_all(tmp_path
     database.close()
 
 
-def test_rows_that_go_with_a_line_in_the_journal_are_looked_for_in_their_session_only(tmp_path: Path) -> None:
+def test_a_change_in_the_journal_rescans_only_its_session(tmp_path: Path) -> None:
     database, source = told_again(tmp_path / "opencode.db", 3)
     database.remove_message("ses_1", "msg_1_2")
     touched = source.touched()
@@ -318,7 +319,7 @@ def test_a_replaced_database_file_is_opened_anew(tmp_path: Path) -> None:
     again.close()
 
 
-def test_an_altered_row_is_noticed_also_where_no_column_tells_its_update_time(tmp_path: Path) -> None:
+def test_a_changed_row_is_noticed_without_an_update_time(tmp_path: Path) -> None:
     database = Database(tmp_path / "opencode.db")
     database.session(session("ses_1"))
     database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "old"))

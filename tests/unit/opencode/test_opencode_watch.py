@@ -198,7 +198,7 @@ def test_with_no_descriptor_left_the_real_observer_is_a_trouble_too(places: Plac
     assert "scanning only" in places.watch.trouble
 
 
-def test_a_place_that_appears_vanishes_or_is_replaced_makes_the_watch_stale(places: Places) -> None:
+def test_a_place_that_appears_vanishes_or_is_replaced_stales_the_watch(places: Places) -> None:
     places.watch.start()
     assert not places.watch.stale()
     for change in (

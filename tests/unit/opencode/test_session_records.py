@@ -81,9 +81,7 @@ def test_events_never_become_messages_nor_deleted_ones(tmp_path: Path, database:
     assert [(event["type"], event["data"]["agent"]) for event in told["events"]] == [(t, "build") for t in SWITCHES]
 
 
-def test_an_event_that_comes_before_its_session_is_kept_once_the_session_is_there(
-    tmp_path: Path, database: Database
-) -> None:
+def test_an_event_that_precedes_its_session_is_kept(tmp_path: Path, database: Database) -> None:
     database.execute(EVENTS)
     database.execute("INSERT INTO session_message VALUES ('evt_1','ses_1','idle',1,1,'{}')")
     with opened(tmp_path) as engine:

@@ -144,7 +144,7 @@ def test_an_inner_folders_purpose_stands_on_its_page_and_on_the_one_above():
     assert "Folders: [src/](src/README.md) (Holds the program.[^1])." in section(made["README.md"], "Files")
 
 
-def test_what_a_model_says_of_a_session_stands_on_the_front_page_and_its_own():
+def test_what_a_model_says_of_a_session_is_on_the_front_page_and_its_own():
     said = statement("A cart was built.", "", source("Built.", message_id="msg_1_2"))
     older = replace(statement("Ports changed.", "", source("Set.", message_id="msg_3_2")), reason=OUTDATED)
     made = pages(rich(found=record(summaries={"ses_1": said, "ses_3": older})))
@@ -210,7 +210,7 @@ def test_an_own_question_without_an_answer_has_quotations():
     assert "- “The owner pays.”[^1]" in section(pages(made)["README.md"], "Your questions")
 
 
-def test_an_answer_to_a_question_that_was_not_looked_up_otherwise_is_shown_too():
+def test_a_model_answer_without_a_recall_answer_is_shown_too():
     made = material([file("a.py")], record(answer("readers", statement("For the owner."))))
     assert "For the owner." in section(pages(made)["README.md"], "For whom")
 

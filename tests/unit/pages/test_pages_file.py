@@ -95,7 +95,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("case", STATES)
-def test_how_well_it_is_known_is_said_in_plain_words_and_by_grade_in_the_fold(case: str) -> None:
+def test_certainty_is_stated_in_plain_words_with_grades_in_the_fold(case: str) -> None:
     revisions, expected = STATES[case]
     expected = expected.replace("a shell command may have changed it", "shell command: make dist")
     file = recovered(*revisions)
@@ -181,7 +181,7 @@ def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str) -> N
 # -- history -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_three_contents_has_three_entries_however_often_it_was_doubted() -> None:
+def test_a_file_of_three_contents_has_three_entries_despite_many_doubts() -> None:
     doubts = [one for n in range(2, 40, 2) for one in (doubt(n, b"1\n", f"python -c {n}"), seen(n + 1, b"1\n"))]
     page = page_of(
         revision(1, b"1\n"),
@@ -400,7 +400,7 @@ def basis(*revisions: Revision, prompt: str = "Do it.", **more) -> str:
     return made(material([file], facts=Facts(sessions=(session([(prompt, range(9))]),))))[0].basis
 
 
-def test_the_basis_is_the_same_for_the_same_records_and_other_for_whatever_the_page_says() -> None:
+def test_the_basis_changes_exactly_when_the_page_changes() -> None:
     one = basis(revision(1, b"x\n"))
     assert basis(revision(1, b"x\n")) == one
     others = [

@@ -75,7 +75,7 @@ def test_an_earlier_state_is_told_apart():
     assert "(home/dev/shop%402026-11-21T120000Z/README.md), as it was at 2026-11-21 12:00: " in lines[4]
 
 
-def test_the_order_of_the_entries_does_not_matter_and_the_last_of_a_folder_counts():
+def test_entry_order_is_irrelevant_and_the_last_entry_of_a_folder_counts():
     other = replace(SHOP, folder="home/dev/blog", title="/home/dev/blog")
     assert index([SHOP, other]) == index([other, replace(SHOP, sessions=99), SHOP])
 
@@ -288,7 +288,7 @@ def test_a_readme_of_a_person_is_never_touched(tmp_path: Path):
     assert not (tmp_path / MANIFEST).exists()
 
 
-def test_a_readme_that_a_person_put_in_its_place_or_edited_is_kept_and_said(tmp_path: Path):
+def test_a_readme_edited_or_replaced_by_a_person_is_kept_and_reported(tmp_path: Path):
     publish_index(tmp_path, [SHOP], spare_bytes=0)
     (tmp_path / "README.md").write_text("mine now\n")
     for entries in ([SHOP], []):

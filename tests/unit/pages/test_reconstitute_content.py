@@ -22,7 +22,7 @@ def test_of_nothing_there_is_nothing_to_show():
     assert display_revision(_revision(None)) == ContentDisplay(None, ())
 
 
-def test_a_proven_content_is_shown_with_how_it_ends_and_a_stale_one_without():
+def test_a_proven_content_is_shown_with_its_end_and_a_stale_one_without():
     assert display_revision(_revision(Bytes(b"x\n"))) == ContentDisplay("x\n", ())
     assert display_revision(_revision(Bytes(b"x"))).notes == ("It has no newline at its end.",)
     assert display_revision(_revision(Bytes(b"x"), Grade.STALE)) == ContentDisplay("x", ())

@@ -30,7 +30,7 @@ def _check(files: list[str]) -> None:
     assert pages == _all_pages(Layout(reversed(files)), files)
 
 
-def test_every_hostile_name_gets_a_page_of_its_own_that_publish_writes_as_it_is():
+def test_every_hostile_name_gets_its_own_page_with_a_publishable_name():
     _check(HOSTILE)
 
 

@@ -80,7 +80,8 @@ def test_a_recovered_readme_and_the_folders_own_page_are_two_pages():
     assert "README.md.md" in links(made["README.md"])
 
 
-def test_a_folder_that_only_leads_to_another_has_no_page_and_is_named_with_it():
+def test_a_folder_that_only_leads_to_another_has_no_page_of_its_own():
+    """The folder above links to the nested page directly."""
     made = pages(material([file("src/main/java/App.java"), file("src/main/java/Two.java")]))
     assert set(made) == {
         "README.md", "src/main/java/README.md", "src/main/java/App.java.md", "src/main/java/Two.java.md",
@@ -176,7 +177,7 @@ def quiet(relative: str, state: State = State.PROVEN) -> Recovered:
     return file(relative, b"q\n", state, tool="snapshot", operation=Operation.SNAPSHOT, kinds=frozenset({"snapshot"}))
 
 
-def test_files_that_only_snapshots_show_come_after_those_that_sessions_worked_on():
+def test_files_known_only_from_snapshots_come_last():
     made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_ROWS + 20)), file("z.py")])
     table = pages(made)["README.md"].split("## Files")[1]
     rows = [line for line in table.splitlines() if line.startswith("| [")]

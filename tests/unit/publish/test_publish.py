@@ -86,7 +86,7 @@ def test_the_manifest_is_the_same_bytes_whatever_the_order(tmp_path):
     assert (tmp_path / "1" / TREE / MANIFEST).read_bytes() == (tmp_path / "2" / TREE / MANIFEST).read_bytes()
 
 
-def test_only_what_changed_is_touched_and_what_vanished_is_removed_with_its_folder(tmp_path):
+def test_only_changes_are_written_and_removed_pages_take_their_folder(tmp_path):
     publish(tmp_path, TREE, OLD)
     folder = tmp_path / TREE
     same = (folder / "src/a.py.md").stat().st_mtime_ns
@@ -280,7 +280,7 @@ def test_names_are_apart_on_a_system_that_folds_case_and_stable(paths):
     assert names(result) == result
 
 
-def test_secrets_and_lone_surrogates_do_not_reach_a_page_a_name_or_the_manifest(tmp_path):
+def test_secrets_and_lone_surrogates_reach_no_page_name_or_manifest(tmp_path):
     secret = "gh" + "p_" + "a1B2" * 9
     publish(tmp_path, TREE, [Page(f"{secret}.md", f"it is {secret}"), Page("s\ud800.md", "\ud800")])
     everything = "".join(p.name + (p.read_text() if p.is_file() else "") for p in tmp_path.rglob("*"))

@@ -42,7 +42,7 @@ def intend(root: Root, *operations: dict[str, Any], folder: str = "t") -> None:
 # -- staging ---------------------------------------------------------------------------------------------------------
 
 
-def test_operations_are_staged_with_their_content_and_committed_by_an_intent(root: Root) -> None:
+def test_operations_are_staged_with_content_and_committed_by_an_intent(root: Root) -> None:
     with journal.staged(root, "t", 0) as staging:
         staging.put("t/a/new.md", NEW, None)
         staging.put("t/old.md", b"newer", sha(OLD), carries=True)
@@ -88,7 +88,7 @@ def test_what_was_staged_is_discarded_when_it_fails(root: Root) -> None:
     ("free", "staged", "refused"),
     [(120, b"", False), (119, b"", True), (125, b"12345", False), (124, b"12345", True)],
 )
-def test_the_disk_needs_room_for_what_is_staged_twice_the_page_and_the_rest(
+def test_publishing_needs_space_for_staging_twice_the_page_and_a_reserve(
     root: Root, monkeypatch: pytest.MonkeyPatch, free: int, staged: bytes, refused: bool
 ) -> None:
     """100 bytes are to stay free and the page has 10; what is staged already is no longer free."""
@@ -275,5 +275,5 @@ def test_links_and_folders_in_the_way_are_no_files_of_ours(root: Root, tmp_path:
     ]  # fmt: skip
 
 
-def test_what_is_written_has_one_form_so_that_equal_manifests_are_equal_bytes() -> None:
+def test_equal_manifests_are_written_as_equal_bytes() -> None:
     assert journal.as_json({"b": [1], "a": "é"}) == '{\n  "a": "é",\n  "b": [\n    1\n  ]\n}\n'.encode()

@@ -156,7 +156,7 @@ def test_marks_in_the_text_of_a_page_are_no_notes_place(tree: Tree) -> None:
     assert tree.read("README.md") == body("short", b"\nmine\n")
 
 
-def test_the_current_page_stands_beside_an_edited_one_and_is_kept_up_to_date(tree: Tree) -> None:
+def test_the_current_page_stays_up_to_date_beside_an_edited_one(tree: Tree) -> None:
     pages = [Page("README.md", "one"), Page("a.txt", "text one")]
     tree.run(*pages)
     tree.edit("README.md")
@@ -250,7 +250,8 @@ def test_a_page_with_notes_makes_room_for_another_of_its_name(tree: Tree) -> Non
     assert (tree.names(), tree.read("a-2.md")) == (["a-2.md", "a.md"], body("A", MINE))
 
 
-def test_an_edited_page_whose_session_is_renamed_stays_and_the_new_one_is_current(tree: Tree) -> None:
+def test_an_edited_page_stays_when_its_session_is_renamed(tree: Tree) -> None:
+    """The page under the new name is the current one."""
     tree.run(Page("a.md", "A", key="ses_1"))
     before = tree.note("a.md")
     tree.edit("a.md", before + b"more\n")
@@ -343,7 +344,7 @@ def crash(point: str) -> None:
         raise Crash
 
 
-def test_notes_written_between_a_crash_and_its_completion_are_no_edit_elsewhere(tree: Tree) -> None:
+def test_notes_written_before_a_crash_is_completed_count_as_no_edit(tree: Tree) -> None:
     tree.run(Page("README.md", "one"))
     with pytest.raises(Crash):
         publish(tree.root, TREE, [Page("README.md", "two")], spare_bytes=0, step=crash)

@@ -49,7 +49,7 @@ def test_every_file_has_exactly_its_bytes_under_exactly_its_name(tmp_path: Path)
 
 @given(st.dictionaries(st.text(min_size=1, max_size=12), st.binary(max_size=300), max_size=6))
 @settings(max_examples=examples(150), deadline=None)
-def test_whatever_the_names_are_a_file_is_there_whole_or_passed_over_with_a_reason(
+def test_a_file_of_any_name_is_restored_whole_or_skipped_with_a_reason(
     tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, bytes]
 ) -> None:
     base = tmp_path_factory.mktemp("x")
@@ -86,7 +86,7 @@ def test_a_name_that_must_not_be_made_is_passed_over_with_the_reason(tmp_path: P
     assert tree(tmp_path) == {"to/good": b"x"}
 
 
-def test_a_file_and_a_folder_of_one_name_the_first_stays_and_the_second_is_passed_over(tmp_path: Path) -> None:
+def test_of_a_file_and_a_folder_of_one_name_the_second_is_skipped(tmp_path: Path) -> None:
     with NewFolder(tmp_path / "to") as folder:
         assert folder.write("a", b"file") == ""
         assert folder.write("a/b", b"beneath") == TAKEN
@@ -114,7 +114,7 @@ def test_a_link_planted_while_it_works_is_never_followed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "full folder", "dangling link", "beneath a file"])
-def test_what_is_not_a_new_or_empty_folder_is_refused_before_anything_is_written(tmp_path: Path, kind: str) -> None:
+def test_only_a_new_or_empty_folder_is_accepted_before_anything_is_written(tmp_path: Path, kind: str) -> None:
     to = tmp_path / "to"
     if kind == "file":
         to.write_text("work")
@@ -154,7 +154,7 @@ def test_nothing_is_made_before_the_first_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_places_that_are_not_to_be_written_to_are_refused_also_through_a_link(tmp_path: Path) -> None:
+def test_protected_places_are_refused_even_through_a_link(tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     archive.mkdir()
     (tmp_path / "way").symlink_to(archive)
@@ -189,7 +189,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, former)
 
 
-def test_a_disk_that_takes_no_more_ends_it_with_what_is_complete_and_no_half_file(tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_restore_without_a_half_written_file(tmp_path: Path) -> None:
     with NewFolder(tmp_path / "to") as folder, files_of_at_most(5000):
         folder.write("a", b"x" * 4000)
         folder.write("sub/b", b"y" * 5000)

@@ -113,7 +113,7 @@ def test_scores_fall_along_the_list_in_every_mode_and_group(house: Recorded):
             assert scores == sorted(scores, reverse=True), (match, group)
 
 
-def test_a_near_spelling_says_what_was_asked_and_what_is_there_and_stands_below_the_word_itself(house: Recorded):
+def test_a_corrected_spelling_says_so_and_ranks_below_the_exact_word(house: Recorded):
     near = _ask(house, "ECONNREFUSD", match="fuzzy")
     assert near["results"][0]["near"][0][1].upper() == "ECONNREFUSED"
     assert near["results"][0]["why"]["confidence"] == "low"
@@ -143,7 +143,7 @@ def test_what_is_no_query_is_refused(house: Recorded, query: str):
 
 
 @pytest.mark.parametrize("match", ["hybrid", "smart"])
-def test_a_bare_identifier_that_nobody_wrote_finds_nothing_and_suggests_its_near_spelling(house: Recorded, match: str):
+def test_an_absent_identifier_has_no_results_and_suggests_a_spelling(house: Recorded, match: str):
     answer = _ask(house, "rateLimitr", match=match)
     assert answer["results"] == []
     assert "'rateLimitr'" in _said(answer)
@@ -151,7 +151,7 @@ def test_a_bare_identifier_that_nobody_wrote_finds_nothing_and_suggests_its_near
     assert answer["nearMisses"][0]["sessionID"] in {"shop", "web"}
 
 
-def test_words_that_nobody_wrote_are_named_and_what_is_similar_is_called_so(house: Recorded):
+def test_absent_words_are_named_and_results_are_called_similar(house: Recorded):
     for match in ("hybrid", "smart"):
         answer = _ask(house, "car", match=match)
         assert _ids(answer)[:1] == ["msg_0004"], match
@@ -234,7 +234,7 @@ def test_what_openCode_deleted_is_found_said_to_be_and_filtered_by(house: Record
     assert _ids(_ask(house, "kettle canteen", match="smart", deleted="only")) == ["msg_0008"]
 
 
-def test_a_filter_that_no_session_fits_is_named_and_what_lies_outside_it_is_hinted_at(house: Recorded):
+def test_a_filter_that_fits_no_session_is_named_with_a_hint_of_the_rest(house: Recorded):
     answer = _ask(house, "kettle", directory="/work/none")
     assert answer["results"] == []
     assert answer["coverage"]["eligible"] == 0
@@ -376,7 +376,7 @@ def test_nothing_that_is_shown_holds_a_secret(house: Recorded):
 # -- expansion -------------------------------------------------------------------------------------------------------
 
 
-def test_the_best_results_are_shown_in_full_with_their_neighbours_or_as_chat_messages(house: Recorded):
+def test_the_best_results_are_shown_in_full_with_their_context(house: Recorded):
     assert "expanded" not in _ask(house, "checkout")
     message = _ask(house, "rateLimit to 5", match="literal", expand="message")["expanded"]
     assert message[0]["message"]["parts"][0]["content"] == "I set rateLimit to 5."
@@ -512,7 +512,7 @@ class _Counting(_Behind):
         return 100, {word: 90 if word == "Anna" else 1 for word in query.split()}
 
 
-def test_a_name_that_nearly_every_text_has_does_not_draw_the_meaning_to_itself(house: Recorded):
+def test_a_name_in_nearly_every_text_does_not_dominate_the_meaning(house: Recorded):
     model = _Listening()
     house.recall(lexical=_Counting(house.lexical), embedder=model, budget_s=PATIENT).answer(
         Asked(query="what did Anna say about the checkout page")
@@ -545,7 +545,8 @@ def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
         assert "1 archived message still waiting" in _said(_ask(made, "kettle"))
 
 
-def test_a_number_behind_a_short_month_is_no_day_and_what_a_day_adds_is_told(tmp_path: Path):
+def test_a_number_after_a_short_month_is_no_day_and_a_day_adds_its_score(tmp_path: Path):
+    """The match reasons tell what the day adds."""
     with recorded(tmp_path) as made:
         made.clock = 1_796_990_400_000 - 200 * 86_400_000
         _session(made, "prompt", "/w")
@@ -580,7 +581,7 @@ def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
         assert [one["sessionID"] for one in alone["results"]] == ["noisy"] * 6
 
 
-def test_smart_without_words_and_without_an_index_of_meaning_is_empty_and_says_why(house: Recorded):
+def test_smart_without_words_or_a_semantic_index_is_empty_with_a_reason(house: Recorded):
     unready = house.recall(semantic=None, budget_s=PATIENT)
     answer = unready.answer(Asked(query="unheard words", match="smart"))
     assert answer["results"] == []

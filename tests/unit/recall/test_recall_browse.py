@@ -112,7 +112,7 @@ def test_a_message_that_opencode_deleted_is_there_and_marked(town: House):
     assert browse.get(town.archive, RecallGet(messageID=mid))["message"]["deleted"] is True
 
 
-def test_a_part_that_opencode_deleted_is_there_and_marked_and_can_be_left_out_or_asked_for(town: House):
+def test_a_part_deleted_in_opencode_is_marked_and_can_be_filtered(town: House):
     town.begin("ses_part", SHOP)
     mid = town.say("ses_part", "user", "the axolotl", "the gecko")
     message = town.archive.message(mid)
@@ -260,7 +260,7 @@ def test_an_offset_behind_the_last_message_is_said(house: House):
     assert answer["pagination"]["hasMore"] is False
 
 
-def test_messages_that_are_not_indexed_yet_are_said_where_a_query_could_miss_them(town: House):
+def test_unindexed_messages_are_reported_if_a_query_could_miss_them(town: House):
     town.say(town.begin("ses_a", SHOP), "user", "fresh")
     assert "waiting to be indexed" in town.messages(sessionID="ses_a", query="fresh")["warnings"][0]
     assert town.messages(sessionID="ses_a")["warnings"] == []
@@ -275,7 +275,7 @@ def test_a_query_finds_every_message_of_a_long_session(town: House):
     assert town.messages(sessionID="ses_a", query="NEEDLE", limit=50, offset=100)["pagination"]["total"] == 150
 
 
-def test_without_a_session_the_latest_of_the_current_directory_is_taken_and_said(town: House):
+def test_the_latest_session_of_the_directory_is_the_stated_default(town: House):
     town.say(town.begin("ses_old", SHOP), "user", "old")
     town.say(town.begin("ses_new", SHOP), "user", "new")
     town.say(town.begin("ses_agent", SHOP, parent_id="ses_new"), "user", "a sub-agent's")

@@ -50,7 +50,7 @@ def test_meaning_finds_what_no_word_finds(house: Recorded):
     assert answer.hits[0].mode == "semantic"
 
 
-def test_the_only_text_with_the_word_stands_above_newer_texts_of_a_near_meaning(house: Recorded):
+def test_the_only_text_with_the_word_beats_newer_ones_of_similar_meaning(house: Recorded):
     house.session("ses_c", "/home/dev/mixed")
     only = house.say("ses_c", "user", "Among many other things an automobile is parked beside the long old wall.")
     house.say("ses_c", "user", "vehicle")
@@ -60,7 +60,7 @@ def test_the_only_text_with_the_word_stands_above_newer_texts_of_a_near_meaning(
     assert _ids(answer)[0] == only
 
 
-def test_two_words_are_found_as_they_stand_before_texts_that_have_one_of_them(house: Recorded):
+def test_an_exact_word_pair_ranks_above_texts_with_one_of_the_words(house: Recorded):
     house.session("ses_c", "/home/dev/shell")
     phrase = house.say("ses_c", "assistant", "sh: 1: foo: not found, and so the build was stopped early that day")
     house.say("ses_c", "assistant", "Found 1 matches")
@@ -68,7 +68,7 @@ def test_two_words_are_found_as_they_stand_before_texts_that_have_one_of_them(ho
     assert _ids(house.recall().search("not found"))[0] == phrase
 
 
-def test_words_that_nobody_wrote_are_named_and_what_is_similar_is_called_so(house: Recorded):
+def test_absent_words_are_named_and_results_are_called_similar(house: Recorded):
     answer = house.recall().search("car")
     assert any("no current text holds 'car'" in warning for warning in answer.warnings)
     nothing = house.recall().search("ECONNREFUSED")
@@ -97,7 +97,7 @@ def test_an_absent_identifier_finds_nothing_rather_than_something_like_it(house:
     assert any("'rateLimitz'" in warning for warning in answer.warnings)
 
 
-def test_an_absent_identifier_in_a_question_leaves_only_hits_that_are_said_to_be_similar(house: Recorded):
+def test_an_absent_identifier_in_a_question_leaves_only_similar_results(house: Recorded):
     answer = house.recall().search("what about getCar for my automobile page")
     assert answer.hits
     assert any("no current text holds 'getCar'" in warning for warning in answer.warnings)
@@ -192,7 +192,7 @@ def test_a_torn_lexical_index_is_reported_and_meaning_still_answers(house: Recor
         torn.search("car", match="literal")
 
 
-def test_filters_of_a_question_by_meaning_hold_though_the_lexical_index_is_torn_or_made_anew(house: Recorded):
+def test_semantic_filters_hold_while_the_lexical_index_is_damaged(house: Recorded):
     told: list[str] = []
     mine = Filters(directory="/home/dev/garage")
     torn = house.recall(

@@ -290,7 +290,7 @@ def test_calls_without_a_change_are_read_only_so_far_and_that_is_said(town: Reco
     assert "calls were read" in far["warnings"][0]
 
 
-def test_a_prompt_that_is_only_a_task_for_a_sub_agent_is_shown_and_a_models_task_is_not(town: Recorded):
+def test_a_prompt_with_a_sub_agent_task_is_shown_and_a_model_task_is_not(town: Recorded):
     task = {"type": "subtask", "agent": "explore", "description": "Find the cart", "prompt": "Look for\ncart.py"}
     town.session("ses_a", "/w")
     mid = town.say("ses_a", "user", task)

@@ -52,7 +52,7 @@ def test_an_own_question_is_answered_by_its_words():
     assert found.note == ""
 
 
-def test_an_own_question_without_a_shared_word_gets_what_recall_found_and_says_so():
+def test_a_question_without_shared_words_is_answered_by_recall_and_says_so():
     found = Extractor(POOL).answer(questions.own("Which database engine?"), {"msg_3": 0})
     assert [quote.message_id for quote in found.quotes] == ["msg_3"]
     assert found.note == CLOSEST

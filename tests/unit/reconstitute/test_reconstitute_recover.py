@@ -56,7 +56,7 @@ def test_a_completed_write_is_proven_and_compared_with_the_disk(house):
     assert found["gone.py"].shown.content == b"x\n"
 
 
-def test_an_earlier_moment_shows_the_file_as_it_was_and_nothing_that_came_later(house):
+def test_an_earlier_moment_shows_the_file_without_later_changes(house):
     made, root = house
     paths = [f"{root}/a.py", f"{root}/later.py"]
     made.say("ses_1", "assistant", _write(paths[0], "one\n") | {"state": _at(_write(paths[0], "one\n"), 1000)})
@@ -103,7 +103,7 @@ def test_what_is_not_proven_since_leaves_the_earlier_state_marked_as_such(house)
         (["rm -f maybe.bin"], True, []),
     ],
 )
-def test_what_no_record_shows_to_have_existed_is_told_only_if_the_disk_has_it(house, commands, is_there, states):
+def test_a_file_never_proven_to_exist_is_listed_only_if_it_is_on_disk(house, commands, is_there, states):
     made, root = house
     for command in commands:
         made.say("ses_1", "assistant", call("bash", command=f"cd {root} && {command}", metadata={"exit": 0}))
@@ -163,7 +163,7 @@ def test_two_kinds_of_evidence_make_a_file_verified(house):
     assert _found(made, root)["a.py"].state is State.VERIFIED
 
 
-def test_a_deleted_file_keeps_what_it_held_and_the_disk_is_not_asked_for_that(house):
+def test_a_deleted_file_keeps_its_content_without_reading_the_disk(house):
     made, root = house
     made.say("ses_1", "assistant", _write(f"{root}/a.py", "x\n"))
     made.say("ses_1", "assistant", call("bash", command=f"rm {root}/a.py", metadata={"exit": 0}))
@@ -208,7 +208,7 @@ def test_a_moved_file_knows_where_it_was(house):
     assert found["old.py"].state is State.DELETED
 
 
-def test_a_file_that_only_snapshots_show_was_not_worked_on_until_a_session_reads_it(house):
+def test_a_file_known_only_from_snapshots_counts_once_a_session_reads_it(house):
     made, root = house
     made.snapshot("ses_1", root, {"LICENSE": b"free\n"})
     made.say("ses_1", "assistant", call("bash", command="make", metadata={"exit": 0}))
@@ -224,7 +224,7 @@ def test_every_state_has_its_meaning_in_words():
     assert len(set(MEANING.values())) == len(State)
 
 
-def test_content_is_only_taken_out_of_the_archive_for_what_stands_on_the_disk(tmp_path: Path):
+def test_archived_content_is_loaded_only_for_files_on_the_disk(tmp_path: Path):
     taken: list[str] = []
 
     def load(blob: str) -> bytes:

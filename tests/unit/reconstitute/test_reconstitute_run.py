@@ -269,7 +269,7 @@ def test_a_moved_folder_is_named_first_among_what_is_near(run):
         run("/srv/elsewhere/shop")
 
 
-def test_a_target_kept_up_to_date_waits_for_its_first_session_with_a_page_that_says_so(run):
+def test_a_continuous_target_waits_for_its_first_session_with_a_page(run):
     result = run("/home/dev/new", refresh="continuous")
     assert result["pages"] == 1
     assert any("no session touched it" in warning for warning in result["warnings"])
@@ -360,9 +360,7 @@ def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_s
         assert "A tiny todo service." in pages["README.md"].split("## What happened")[0]
 
 
-def test_thousands_of_files_that_only_a_snapshot_shows_are_counted_and_what_was_worked_on_comes_first(
-    run, house: Recorded
-):
+def test_files_only_in_snapshots_are_counted_and_touched_ones_come_first(run, house: Recorded):
     files = {f"pkg/m{number % 40}/f{number}.py": b"x\n" for number in range(2000)}
     house.snapshot("ses_a", SHOP, files | {"src/app.py": b"x = 1\n", "theme.py": b"colour = 'green'\n"})
     house.index()

@@ -78,7 +78,7 @@ def test_a_session_above_may_name_the_target_by_its_relative_path(house: Recorde
     assert [one.session.id for one in _scope(house).sessions] == (["ses_x"] if expected else [])
 
 
-def test_of_a_session_beneath_everything_belongs_and_of_another_the_whole_turn(house: Recorded):
+def test_a_session_in_the_folder_counts_whole_and_others_by_the_turn(house: Recorded):
     house.session("ses_in", f"{SHOP}/docs")
     house.say("ses_in", "user", "Anything said in here counts.")
     house.session("ses_out", "/elsewhere")
@@ -154,7 +154,8 @@ def test_without_the_lexical_index_the_rest_is_found_and_the_gap_is_said(house: 
     assert any("were not looked for" in warning for warning in found.warnings)
 
 
-def test_what_touched_a_path_are_the_messages_that_changed_or_read_it_and_no_snapshot(house: Recorded):
+def test_changes_and_reads_of_a_path_touch_it_and_snapshots_do_not(house: Recorded):
+    """Snapshots show a state; they are not work on a path."""
     house.session("ses_in", SHOP)
     path = f"{SHOP}/a.py"
     written = house.say("ses_in", "assistant", call("write", filePath=path, content="x\n"))
@@ -164,7 +165,7 @@ def test_what_touched_a_path_are_the_messages_that_changed_or_read_it_and_no_sna
     assert found.touched == {path: frozenset({written, seen})}
 
 
-def test_what_a_moved_folder_brought_along_was_touched_by_the_move_and_only_up_to_the_moment(house: Recorded):
+def test_a_folder_move_touches_its_files_only_up_to_that_moment(house: Recorded):
     house.session("ses_out", "/elsewhere")
     house.say("ses_out", "assistant", call("write", filePath="/elsewhere/old/a.py", content="x\n"))
     before = house.clock
@@ -174,7 +175,8 @@ def test_what_a_moved_folder_brought_along_was_touched_by_the_move_and_only_up_t
     assert _scope(house, until=before).touched == {}
 
 
-def test_a_command_about_a_whole_folder_touches_no_file_of_it_but_one_about_a_file_does(house: Recorded):
+def test_a_command_about_a_folder_touches_none_of_its_files(house: Recorded):
+    """A command about a single file of it does touch that file."""
     house.session("ses_in", SHOP)
     path = f"{SHOP}/src/a.py"
     written = house.say("ses_in", "assistant", call("write", filePath=path, content="x\n"))
@@ -203,7 +205,7 @@ def test_what_was_recorded_under_a_former_name_belongs_to_the_target(house: Reco
     assert _said(found) == ["It was here then.", "And something else was said here."]
 
 
-def test_files_that_a_session_changed_elsewhere_are_told_as_seen_from_the_folder(house: Recorded):
+def test_files_changed_elsewhere_are_relative_to_the_folder(house: Recorded):
     made = [call("write", filePath=path, content="a") for path in (f"{SHOP}/a.css", "/home/dev/api/main.go", "/etc/x")]
     house.session("ses_in", SHOP)
     house.say("ses_in", "user", "Change both.")

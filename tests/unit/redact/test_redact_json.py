@@ -130,5 +130,5 @@ def test_the_fingerprint_changes_with_what_the_user_configured(configured: None)
     assert redact.fingerprint() == redact.VERSION
 
 
-def test_a_form_that_is_complete_only_once_another_was_hidden_is_hidden_too() -> None:
+def test_a_secret_completed_by_another_redaction_is_redacted_too() -> None:
     assert redact.redact(f"{TOKEN} and {TOKEN}: {TOKEN}") == f"{GITHUB} and {GITHUB}: {GITHUB}"

@@ -282,7 +282,7 @@ def test_a_folder_whose_readme_is_not_known_has_its_first_prompt():
 
 
 @pytest.mark.parametrize("there", [_there("1.py", "2.py", "3.py"), _there("ideen.txt")])
-def test_a_prompt_that_goes_on_from_what_was_there_adds_nothing_to_a_readme(there):
+def test_a_prompt_that_continues_existing_work_adds_nothing_to_a_readme(there):
     readme = file("README.md", "# X\n\nSammelt Rezepte der Familie.\n")
     opening = session(turn("Mach aus ideen.txt eine schöne Liste in Markdown"))
     assert [origin for _, origin in _texts(readme, file("ideen.md"), *there, sessions=[opening])] == ["README.md"]

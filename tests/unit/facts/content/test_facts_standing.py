@@ -105,7 +105,7 @@ def test_what_is_missing_or_differs_can_be_brought_back():
 MAYBE = revision("x", grade=Grade.STALE, operation=Operation.UNCLEAR)
 
 
-def test_what_is_not_on_the_disk_is_counted_whole_and_a_likely_content_told_apart():
+def test_absent_files_are_counted_whole_and_likely_contents_separately():
     files = [
         file("exact"),
         _stale("likely", MAYBE),

@@ -111,7 +111,7 @@ def test_the_heading_is_told_and_the_last_state_counts() -> None:
     assert list(rule_files.find([gone, unknown])) == []
 
 
-def test_the_same_words_in_two_files_are_one_rule_and_there_are_at_most_so_many() -> None:
+def test_equal_words_in_two_files_are_one_rule_and_rules_are_limited() -> None:
     assert (
         len(list(rule_files.find([file(name, "- Use tabs everywhere.\n") for name in ("AGENTS.md", "CLAUDE.md")]))) == 1
     )

@@ -442,7 +442,7 @@ def test_a_failed_command_is_open_where_it_is_about_the_project(calls: list[Call
 
 
 @pytest.mark.parametrize("command", ["cmake-gone .. && make", "npm test", "pip install forest"])
-def test_a_program_or_package_that_is_missing_is_a_dead_end_where_the_user_went_on(command: str) -> None:
+def test_a_missing_program_is_a_dead_end_if_the_user_went_on(command: str) -> None:
     facts = session(asked("Go.", ran(command, 127)), asked("Leave that."))
     assert texts(facts) == []
 
@@ -520,7 +520,7 @@ def test_a_stopped_request_is_settled_by_an_answered_prompt_on_it(prompt: str, i
     assert request in texts(stopped, session(asked(prompt, ending=Ending.STOPPED), at=60))
 
 
-def test_prompts_that_waited_behind_one_another_are_all_open_until_answered() -> None:
+def test_queued_prompts_are_all_open_until_answered() -> None:
     waiting = [
         asked("Add a footer.", ending=Ending.OPEN, reply=""),
         asked("Rename the page.", ending=Ending.OPEN, reply=""),
@@ -625,7 +625,7 @@ def test_an_answer_to_a_question_deals_with_all_that_stands_beside_it(reply: str
         ("Do the members want a sensor of their own?", "No newsletter for the members, they read the blog.", False),
     ],
 )
-def test_a_question_is_open_where_the_next_prompt_goes_back_to_an_earlier_matter(
+def test_a_question_stays_open_if_the_next_prompt_returns_to_earlier_work(
     question: str, prompt: str, is_open: bool
 ) -> None:
     before = session(asked("Write a newsletter for all members.", ending=Ending.STOPPED, reply="First"))

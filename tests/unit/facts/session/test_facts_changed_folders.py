@@ -29,7 +29,7 @@ def test_of_many_files_those_of_one_folder_are_one_entry_and_come_last():
     assert in_few_entries([*built, *source, *gone], ROOT, 6) == ([*source, *gone, ChangedFolder(f"{ROOT}/dist", 9)], 0)
 
 
-def test_files_of_the_target_itself_are_no_folder_and_what_is_gone_is_not_cut_off():
+def test_files_of_the_target_itself_are_ungrouped_and_moved_ones_never_cut():
     plain, gone = made(*"abcdefgh"), made("x", what="moved")
     assert in_few_entries([*plain, *gone], ROOT, 6) == ([*gone, *plain[:5]], 3)
 

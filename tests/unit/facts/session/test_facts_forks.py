@@ -18,7 +18,7 @@ def _forked(origin, fork):
     return found.forked_from, found.copied
 
 
-def test_a_fork_of_a_session_whose_first_turn_was_taken_back_tells_nothing_twice():
+def test_a_fork_of_a_session_with_a_reverted_first_turn_repeats_nothing():
     assert _forked([replace(FIRST, taken_back=True), SECOND], [SECOND]) == ("ses_a", 1)
 
 

@@ -95,7 +95,7 @@ def test_what_other_sections_quote_is_not_repeated() -> None:
     assert said(turn, told=["The second queue has none yet.", "The lock is there."]) == ""
 
 
-def test_a_long_answer_is_cut_before_a_sentence_and_a_long_sentence_between_words() -> None:
+def test_long_answers_are_cut_at_sentences_and_long_sentences_at_words() -> None:
     many = " ".join(f"Point {number} of the review is about its names." for number in range(40))
     quote = said(asked("Review.", WORK, reply=many))
     assert quote.startswith("Point ")

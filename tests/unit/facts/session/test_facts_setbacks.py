@@ -85,7 +85,7 @@ def test_a_line_that_only_passes_a_failure_on_is_named_whole() -> None:
         assert only(session(asked("Do it.", ran(command, 3)))).text == command
 
 
-def test_a_program_that_is_not_there_is_told_even_if_only_its_version_was_asked() -> None:
+def test_a_missing_program_is_reported_even_for_a_version_check() -> None:
     found = only(session(asked("Try it.", ran("luanti --version", 127, "bash: line 1: luanti: command not found"))))
     assert found.detail == "exit 127; could not run: `luanti` is not installed"
 

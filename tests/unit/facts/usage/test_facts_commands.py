@@ -224,7 +224,7 @@ def test_a_command_belongs_to_the_folder_it_ran_in(command, folder, expected):
     assert [one.folder for one in _found(call(command, folder=folder))] == expected
 
 
-def test_runs_of_one_command_are_one_line_with_its_last_success_and_failure():
+def test_runs_of_a_command_are_one_line_with_last_success_and_failure():
     runs = [
         call("pytest  -q", 1, started=1, ended=2, message_id="a", output="E\n1 failed"),
         call("pytest -q", 0, started=3, ended=4, message_id="b"),
@@ -243,7 +243,7 @@ def test_a_one_off_counts_where_it_failed_and_passed_later():
     assert (found.group, found.times, found.error, found.last) == ("check", 2, "AttributeError: remove", OK)
 
 
-def test_a_turn_that_was_taken_back_counts_only_where_no_other_ran_the_command():
+def test_a_reverted_turn_counts_only_if_no_other_turn_ran_the_command():
     back = turn("x", call("make test", 1), call("make dist"), taken_back=True)
     found = usage.find(TARGET, [session(back, turn("y", call("make test", 0)))])
     assert [(one.command, one.taken_back, one.last) for one in found] == [

@@ -94,7 +94,7 @@ def test_a_window_holds_a_run_only_where_all_its_pairs_are(index: Lexical) -> No
     assert told(index.windows("数据库设计", ANY, 60))["spread"] == ("数据库设计",)
 
 
-def test_how_many_windows_hold_a_run_is_never_more_than_hold_its_rarest_pair(index: Lexical) -> None:
+def test_the_window_count_of_a_run_is_at_most_that_of_its_rarest_pair(index: Lexical) -> None:
     windows, counts = index.frequencies("数据库设计 データベースサーバ 数据")
     assert windows == len(TEXTS)
     assert counts == {"数据库设计": 2, "データベースサーバ": 0, "数据": 51}

@@ -388,7 +388,7 @@ CLASSES = st.sampled_from(
 )
 
 
-def test_what_was_found_among_the_newest_is_kept_when_narrowing_takes_all_the_time(index, monkeypatch):
+def test_the_newest_matches_survive_when_the_prefilter_times_out(index, monkeypatch):
     def slow(_reading, _pattern, _filters, end):
         time.sleep(max(0.0, end - time.monotonic()))
 
@@ -410,7 +410,7 @@ def test_what_was_found_among_the_newest_is_kept_when_narrowing_takes_all_the_ti
         max_size=16,
     ),
 )
-def test_an_expression_finds_all_texts_that_it_matches_whatever_their_words(crowded, texts, patterns):
+def test_an_expression_matches_all_texts_whatever_their_words(crowded, texts, patterns):
     crowded.remove([f"m{n}" for n in range(6)])
     crowded.replace([entry(f"m{n}", text, created=n) for n, text in enumerate(texts)])
     for pattern in patterns:
@@ -843,7 +843,7 @@ def test_frequencies_count_windows_and_say_how_many_hold_each_word(index: Lexica
     )
 
 
-def test_a_window_that_holds_every_word_does_not_outweigh_one_that_holds_the_rare_ones(index: Lexical) -> None:
+def test_a_window_with_every_word_does_not_beat_one_with_the_rare_words(index: Lexical) -> None:
     common = [entry(f"c{n}", "meeting lunch", window="meeting lunch today") for n in range(30)]
     rare = entry("r", "xylophone xylophone lunch", window="xylophone xylophone lunch")
     both = entry("b", "filler", window="meeting lunch xylophone " + "filler " * 60)

@@ -169,7 +169,7 @@ _LETTERS = "aiskE_4-x \u017f\u212a\u0130\u0131\u0663\xdf"
     st.text(_LETTERS, min_size=3, max_size=24),
 )
 @settings(max_examples=examples(3000))
-def test_whatever_a_pattern_of_classes_matches_has_a_trigram_of_each_window(text: str, given_text: str) -> None:
+def test_every_match_of_a_class_pattern_has_a_trigram_of_each_window(text: str, given_text: str) -> None:
     try:
         found = regex.search(text, given_text, regex.IGNORECASE)
     except regex.error:

@@ -30,7 +30,7 @@ PRINTED = [_entry(f"out{number}", Kind.TOOL_OUTPUT, "printed " * 20) for number 
 
 
 @pytest.mark.parametrize("others", [[], PRINTED], ids=["alone", "among many texts of another kind"])
-def test_how_long_a_text_is_taken_for_does_not_hang_on_texts_of_other_kinds(index: Lexical, others: list[Entry]):
+def test_text_length_is_normalised_within_its_own_kind(index: Lexical, others: list[Entry]):
     index.replace([_entry("once", Kind.PROMPT, ONCE), _entry("often", Kind.PROMPT, OFTEN), *others])
     assert [match.message_id for match in index.search("quay", Filters(), 5)] == ["often", "once"]
 
@@ -57,9 +57,7 @@ WORDS = [
 ]
 
 
-def test_the_order_does_not_hang_on_whether_phrases_are_sought_among_candidates_alone(
-    index: Lexical, monkeypatch: pytest.MonkeyPatch
-):
+def test_ranking_does_not_depend_on_how_phrases_are_looked_up(index: Lexical, monkeypatch: pytest.MonkeyPatch):
     drawn = Random(3)
     texts = [" ".join(drawn.choices(WORDS, k=drawn.randint(2, 9))) for _ in range(400)]
     kinds = (Kind.PROMPT, Kind.REASONING, Kind.TOOL_OUTPUT)
@@ -78,7 +76,7 @@ def test_the_order_does_not_hang_on_whether_phrases_are_sought_among_candidates_
 
 
 @pytest.mark.parametrize("least", [0, 1, 3, 5, 20, 40])
-def test_so_much_of_what_was_said_is_found_as_is_wanted_however_much_was_printed(index: Lexical, least: int):
+def test_enough_conversation_is_returned_despite_much_program_output(index: Lexical, least: int):
     said = [_entry(f"said{n}", (Kind.ANSWER, Kind.REASONING)[n % 2], f"quay {'far ' * (n + 9)}") for n in range(30)]
     index.replace([*PRINTED[:20], *said, *(_entry(f"in{n}", Kind.TOOL_INPUT, "quay") for n in range(30))])
     best = index.search("quay", Filters(), 10)

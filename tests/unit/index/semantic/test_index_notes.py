@@ -148,7 +148,7 @@ def test_an_index_that_was_opened_anew_is_not_taken_for_whole(tmp_path: Path, in
 
 
 @pytest.mark.parametrize("vector", [np.zeros(DIMS), np.full(DIMS, np.nan), np.ones(DIMS - 1)])
-def test_a_vector_that_could_never_be_found_is_refused_and_nothing_is_written(index: Semantic, vector: Any):
+def test_an_unfindable_vector_is_refused_and_nothing_is_written(index: Semantic, vector: Any):
     bad = NoteRow("house-2", "house", "shop", "why", 5, "text", vector.astype(np.float32))
     with pytest.raises(BadInput, match="house-2"):
         index.notes.upsert([note(1), bad])

@@ -128,7 +128,7 @@ def test_what_is_only_told_anew_of_a_row_leaves_its_vector_and_text(index):
     assert match.score == pytest.approx(1, abs=1e-5)
 
 
-def test_what_was_written_before_a_failure_is_found_with_filters_after_the_next_try(index, monkeypatch):
+def test_filters_match_after_a_failed_write_is_repeated(index, monkeypatch):
     index.upsert([row("m1", seed=1)])
     index.prepare()
     anew = [row("m2", seed=2), row("m1", seed=1, kinds=("answer",))]
@@ -141,7 +141,7 @@ def test_what_was_written_before_a_failure_is_found_with_filters_after_the_next_
     assert [m.message_id for m in index.query(unit(2), Filters(kinds=("answer",)), 5, lambda *_: None)] == ["m1"]
 
 
-def test_an_upsert_replaces_text_and_vector_and_the_last_of_equal_ids_counts(index):
+def test_an_upsert_replaces_text_and_vector_and_the_last_equal_id_counts(index):
     index.upsert([row("m1", seed=1, text="old")])
     index.upsert([row("m1", seed=2, text="newer"), row("m1", seed=3, text="newest")])
     (match,) = index.query(unit(3), ANY, 5)
@@ -229,7 +229,7 @@ def test_filters_hold_and_find_even_what_is_far_away(index, filters, expected, c
     [np.zeros(DIMS), np.full(DIMS, np.nan), np.full(DIMS, np.inf), np.ones(DIMS - 1), np.ones((1, DIMS))],
     ids=["zero", "nan", "inf", "short", "nested"],
 )
-def test_a_vector_that_could_never_be_found_is_refused_and_nothing_is_written(index, vector):
+def test_an_unfindable_vector_is_refused_and_nothing_is_written(index, vector):
     good = row("good")
     bad = VectorRow(Chunk("bad", 0, "t"), vector.astype(np.float32), good.entry)
     with pytest.raises(BadInput, match="bad#0"):
@@ -336,7 +336,7 @@ def test_a_server_that_is_not_there_is_tried_again_later_not_rebuilt(tmp_path):
         Semantic("http://127.0.0.1:9", "model-1", DIMS)
 
 
-def test_a_chroma_server_serves_like_a_directory_and_its_absence_is_no_damage(tmp_path):
+def test_a_chroma_server_serves_like_a_directory_and_may_be_absent(tmp_path):
     with serving(tmp_path) as url:
         index = opened(url)
         index.upsert([row(f"m{n}", seed=n, tools=("bash",)) for n in range(30)] + FILTERED)

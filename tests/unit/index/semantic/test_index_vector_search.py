@@ -276,9 +276,7 @@ def test_kinds_alone_are_told_without_asking_the_other_index(house: House) -> No
     assert house.asked > had
 
 
-def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_removed_by_another_daemon_do_not_break_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(tmp_path) as url:
         ours, other = (opened(url) for _ in range(2))
         made = House(Lexical(), ours)
@@ -393,7 +391,7 @@ def test_the_vector_cache_knows_the_last_that_it_was_told(steps: list[tuple[str,
             assert found[record] == pytest.approx(float(unit(number) @ unit(1)), abs=0.01)
 
 
-def test_the_vector_cache_grows_beyond_its_first_rows_and_uses_freed_ones_again() -> None:
+def test_the_vector_cache_grows_and_reuses_freed_rows() -> None:
     cache = VectorCache(DIMS)
     for number in range(3000):
         cache.put(f"m{number}#0", ("prompt",), unit(number))

@@ -165,7 +165,7 @@ BUDGETS = {  # (message, budget in messages): roles of the chat messages; a call
 
 
 @pytest.mark.parametrize(("case", "expected"), BUDGETS.items(), ids=map(str, BUDGETS))
-def test_a_budget_of_chat_messages_is_used_up_on_whichever_side_there_are_any(house: Recorded, case, expected):
+def test_a_chat_budget_is_used_up_by_whichever_side_has_messages(house: Recorded, case, expected):
     message, budget = case
     roles, is_short = expected
     made = _expand(house, message, expand="messages", window=3, expandBudgetMessages=budget, expandBudgetChars=400_000)
@@ -174,7 +174,7 @@ def test_a_budget_of_chat_messages_is_used_up_on_whichever_side_there_are_any(ho
     assert [f"expandBudgetMessages {budget}" in one for one in made.warnings] == [True] * is_short
 
 
-def test_results_that_a_budget_of_chat_messages_has_no_room_for_are_said_to_be_left_out(house: Recorded):
+def test_results_beyond_the_chat_budget_are_reported_as_left_out(house: Recorded):
     made = _expand(
         house, "msg_0006", "msg_0001", "msg_0002", expand="messages", window=0, expandResults=3, expandBudgetMessages=2
     )

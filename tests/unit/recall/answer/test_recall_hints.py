@@ -84,7 +84,7 @@ SPELT = {
 
 
 @pytest.mark.parametrize(("asked", "query"), SPELT.items(), ids=str)
-def test_a_near_spelling_takes_the_place_of_the_word_in_whatever_case_it_was_asked(asked, query: str):
+def test_a_correction_replaces_the_word_in_any_letter_case(asked, query: str):
     text, match = asked
     told = _asked(text, match=match, role="user")
     made = hints.spelt(["econnrefusd"], lambda _: [("ECONNREFUSED", 2)], told)
@@ -113,7 +113,7 @@ LIMITS = {  # (filters, sessions that fit, sessions known): what is said
 
 
 @pytest.mark.parametrize(("case", "says"), LIMITS.items(), ids=str)
-def test_filters_are_suggested_to_be_left_out_where_they_left_something_out(case, says: str):
+def test_dropping_filters_is_suggested_if_they_excluded_something(case, says: str):
     names, eligible, known = case
     made = hints.limiting(_asked("kettle"), _scope(*names, eligible=eligible), known)
     assert [one["reason"] for one in made] == ([says] if says else [])
@@ -174,7 +174,7 @@ def test_words_that_only_ask_are_not_missed():
     assert hints.absent(parse.parse("many"), set(), {"many": 0}).parts == ("many",)
 
 
-def test_nothing_is_said_to_be_nowhere_where_words_were_not_searched_to_the_end():
+def test_nothing_is_called_absent_when_the_search_was_incomplete():
     missing = hints.Missing(("gorila",), ("gorila",))
     for finds in ([], [_find("zanzibar")]):
         said = _said("gorila zanzibar", finds, missing, is_sure=False)

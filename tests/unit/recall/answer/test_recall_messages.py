@@ -26,7 +26,7 @@ def test_head_names_who_said_it_when_and_with_which_model():
     assert item(asked)["message"]["model"] == "m2"
 
 
-def test_the_marks_of_what_was_asked_for_and_of_what_is_gone_stand_only_where_true():
+def test_marks_of_requested_and_deleted_messages_appear_only_where_true():
     plain, marked = item(message(text("x"))), item(message(text("x")), center=True, deleted=True)
     assert "center" not in plain
     assert "deleted" not in plain["message"]

@@ -57,7 +57,7 @@ def test_terminal_sequences_and_direction_marks_are_not_shown():
 
 
 @given(st.text(max_size=3000), st.lists(st.text(max_size=12), max_size=4), st.integers(8, WIDTH))
-def test_a_snippet_is_one_line_of_bounded_length_without_control_characters(text, terms, width):
+def test_a_snippet_is_one_bounded_line_without_control_characters(text, terms, width):
     shown = snippet(text, terms, width)
     assert len(shown) <= width
     assert shown.splitlines() in ([], [shown])
@@ -70,7 +70,7 @@ def test_a_term_that_occurs_is_in_the_snippet(text, place):
     assert "needle" in snippet(text, ["needle"], 60)
 
 
-def test_the_densest_place_of_a_very_long_text_is_found_and_both_ends_are_marked():
+def test_the_densest_place_of_a_long_text_is_shown_with_both_ends_marked():
     text = f"limit {FILLER * 300} the rate limit is five {FILLER * 300} rate"
     shown = snippet(text, ["rate", "limit"])
     assert "the rate limit is five" in shown

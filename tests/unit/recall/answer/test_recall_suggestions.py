@@ -78,7 +78,7 @@ def test_a_tool_in_another_case_is_named_as_it_is(house: Recorded):
     assert not any("toolName" in example for example in _examples(_ask(house, query="cart", toolName="Grep")))
 
 
-def test_a_bare_name_that_is_not_there_is_looked_for_in_the_mode_that_finds_something(house: Recorded):
+def test_an_absent_bare_name_suggests_the_mode_that_has_results(house: Recorded):
     traced = _ask(house, query="ledger.py:217", match="smart")
     if not traced["results"]:
         assert {"query": "ledger.py:217", "match": "fuzzy"} in _examples(traced)
@@ -86,7 +86,7 @@ def test_a_bare_name_that_is_not_there_is_looked_for_in_the_mode_that_finds_some
     assert _ask(house, query="zyzzyva_quux9", match="smart")["suggestions"] == []
 
 
-def test_a_typing_error_is_mended_within_the_filters_only_where_these_let_it_through(house: Recorded):
+def test_a_typing_error_is_corrected_only_if_the_filters_allow_the_result(house: Recorded):
     inside = _ask(house, query="gorila", match="smart", directory="/work/farm")
     assert {"query": "gorilla", "match": "smart", "directory": "/work/farm"} in _examples(inside)
     for match in ("smart", "literal"):
@@ -95,7 +95,7 @@ def test_a_typing_error_is_mended_within_the_filters_only_where_these_let_it_thr
         assert "only what the filters (directory) leave out has it" in str(outside["suggestions"])
 
 
-def test_filters_are_suggested_to_be_left_out_only_where_something_lies_outside(house: Recorded):
+def test_dropping_filters_is_suggested_only_if_something_lies_outside(house: Recorded):
     assert "without these filters" in str(_ask(house, query="gorilla", match="literal", role="user", type="tool"))
     assert _ask(house, query="zyzzyva", match="literal", role="user")["suggestions"] == []
 

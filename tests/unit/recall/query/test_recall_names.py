@@ -88,7 +88,7 @@ def test_another_form_of_a_word_is_told_as_the_text_has_it():
     assert names.written("E4711", "nothing like it") == "E4711"
 
 
-def test_a_million_characters_are_looked_through_for_a_marked_name_in_a_blink():
+def test_a_marked_name_in_a_million_characters_is_found_quickly():
     text = "a c b -- x " * 100_000
     began = time.process_time()
     assert {names.stands(name, text) for name in ("C++", "--e4", "a.x", "/etc")} == {Stands.NOWHERE}
@@ -161,9 +161,7 @@ ABSENT = [
 
 @pytest.mark.parametrize("match", ["hybrid", "smart", "fuzzy", "literal", "semantic"])
 @pytest.mark.parametrize("query", ABSENT)
-def test_a_name_that_stands_nowhere_whole_is_never_answered_surely_without_a_word(
-    lab: Recorded, query: str, match: str
-):
+def test_a_name_absent_as_a_whole_is_never_answered_without_a_warning(lab: Recorded, query: str, match: str):
     answer = _ask(lab, query, match)
     sure = [one for one in answer["results"] if one["why"]["confidence"] == "high"]
     labelled = "inside longer" in _said(answer) or "holds" in _said(answer)
@@ -243,13 +241,13 @@ def test_whether_a_secret_is_recorded_is_not_told_but_why_it_is_not_found(lab: R
     assert "AKIA" not in str(answer)
 
 
-def test_words_are_said_to_be_nowhere_as_words_only_and_compounds_as_they_were_asked(lab: Recorded):
+def test_absent_words_are_named_as_words_and_compounds_as_typed(lab: Recorded):
     said = _said(_ask(lab, "gorilla max-shards quuxel flibber", "hybrid"))
     assert "'gorilla', 'max-shards', 'quuxel', 'flibber' as words" in said
     assert "'max'," not in said
 
 
-def test_what_is_shown_by_meaning_is_said_to_be_where_the_word_is_only_part_of_longer_ones(lab: Recorded):
+def test_semantic_results_say_that_the_word_occurs_only_inside_longer_ones(lab: Recorded):
     answer = _ask(lab, "getuserbyid", "hybrid")
     assert {one["matchMode"] for one in answer["results"]} <= {"semantic"}
     assert "occurs only inside longer words" in _said(answer)
@@ -265,7 +263,8 @@ def test_a_name_with_digits_is_said_not_to_be_looked_for_by_near_spellings(lab: 
     assert "letters alone" not in _said(_ask(lab, "x86_64", match))
 
 
-def test_fuzzy_puts_the_name_before_near_ones_these_before_longer_ones_and_those_before_what_has_none():
+def test_fuzzy_ranks_exact_names_then_near_then_longer_ones():
+    """Results without any of these come last."""
     near = [
         Match("others", 9.0, "p", "prompt", text="why it fails", terms=("fails",)),
         Match(

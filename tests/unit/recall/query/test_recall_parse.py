@@ -45,7 +45,7 @@ TIERS = {
 
 
 @pytest.mark.parametrize(("case", "expected"), TIERS.items())
-def test_a_name_counts_as_held_however_it_is_separated_but_not_when_it_is_another(case, expected):
+def test_a_name_matches_with_any_separator_but_not_another_name(case, expected):
     query, text = case
     assert parse.tier(parse.parse(query), text) is expected
 

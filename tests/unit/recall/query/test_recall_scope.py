@@ -204,7 +204,7 @@ def test_what_an_index_filters_by_is_handed_on():
     assert _scope().rounds[0][1].deleted is None
 
 
-def test_a_fallback_asks_the_directory_then_its_project_then_everywhere_each_once():
+def test_a_fallback_widens_from_directory_to_project_to_everywhere():
     scope = _scope(directory="/work/shop/web", fallback=True)
     asked = [(name, filters.session_id or filters.sessions) for name, filters in scope.rounds]
     assert [name for name, _ in asked] == ["exact", "project", "global"]

@@ -141,7 +141,7 @@ def test_reads_that_failed_and_calls_that_failed_touched_nothing(house: Recorded
     assert _ask(house, "/w/a.py")["sessions"] == []
 
 
-def test_an_edit_that_was_cut_off_may_have_changed_the_file_and_is_told_apart(house: Recorded):
+def test_an_interrupted_edit_may_have_changed_the_file_and_is_labelled(house: Recorded):
     house.session("ses_1", "/w")
     house.say("ses_1", "assistant", call("write", "running", filePath="/w/a.py", content="x"))
     (one,) = _ask(house, "/w/a.py")["sessions"]
@@ -162,7 +162,7 @@ def test_the_limit_keeps_the_latest_and_the_total_tells_the_rest(house: Recorded
     assert (_sessions(answer), answer["total"]) == (["ses_4", "ses_3"], 5)
 
 
-def test_many_sessions_that_mention_it_are_found_as_far_as_the_limit_goes_and_that_is_said(house: Recorded):
+def test_mentions_stop_at_the_limit_and_say_so(house: Recorded):
     for number in range(6):
         house.session(f"ses_{number}", "/w")
         for _ in range(60):
@@ -219,7 +219,7 @@ def test_names_of_names_are_followed_and_a_circle_of_them_ends(house: Recorded):
         ),
     ],
 )
-def test_pictures_that_were_read_and_writes_that_the_user_refused_are_counted(
+def test_images_that_were_read_and_refused_writes_are_counted(
     house: Recorded, record: dict[str, Any], reads: int, unclear: int
 ) -> None:
     house.session("ses_look", SHOP)
@@ -243,9 +243,7 @@ def test_pictures_that_were_read_and_writes_that_the_user_refused_are_counted(
         ("rm -r sub", ["sub"]),
     ],
 )
-def test_what_a_shell_command_did_to_a_file_is_found_by_its_path_in_recall_and_here(
-    house: Recorded, command: str, changed: list[str]
-) -> None:
+def test_files_changed_by_shell_commands_are_found_by_path(house: Recorded, command: str, changed: list[str]) -> None:
     house.session("ses_shell", f"{SHOP}/src")
     message = house.say("ses_shell", "assistant", call("bash", command=command, metadata={"exit": 0}))
     house.index()

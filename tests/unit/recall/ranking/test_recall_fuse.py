@@ -23,19 +23,19 @@ def _ids(fused: list[Fused]) -> list[str]:
     return [one.message_id for one in fused]
 
 
-def test_what_words_and_meaning_both_find_stands_above_what_one_of_them_finds():
+def test_a_result_by_words_and_by_meaning_beats_either_alone():
     words = [_words("both", 9.0, "quay", "crane"), _words("words", 9.0, "quay", "crane")]
     meant = [Match("both", 0.6), Match("meant", 0.6)]
     assert _ids(fuse(words, words, meant, FACTS))[0] == "both"
 
 
-def test_a_list_that_holds_only_the_common_words_of_a_question_gives_way_to_meaning():
+def test_a_list_with_only_common_words_ranks_below_meaning():
     common = [_words("common", 9.0, "moved")]
     meant = [Match("meant", 0.6), Match("common", 0.2)]
     assert _ids(fuse(common, common, meant, FACTS)) == ["meant", "common"]
 
 
-def test_a_list_that_holds_the_rare_words_of_a_question_stands_above_a_nearer_meaning():
+def test_a_list_with_the_rare_words_ranks_above_a_nearer_meaning():
     rare = [_words("rare", 9.0, "quay", "crane")]
     meant = [Match("meant", 0.6), Match("rare", 0.2)]
     assert _ids(fuse(rare, rare, meant, FACTS)) == ["rare", "meant"]
@@ -56,7 +56,7 @@ def test_a_question_around_a_name_is_understood_too():
     assert _ids(fuse(words, [], meant, asked))[0] == "meant"
 
 
-def test_of_parts_with_the_same_words_the_one_comes_first_that_has_them_as_close_as_the_question():
+def test_among_equal_words_the_part_with_the_closest_words_comes_first():
     facts = QueryStats(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
     texts = {"apart": "the crane and all that was on the old quay", "close": "the quay's crane"}
     words = [Match(name, 2.0, text=text, terms=("quay", "crane")) for name, text in texts.items()]
@@ -65,14 +65,14 @@ def test_of_parts_with_the_same_words_the_one_comes_first_that_has_them_as_close
     assert fuse(words, [], [], facts)[0].sources == ("lexical",)
 
 
-def test_close_words_are_not_looked_for_in_more_text_than_is_read_in_a_blink():
+def test_proximity_is_measured_only_in_a_bounded_amount_of_text():
     facts = QueryStats(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
     words = [Match(f"m{number:04}", 2.0, text="x " * 2000 + "quay crane") for number in range(100)]
     words.append(Match("last", 2.0, text="quay crane", terms=("quay", "crane")))
     assert fuse(words, [], [], facts)[0].score < fuse(words[-1:], [], [], facts)[0].score
 
 
-def test_while_messages_wait_for_their_vectors_meaning_does_not_outweigh_words():
+def test_meaning_does_not_outweigh_words_while_messages_wait_for_vectors():
     words = [_words("words", 9.0, "quay", "crane", "moved")]
     meant = [Match("embedded", 0.9)]
     half = QueryStats(FACTS.documents, FACTS.frequencies, is_partly_embedded=True)
@@ -124,7 +124,7 @@ COMMON = QueryStats(100, {"Anna": 60, "paint": 2, "Painted": 2, "Postgres": 3, "
         ("", ""),
     ],
 )
-def test_only_names_that_nearly_all_texts_have_speak_of_themselves_in_the_meaning(asked: str, left: str):
+def test_only_names_in_nearly_all_texts_become_i_before_embedding(asked: str, left: str):
     assert text_to_embed(asked, COMMON) == left
 
 
@@ -147,7 +147,7 @@ _SCORES = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-1, 1).map(lam
 
 
 @given(_SCORES, _SCORES, _SCORES, st.floats(0.01, 1000))
-def test_every_candidate_comes_once_and_the_scale_of_word_scores_does_not_matter(words, windows, meant, factor):
+def test_each_candidate_comes_once_whatever_the_scale_of_word_scores(words, windows, meant, factor):
     def lists(scale: float) -> list[Fused]:
         lexical = [_words(i, abs(score) * scale, "quay") for i, score in words]
         wide = [_words(i, abs(score) * scale, "crane") for i, score in windows]

@@ -35,7 +35,7 @@ LEVELS = {
 }
 
 
-def test_a_session_gets_half_of_the_page_while_others_have_comparable_finds():
+def test_a_session_gets_half_the_page_while_others_have_similar_results():
     finds = [_find(f"a{n}", "a", 1.0 - n / 100) for n in range(8)] + [_find(f"b{n}", "b", 0.6) for n in range(3)]
     page = diverse(finds, 4)
     assert [find.message_id for find in page[:4]] == ["a0", "a1", "b0", "b1"]
@@ -52,7 +52,7 @@ def test_what_is_weaker_or_of_a_worse_grade_is_not_moved_up():
     assert [find.session_id for find in diverse(far, 4)[:4]] == ["a"] * 4
 
 
-def test_several_good_messages_of_a_session_outweigh_a_single_one_but_not_a_better_grade():
+def test_several_good_messages_outweigh_one_but_not_a_better_grade():
     several = [_find("m1", "one", 0.9), _find("m2", "many", 0.85), _find("m3", "many", 0.8), _find("m4", "many", 0.8)]
     assert [(find.session_id, find.message_id, find.hits) for find in gathered(several, "session")] == [
         ("many", "m2", 3),
@@ -64,7 +64,7 @@ def test_several_good_messages_of_a_session_outweigh_a_single_one_but_not_a_bett
     assert [find.session_id for find in gathered(parts, "session")] == ["one", "many"]
 
 
-def test_a_message_found_by_its_neighbours_is_left_out_where_one_of_them_is_shown():
+def test_a_match_from_context_is_dropped_if_that_context_is_shown():
     echo = _find("m9", "a", sources=("windows",))
     alone = _find("m8", "c", sources=("windows",))
     own = _find("m1", "a", sources=("lexical", "windows"))

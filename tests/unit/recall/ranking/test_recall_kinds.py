@@ -94,7 +94,7 @@ def test_a_tool_beside_kinds_that_no_tool_has_is_refused(house: Recorded, kinds:
         _ask(house, match=match, kinds=kinds, toolName="grep")
 
 
-def test_a_part_too_long_for_a_shared_chunk_is_shown_by_the_chunk_that_was_found(tmp_path: Path):
+def test_a_part_too_long_for_a_shared_chunk_shows_the_matching_chunk(tmp_path: Path):
     with recorded(tmp_path, {"car": "vehicle", "automobile": "vehicle"}) as made:
         made.session("long", "/work")
         told = " ".join(f"word{number} in the middle of things." for number in range(200))
@@ -114,7 +114,7 @@ def test_hits_of_a_search_are_labelled_by_a_part_of_the_kind_asked_for_too(house
     }
 
 
-def test_a_message_with_the_kind_and_the_tool_in_different_parts_does_not_come(tmp_path: Path):
+def test_kind_and_tool_filters_must_match_in_the_same_part(tmp_path: Path):
     with recorded(tmp_path, {"car": "vehicle", "automobile": "vehicle"}) as made:
         made.session("one", "/work")
         made.say(

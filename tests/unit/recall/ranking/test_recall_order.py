@@ -48,7 +48,7 @@ def test_a_bare_name_is_answered_by_nothing_else():
     assert _order("rateLimit", lists) == []
 
 
-def test_a_name_in_a_text_that_is_too_long_to_be_looked_through_is_not_lost():
+def test_a_name_in_a_text_too_long_to_search_is_not_lost():
     long = "x " * MOST_READ + "--dry-run"
     finds = _order("--dry-run", {"lexical": [], "named": [_match("m", long)]})
     assert [(find.message_id, find.grade) for find in finds] == [("m", Tier.INSIDE)]
@@ -75,7 +75,7 @@ def test_of_equals_the_newer_comes_first():
         ("what did we say of the quay on 4 March 2025", "better"),
     ],
 )
-def test_a_day_that_the_question_names_stands_before_better_words_of_another(query: str, first: str):
+def test_the_day_named_in_a_question_outranks_better_words_elsewhere(query: str, first: str):
     found = CandidateLists(lists={"lexical": [_match("better", "quay", score=2.0), _match("asked", "quay", score=1.0)]})
     days = {"better": 1_700_000_000_000, "asked": 1_772_539_200_000}  # the latter 2026-03-03 at noon
     archived = {i: Archived("ses", "prj", created) for i, created in days.items()}
@@ -93,7 +93,7 @@ def test_what_a_day_adds_is_said_and_only_where_it_was_added():
         assert ["adds 0.800" in find.reasons[0] for find in finds if find.message_id == "asked"] == [adds], mode
 
 
-def test_of_one_session_only_half_of_the_texts_that_are_looked_through_count():
+def test_one_session_supplies_at_most_half_of_the_searched_texts():
     named = [_match(f"m{n:02}", "a -v b") for n in range(20)]
     found = CandidateLists(lists={"lexical": [], "named": [*named, _match("x", "a -v b"), _match("y", "a -vv b")]})
     archived = {i: Archived("noisy" if i < "x" else "quiet", "prj", -int(i > "m99")) for i in found.best()}
@@ -102,12 +102,12 @@ def test_of_one_session_only_half_of_the_texts_that_are_looked_through_count():
     assert all(find.grade == Tier.WHOLE for find in finds[:-1])
 
 
-def test_literal_texts_come_newest_first_what_was_said_before_what_was_printed():
+def test_literal_results_are_newest_first_and_conversation_before_output():
     lists = {"named": [_match("old"), _match("new")], "tools": [_match("newest", kind="tool_output")]}
     assert [find.message_id for find in _order("x", lists, "literal", newer="new")] == ["new", "old", "newest"]
 
 
-def test_a_message_with_several_matching_parts_has_a_find_for_each_the_best_first():
+def test_several_matching_parts_of_a_message_are_results_best_first():
     lists = {"lexical": [_match("m", part="p1"), _match("n"), _match("m", part="p2", score=0.2)]}
     finds = _order("some longer question of words", lists, "smart")
     assert [(find.message_id, find.match.part_id) for find in finds] == [("m", "p1"), ("m", "p2"), ("n", "prt_n")]
@@ -144,7 +144,7 @@ def test_scores_fall_and_no_find_comes_twice(told: dict[str, list[str]], query: 
 # -- what holds it as it stands --------------------------------------------------------------------------------------
 
 
-def test_an_old_text_with_the_phrase_stands_above_the_newest_that_were_printed():
+def test_an_old_text_with_the_phrase_beats_the_newest_printed_ones():
     dumps = [_match(f"dump{n}", "copper gasket", kind="tool_output", score=9e11 + n) for n in range(5)]
     apart = _match("apart", "a gasket of copper", terms=("copper", "gasket"))
     old = _match("old", "We settled on the copper gasket.", score=0.2, terms=("copper", "gasket"))
@@ -180,7 +180,7 @@ def test_a_name_inside_a_longer_one_is_not_the_name(query: str, text: str):
     assert [(find.grade, find.score) for find in finds] == [(Tier.INSIDE, 0.5)]
 
 
-def test_what_is_known_by_its_meaning_and_holds_the_name_as_it_stands_was_found_by_words():
+def test_a_semantic_match_that_contains_the_name_counts_as_by_words():
     lists = {
         "lexical": [],
         "semantic": [_match("m", "fix parseConfigs", score=0.9, part="")],
@@ -224,7 +224,7 @@ def test_the_first_finds_of_messages_fall_and_so_do_the_parts_of_each(told, quer
     assert all(scores == sorted(scores, reverse=True) for scores in by_message.values())
 
 
-def test_what_is_only_far_off_in_meaning_is_no_result_unless_it_has_the_words():
+def test_a_distant_meaning_is_no_result_without_the_words():
     def near(scores: dict[str, float], *by_words: str) -> set[str]:
         meaning = [Match(message_id, score) for message_id, score in scores.items()]
         return CandidateLists(
