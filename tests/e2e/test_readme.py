@@ -20,6 +20,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 NOT_RUN = {
     "make run": "sets up another .venv by downloads; what it runs is `reconstitute run --once` (test_daemon_commands.py)",
     "make test": "is what runs this test",
+    "make help": "needs the checkout; test_docs.py runs it",
     "make laws": "looks for counterexamples for minutes; the properties run in every suite",
     "make matrix": "installs a wheel for minutes; .ci/run runs it",
     "make score": "is run by the recovery tests, case by case, for minutes",

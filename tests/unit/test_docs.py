@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,6 +91,13 @@ def test_every_make_target_a_document_shows_exists(document: Path) -> None:
     targets = re.findall(r"(?m)^(\w+):", (CHECKOUT / "Makefile").read_text())
     shown = re.findall(r"(?m)(?:^|`)make ([a-z]+)\b", document.read_text())
     assert [name for name in shown if name not in targets] == []
+
+
+def test_make_help_tells_what_each_target_does() -> None:
+    targets = re.findall(r"(?m)^(\w+):", (CHECKOUT / "Makefile").read_text())
+    told = subprocess.run(["make", "help"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    lines = dict(re.findall(r"(?m)^(\w+) +(\S.*)$", told))
+    assert [target for target in targets if target not in {*lines, "clean"}] == []
 
 
 @each_document

@@ -17,6 +17,7 @@ from daemon import config
 from daemon.app.engine import Engine
 from daemon.cli.subcommands import status
 from daemon.config import Config
+from daemon.control.answers import Status, from_json
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
 from tests.support.servers.plain_service import PlainService
@@ -151,11 +152,11 @@ def test_the_status_names_what_is_not_followed(tmp_path: Path, monkeypatch: pyte
         assert "not followed" in row["state"]
         assert "opencode.databases" in row["state"]
         monkeypatch.setenv("OPENCODE_DB", "mine.db")
-        assert any("OPENCODE_DB" in line for line in status._sources(engine.status()))
+        assert any("OPENCODE_DB" in line for line in status._sources(from_json(engine.status(), Status)))
     with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
         engine.scan(everything=True)
         assert [row["state"] for row in engine.status()["sources"]] == ["ok"]
-        assert not any("OPENCODE_DB" in line for line in status._sources(engine.status()))
+        assert not any("OPENCODE_DB" in line for line in status._sources(from_json(engine.status(), Status)))
 
 
 def test_a_full_scan_trusts_no_open_connection(tmp_path: Path, opened: Callable[..., Sources]) -> None:
