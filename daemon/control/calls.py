@@ -2,9 +2,9 @@
 
 The client, the routes and the checking of requests follow from CALLS; the engine has a method of each call's name.
 
-Every answer is redacted; only the contents that `Restore` hands out, and `Content` when asked for raw bytes, are as
-they were, and the paths that go with them. Errors are ReconstituteError; over the socket they travel as ``{"error":
-{"type", "message", "exitCode"}}`` and are raised again on the other side.
+Every answer is redacted, except what `Restore` hands out, and `Content` and `Export` when asked for it raw, with the
+paths that go with it. Errors are ReconstituteError; over the socket they travel as ``{"error": {"type", "message",
+"exitCode"}}`` and are raised again on the other side.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class SemanticDrain:
 def index_fingerprint(embedder: Embedder) -> str:
     """Names the model and the chunker: what vectors are kept under, and a semantic index is filled with.
 
-    With another model or chunker everything is embedded again, so old and new windows never mix.
+    With another model or chunker everything is embedded again, so old and new chunks never mix.
     """
     return f"{embedder.fingerprint}-{CHUNKER_VERSION}"
 

@@ -2,11 +2,12 @@
 
 A chunk is small enough for the built-in model to read whole. Documents are cut at paragraph, line or sentence ends,
 with an overlap, so that what stands on a border is whole in one of them. Same document, same chunks, same numbers.
-Whoever changes a rule here changes CHUNKER_VERSION: it is part of the semantic index's fingerprint, so everything is
-embedded again and old and new chunks never mix.
+Whoever changes a rule for chunks changes CHUNKER_VERSION: it is part of the semantic index's fingerprint, so everything
+is embedded again and old and new chunks never mix.
 
 A window is what was said in a message and in the few before it, so that a message is also found by the words of its
-neighbours. Of a long message head and tail count. In front stand the session's title and the day.
+neighbours. Of a long message head and tail count. In front stand the session's title and the day. Windows are in the
+lexical index alone: with a rule for them raise SCHEMA in index/lexical/schema.py.
 """
 
 from __future__ import annotations

@@ -300,10 +300,13 @@ def test_bad_cron_text_of_a_job_names_its_key(scheduler: Scheduler) -> None:
 
 def test_stopping_twice_or_before_starting_is_no_error(clock: Clock) -> None:
     scheduler = Scheduler(clock=clock)
+    scheduler.interval("scan", 60, 0, Calls())
     scheduler.stop()
     scheduler.start()
+    assert scheduler.next_ms("scan") is not None
     scheduler.stop()
     scheduler.stop()
+    assert scheduler.next_ms("scan") is None
 
 
 def test_stop_ends_the_calls(scheduler: Scheduler) -> None:

@@ -19,7 +19,7 @@ from daemon.index import SAID, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
 SCHEMA = 5
-"""Raised whenever fields or tokens change; an index of another number is rebuilt."""
+"""Raise it whenever fields, tokens or windows change; an index of another number is rebuilt."""
 
 END = "\0\0"
 """Stands after every text, so that each of its characters begins a trigram."""

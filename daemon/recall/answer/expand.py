@@ -1,7 +1,7 @@
 """The best results in full: the message, its surroundings, or an array of chat messages, within budgets.
 
 A budget that is too small is never an error: what fits is given, cut texts say that they were cut, and a warning says
-what was left out. Whatever is shown comes from `shown` and `context`, which redact it.
+what was left out. All texts come from `messages`, which redacts them.
 """
 
 from __future__ import annotations

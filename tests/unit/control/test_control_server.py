@@ -458,10 +458,12 @@ def test_stopping_a_server_twice_or_unstarted_is_no_error(path: Path) -> None:
         server = Server(ScriptedService(), path)
         await server.stop()
         await server.start()
+        assert await asyncio.to_thread(path.exists)
         await server.stop()
         await server.stop()
 
     asyncio.run(run())
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,9 @@ def test_vectors_that_are_not_in_the_store_fail_it(copy):
 
 
 def test_no_store_yet_and_a_new_fingerprint_are_healthy(copy, tmp_path):
+    # `healthy` raises for whatever is not.
     health.healthy(tmp_path / "none", PRINT, DIMS, [], TIMEOUT_S)
+    assert not (tmp_path / "none").exists()
     health.healthy(copy, "model-2", 2 * DIMS, [], TIMEOUT_S)
 
 
@@ -238,4 +240,6 @@ def test_after_a_kill_the_guard_tells_a_whole_store_from_a_damaged_one(tmp_path)
         index = Semantic(place, PRINT, DIMS)
         index.upsert(rows_of(made[:written]))
         index.close()
+    # `healthy` raises if a single row is missing.
     health.healthy(place, PRINT, DIMS, sample(made[:written], every=1), TIMEOUT_S)
+    assert written >= 1500

@@ -290,7 +290,10 @@ def test_many_equal_texts_hide_hardly_any_other(tmp_path):
 
 def test_many_equal_texts_do_not_fail_the_probe(index):
     index.upsert([row(f"m{n}", seed=1) for n in range(60)])
+    # `probe` raises IndexBroken for a vector that it does not find.
     index.probe([(f"m{n}#0", unit(1)) for n in range(60)])
+    with pytest.raises(IndexBroken):
+        index.probe([("m0#0", unit(2))])
 
 
 def test_a_store_of_another_chromadb_version_is_not_opened(tmp_path):

@@ -128,4 +128,5 @@ def test_any_bytes_come_back_by_content_or_by_blob(content: bytes) -> None:
 @given(st.text(), st.text(max_size=8))
 def test_any_url_is_taken_without_an_error(url: str, mime: str) -> None:
     for made in ("data:" + url, "data:;base64," + url):
-        _states(message(_file(b"", mime, url=made, source={"path": f"{BASE}/a"})))
+        states = _states(message(_file(b"", mime, url=made, source={"path": f"{BASE}/a"})))
+        assert {state.path for state in states} <= {f"{BASE}/a"}
