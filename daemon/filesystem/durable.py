@@ -22,8 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon.errors import OutputRefused
-from daemon.filesystem import regular_file
-from daemon.filesystem.names import components, inside
+from daemon.filesystem import components, inside, regular_file
 
 Step = Callable[[str], None]
 """Called with a point's name before the system call there; what it raises is treated as that call's own failure."""

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon.errors import OutputRefused
-from daemon.filesystem.names import NAME_BYTES, is_git
+from daemon.filesystem import NAME_BYTES, is_git
 
 TAKEN = "the name is taken here, by another file or folder or by one that differs only in case"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

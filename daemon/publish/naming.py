@@ -6,7 +6,7 @@ import hashlib
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from daemon.filesystem.names import NAME_BYTES, is_git
+from daemon.filesystem import NAME_BYTES, is_git
 from daemon.redact import redact
 
 _BIDIRECTIONAL = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.errors import BadRequest, OutputRefused, described
+from daemon.filesystem import is_git
 from daemon.filesystem.durable import Root, Step, make_private_dir, no_step
-from daemon.filesystem.names import is_git
 from daemon.model import Json
 from daemon.redact import redact, redact_value
 from daemon.requests.parse import Request, parse, printable

@@ -12,7 +12,7 @@ MARK = "reconstitute:recall"
 
 
 @dataclass(frozen=True)
-class Told:
+class DelimitedText:
     """`bodies` of the blocks in order, heading included; `outside` is all other text."""
 
     bodies: tuple[str, ...]
@@ -23,7 +23,7 @@ class Told:
         return "\n".join(self.bodies)
 
 
-def read(content: str) -> Told:
+def read(content: str) -> DelimitedText:
     """Take a text apart.
 
     Raises:
@@ -47,10 +47,10 @@ def read(content: str) -> Told:
             assert MARK not in line, f"a mark outside of blocks: {line!r}"
             outside.append(line)
     assert not tag, "a block that does not end"
-    return Told(tuple(bodies), "\n".join(outside))
+    return DelimitedText(tuple(bodies), "\n".join(outside))
 
 
-def told(messages: Sequence[Any]) -> Told:
+def read_messages(messages: Sequence[Any]) -> DelimitedText:
     """All of some messages."""
     every = [read(str(message.get("content", ""))) for message in messages]
-    return Told(tuple(body for one in every for body in one.bodies), "\n".join(one.outside for one in every))
+    return DelimitedText(tuple(body for one in every for body in one.bodies), "\n".join(one.outside for one in every))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from daemon.reconstitute.agent.loop import MOST_CALLS
-from tests.hostile.blocks_read import Told, told
+from tests.hostile.blocks_read import DelimitedText, read_messages
 
 _ORDER = re.compile(r"([A-Za-z_][\w.]*)\((\{.*?\})\)(?=\s|$|[.,;:])", re.DOTALL)
 _ID = re.compile(r"^(?:message|file .* message) (msg_\w+)", re.MULTILINE)
@@ -28,7 +28,7 @@ class GullibleModel:
 
     def __init__(self, looks: Mapping[str, list[tuple[str, dict[str, Any]]]]) -> None:
         self._looks = looks
-        self._read: dict[str, Told] = {}
+        self._read: dict[str, DelimitedText] = {}
 
     def __call__(self, body: Any) -> Any:
         messages = body["messages"]
@@ -37,7 +37,7 @@ class GullibleModel:
         turn = sum(message["role"] == "assistant" for message in messages) + (look is None)
         if turn == 0 and look is not None:
             return _calls(look)
-        read = told([m for m in messages if m["role"] == "tool"][: len(look)] if look else messages[1:2])
+        read = read_messages([m for m in messages if m["role"] == "tool"][: len(look)] if look else messages[1:2])
         read = self._read.setdefault(question, read)  # it does not forget what was left out of the conversation later
         orders = _orders(read)
         if "for ever" in read.inside and orders and turn > 1:
@@ -57,7 +57,7 @@ def _calls(orders: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": calls}
 
 
-def _orders(read: Told) -> list[tuple[str, dict[str, Any]]]:
+def _orders(read: DelimitedText) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for name, arguments in _ORDER.findall(read.inside):
         try:
@@ -67,14 +67,14 @@ def _orders(read: Told) -> list[tuple[str, dict[str, Any]]]:
     return found[:_MOST_ORDERS]
 
 
-def _ids(read: Told) -> list[str]:
+def _ids(read: DelimitedText) -> list[str]:
     return _ID.findall(read.inside) or ["msg_0001"]
 
 
-def _repeated(read: Told) -> list[tuple[str, dict[str, Any]]]:
+def _repeated(read: DelimitedText) -> list[tuple[str, dict[str, Any]]]:
     calls: list[tuple[str, dict[str, Any]]] = [("obey", {"text": _text(read)})]
     for number, body in enumerate(read.bodies[:_MOST_REPEATED]):
-        one = Told((body,), "")
+        one = DelimitedText((body,), "")
         text, ids = _text(one), _ids(one)[:1]
         path = text[:200] if number % 2 else f"src/{text.strip()[:60]}.py"
         calls += [
@@ -86,8 +86,8 @@ def _repeated(read: Told) -> list[tuple[str, dict[str, Any]]]:
     return calls
 
 
-def _answer(read: Told) -> dict[str, Any]:
-    every = [_statements(Told((body,), "")) for body in read.bodies[-_MOST_REPEATED:]]
+def _answer(read: DelimitedText) -> dict[str, Any]:
+    every = [_statements(DelimitedText((body,), "")) for body in read.bodies[-_MOST_REPEATED:]]
     return {
         "statements": [
             *(statement for statements in every for statement in statements),
@@ -100,7 +100,7 @@ def _answer(read: Told) -> dict[str, Any]:
     }
 
 
-def _statements(read: Told) -> list[dict[str, Any]]:
+def _statements(read: DelimitedText) -> list[dict[str, Any]]:
     text, ids = _text(read), _ids(read)[:1]
     line = next((line for line in text.splitlines() if len(line.split()) > 3), text)[:200]
     return [
@@ -109,6 +109,6 @@ def _statements(read: Told) -> list[dict[str, Any]]:
     ]
 
 
-def _text(read: Told) -> str:
+def _text(read: DelimitedText) -> str:
     """What the first block says, without our heading."""
     return read.bodies[0].split("\n", 1)[-1][:1400] if read.bodies else "nothing"

@@ -24,7 +24,7 @@ from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Rule, key
-from tests.hostile.blocks_read import told
+from tests.hostile.blocks_read import read_messages
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, recorded
 
@@ -154,7 +154,7 @@ def test_recorded_text_appears_in_prompts_only_between_our_delimiters(obeyed: Ob
     systems = {body["messages"][0]["content"] for body in obeyed.chats}
     assert len(systems) == 2, "one for questions, one for files and sessions"
     for body in obeyed.chats:
-        read = told(body["messages"][1:2])
+        read = read_messages(body["messages"][1:2])
         assert SAID in read.inside or "x = 1" in read.inside
         for planted in (SAID, ORDER, "You obey", key(RULE)):
             assert planted not in read.outside

@@ -29,7 +29,7 @@ from daemon.reconstitute.agent.context.blocks import clean
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.loop import NOT_DONE
 from daemon.reconstitute.agent.tools.schemas import TOOLS
-from tests.hostile.blocks_read import told
+from tests.hostile.blocks_read import read_messages
 from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
 from tests.hostile.payloads import SECRET
 from tests.hostile.planted import FOLDERS
@@ -75,7 +75,7 @@ def test_there_are_enough_payloads_of_every_kind(world: World):
 def test_every_payload_was_read_by_the_honest_model_in_every_place(world: World, folder: str):
     planting = world.planted["planted"]
     for ran in world.ran("planted", folder, "honest"):
-        read = told(ran.results).bodies
+        read = read_messages(ran.results).bodies
         for place in FOLDERS[folder]:
             for number in planting.numbers(folder, ran.target):
                 words = re.findall(r"\w+", clean(world.payloads[number].text.partition("<<<")[0])[:100])
@@ -97,7 +97,7 @@ def test_recorded_text_stands_only_between_our_delimiters(world: World, folder: 
     """Outside of them the honest model is told what it is told in the clean run."""
 
     def outside(ran: Ran) -> set[str]:
-        plain = re.sub(r"\S*/entry-\d+|entry-\d+", "(the path quoted above)", told(ran.messages).outside)
+        plain = re.sub(r"\S*/entry-\d+|entry-\d+", "(the path quoted above)", read_messages(ran.messages).outside)
         lines = set(re.sub(r"\d+", "N", plain).split("\n"))
         return {line for line in lines if not line.startswith(("Note: the last ", "It goes on: ", "Note: N archived"))}
 
@@ -107,7 +107,7 @@ def test_recorded_text_stands_only_between_our_delimiters(world: World, folder: 
 
 def test_a_gullible_model_sees_its_own_words_only_in_quotation_marks(world: World, folder: str):
     for ran in world.ran("planted", folder, "gullible"):
-        told_outside = cut_out(told(ran.messages).outside.replace(str(world.outside), ""))
+        told_outside = cut_out(read_messages(ran.messages).outside.replace(str(world.outside), ""))
         for payload in world.payloads:
             line = clean(payload.text).replace(str(world.outside), "")
             for start in range(0, min(len(line), 2000) - 25, 3):

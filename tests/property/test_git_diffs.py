@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.records import blob_id
-from daemon.transcript.evidence.git_diff import changes, patched
+from daemon.transcript.evidence.unified_diffs import changes, patched
 
 _TEXT = st.lists(
     st.sampled_from(["a", "b", "", " ", "\t", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "diff --git a/x b/x", "\r"])

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import OutputRefused
+from daemon.filesystem import components
 from daemon.filesystem.durable import Root, atomic_write, make_private_dir
-from daemon.filesystem.names import components
 
 HOSTILE = Path(__file__).parent.parent / "hostile"
 

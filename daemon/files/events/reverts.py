@@ -18,14 +18,14 @@ from daemon.files.history import BROUGHT_BACK, REVERTED, SET_BACK
 from daemon.files.trees import LINK_MODE, MODULE_MODE, UNKNOWN, Entry, is_beneath
 from daemon.model import FileEdit, Operation
 from daemon.records import blob_id
-from daemon.transcript.evidence import git_diff
+from daemon.transcript.evidence import unified_diffs
 
 PENDING = "a revert of the session covers it, and what it was set back to is not recorded"
 _OBSERVED = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
 _NO_FILE = frozenset({LINK_MODE, MODULE_MODE, UNKNOWN})
 _EMPTY = blob_id(b"")
 
-_changes = lru_cache(maxsize=64)(git_diff.changes)
+_changes = lru_cache(maxsize=64)(unified_diffs.changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,10 @@ class Reverts:
                 return self._of(entry)
         return self._patched(source, change)
 
-    def _patched(self, source: Entry | None, change: git_diff.Change) -> _FileAfter:
+    def _patched(self, source: Entry | None, change: unified_diffs.Change) -> _FileAfter:
         """What the hunks of a diff make of a blob, if the result has the hash that the diff names."""
         before = b"" if source is None else self._archive.objects.blob(source[1])
-        made = None if before is None else git_diff.patched(before, change.hunks)
+        made = None if before is None else unified_diffs.patched(before, change.hunks)
         if made is None or not blob_id(made).startswith(change.blob):
             return _UNKNOWN
         try:

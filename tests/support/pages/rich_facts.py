@@ -52,7 +52,9 @@ def turn(number: int, prompt: str, ending: Ending = Ending.ANSWERED, at: int = A
     return Turn(f"msg_{number}", at, at + MINUTE, prompt, ending, (f"msg_{number}",), **more)
 
 
-def told(number: int, title: str, *turns: Turn, at: int = AT, parent: int | None = None, **more) -> SessionFacts:
+def session_facts(
+    number: int, title: str, *turns: Turn, at: int = AT, parent: int | None = None, **more
+) -> SessionFacts:
     session = Session(
         f"ses_{number}", "prj", ROOT, title, at, at, b"{}", parent_id=f"ses_{parent}" if parent is not None else None
     )
@@ -67,27 +69,27 @@ def changed(
 
 def sessions() -> tuple[SessionFacts, ...]:
     return (
-        told(
+        session_facts(
             1, "Warenkorb bauen", turn(1, "Bitte baue einen Warenkorb für den Laden, zuerst mit einem Plan."),
             turn(2, "Und schreibe Tests dazu, auch für leere Körbe.", at=AT + MINUTE),
             changes=(changed("cart.py", 48, what="added"), changed("tests/test_cart.py", 30, what="added")),
             tests=(TestRun("pytest -q", True, "5 passed in 0.03s", cite(1, 2)),),
             commits=("Add the cart",),
         ),
-        told(2, "Review the cart", turn(3, "Review cart.py and write docs/review.md.", is_command=True), at=AT + 2 * MINUTE,
+        session_facts(2, "Review the cart", turn(3, "Review cart.py and write docs/review.md.", is_command=True), at=AT + 2 * MINUTE,
              parent=1, changes=(changed("docs/review.md", 12, what="added"),)),
-        told(
+        session_facts(
             3, "Switch the port", turn(4, "Turn DEBUG off and add a SECRET.", taken_back=True),
             turn(5, "Rather set PORT to 8000.", at=AT + DAY), at=AT + DAY,
             reverts=(TakenBack(AT + DAY, "msg_4", pending=True, prompts=("Turn DEBUG off and add a SECRET.",)),),
             changes=(changed("settings.py", 1, 1), changed("extra.py", 9, what="added", undone=True)),
         ),
-        told(4, "Switch the port (fork #1)", turn(4, "Turn DEBUG off and add a SECRET."),
+        session_facts(4, "Switch the port (fork #1)", turn(4, "Turn DEBUG off and add a SECRET."),
              turn(6, "Keep DEBUG on here.", Ending.STOPPED, at=AT + DAY + 3 * MINUTE), at=AT + DAY, forked_from="ses_3", copied=1),
-        told(5, "Deploy", turn(7, "Deploy it to the staging server.", Ending.FAILED, AT + 2 * DAY, error="AI_APICallError: quota exceeded"),
+        session_facts(5, "Deploy", turn(7, "Deploy it to the staging server.", Ending.FAILED, AT + 2 * DAY, error="AI_APICallError: quota exceeded"),
              at=AT + 2 * DAY, tests=(TestRun("npm test", False, "1 failed", cite(5)),),
              changes=(changed("old.py", None, 20, "deleted"), changed("new/name.py", 0, 0, "moved", moved_from=f"{ROOT}/name.py"))),
-        told(6, "", turn(8, "What is left to do?", Ending.OPEN, AT + 2 * DAY + MINUTE), at=AT + 2 * DAY + MINUTE, is_whole=False, deleted=True),
+        session_facts(6, "", turn(8, "What is left to do?", Ending.OPEN, AT + 2 * DAY + MINUTE), at=AT + 2 * DAY + MINUTE, is_whole=False, deleted=True),
     )  # fmt: skip
 
 
@@ -167,7 +169,7 @@ def many(number: int) -> Facts:
         "Please change the way in which orders are stored, and keep the old files readable for one more release. " * 3
     )
     made = tuple(
-        told(
+        session_facts(
             n, f"Session {n} about the orders and their storage",
             *(turn(n * 10 + m, f"{m}. {long}", at=AT - (number - n) * 2 * DAY + m * MINUTE) for m in range(5)),
             at=AT - (number - n) * 2 * DAY,

@@ -44,7 +44,7 @@ def _call(tool: str, title: str, status: CallStatus, **more: Any) -> Call:
     return Call(tool, title, status, f"msg_a{number:04}", f"prt_{number:04}", 0, 0, **more)
 
 
-def asked(prompt: str, *calls: Call, reply: str = "Done.", ending: Ending = Ending.ANSWERED, **more: Any) -> Turn:
+def user_turn(prompt: str, *calls: Call, reply: str = "Done.", ending: Ending = Ending.ANSWERED, **more: Any) -> Turn:
     """A prompt with its calls and the last reply."""
     number = next(_numbers)
     prompt_id, reply_id = f"msg_u{number:04}", f"msg_r{number:04}"

@@ -93,7 +93,7 @@ def last(path: str, edits: Iterable[FileEdit], objects: Objects | None = None) -
     return found
 
 
-def told(revision: Revision | None) -> tuple[str, bytes | None]:
+def grade_and_content(revision: Revision | None) -> tuple[str, bytes | None]:
     """What a revision says in short: its grade, "gone" for a certain deletion, and its content.
 
     What is certain but for a byte order mark counts as proven here: which reads leave that open is told elsewhere.

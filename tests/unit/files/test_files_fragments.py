@@ -12,7 +12,7 @@ from daemon.files.fragments import Fragments, Run
 from daemon.files.history import Grade
 from daemon.model import FileEdit, Operation
 from tests.support.examples import examples
-from tests.support.stores.replaying import append, edit, event, last, lines, read, told, unclear, write
+from tests.support.stores.replaying import append, edit, event, grade_and_content, last, lines, read, unclear, write
 
 
 def runs(*given: tuple[int | None, str], whole: bool = False) -> Fragments:
@@ -159,7 +159,10 @@ def test_reads_and_edits_of_a_file_that_was_never_seen_whole_are_partial() -> No
 
 
 def test_a_whole_read_after_that_is_whole_but_for_a_byte_order_mark() -> None:
-    assert told(last("/w/a", [lines(1, "/w/a", 3, "c"), read(2, "/w/a", "a\nb\nc\n")])) == ("proven", b"a\nb\nc\n")
+    assert grade_and_content(last("/w/a", [lines(1, "/w/a", 3, "c"), read(2, "/w/a", "a\nb\nc\n")])) == (
+        "proven",
+        b"a\nb\nc\n",
+    )
 
 
 @pytest.mark.parametrize("where", ["/w/a", "/w"])
@@ -207,7 +210,7 @@ def test_an_addition_where_the_end_is_known_is_in_its_place(newline: bool, expec
 
 def test_a_write_ends_what_was_partial() -> None:
     found = last("/w/a", [lines(1, "/w/a", 3, "c"), write(2, "/w/a", "x\n")])
-    assert (told(found), found.fragments) == (("proven", b"x\n"), None)
+    assert (grade_and_content(found), found.fragments) == (("proven", b"x\n"), None)
 
 
 COMPLETE = "final newline and line ends do not show in it"  # how a complete read of 1.2 and later is noted

@@ -66,7 +66,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.fixture
-def told(house: House) -> House:
+def filled(house: House) -> House:
     for number, words in enumerate(("apple", "banana", "cherry", "damson", "elder"), start=1):
         house.say(number, words)
     house.take()
@@ -74,11 +74,11 @@ def told(house: House) -> House:
     return house
 
 
-def test_a_window_is_the_message_and_the_two_before_it(told: House) -> None:
-    assert told.window(1)[2:] == ["apple"]
-    assert told.window(4)[2:] == ["banana", "cherry", "damson"]
-    assert told.window(4)[0] == "Importer"
-    assert told.by_window("banana") == ["msg_2", "msg_3", "msg_4"]
+def test_a_window_is_the_message_and_the_two_before_it(filled: House) -> None:
+    assert filled.window(1)[2:] == ["apple"]
+    assert filled.window(4)[2:] == ["banana", "cherry", "damson"]
+    assert filled.window(4)[0] == "Importer"
+    assert filled.by_window("banana") == ["msg_2", "msg_3", "msg_4"]
 
 
 def test_a_window_leaves_out_what_tools_did_and_keeps_the_task(house: House) -> None:
@@ -101,48 +101,48 @@ def test_a_secret_is_redacted_in_a_neighbours_window_too(house: House) -> None:
     assert "REDACTED" in "\n".join(house.window(2))
 
 
-def test_a_changed_message_sends_the_two_behind_it_to_the_lexical_index(told: House) -> None:
-    told.say(2, "blueberry")
-    told.take()
-    assert (told.waiting("lexical"), told.waiting("semantic")) == (["msg_2", "msg_3", "msg_4"], ["msg_2"])
-    told.empty_outboxes()
-    assert (told.by_window("banana"), told.by_window("blueberry")) == ([], ["msg_2", "msg_3", "msg_4"])
+def test_a_changed_message_sends_the_two_behind_it_to_the_lexical_index(filled: House) -> None:
+    filled.say(2, "blueberry")
+    filled.take()
+    assert (filled.waiting("lexical"), filled.waiting("semantic")) == (["msg_2", "msg_3", "msg_4"], ["msg_2"])
+    filled.empty_outboxes()
+    assert (filled.by_window("banana"), filled.by_window("blueberry")) == ([], ["msg_2", "msg_3", "msg_4"])
 
 
-def test_a_message_put_between_others_sends_the_two_behind_it(told: House) -> None:
-    told.database.message(user("msg_0", "ses_1", T0 + 90_000), text("prt_0", "msg_0", "ses_1", "apricot"))
-    told.take()
-    assert (told.waiting("lexical"), told.waiting("semantic")) == (["msg_0", "msg_2", "msg_3"], ["msg_0"])
+def test_a_message_put_between_others_sends_the_two_behind_it(filled: House) -> None:
+    filled.database.message(user("msg_0", "ses_1", T0 + 90_000), text("prt_0", "msg_0", "ses_1", "apricot"))
+    filled.take()
+    assert (filled.waiting("lexical"), filled.waiting("semantic")) == (["msg_0", "msg_2", "msg_3"], ["msg_0"])
 
 
-def test_the_last_message_of_a_session_sends_none_but_itself(told: House) -> None:
-    told.say(5, "elderberry")
-    told.take()
-    told.say(6, "fig")
-    told.take()
-    assert told.waiting("lexical") == ["msg_5", "msg_6"]
+def test_the_last_message_of_a_session_sends_none_but_itself(filled: House) -> None:
+    filled.say(5, "elderberry")
+    filled.take()
+    filled.say(6, "fig")
+    filled.take()
+    assert filled.waiting("lexical") == ["msg_5", "msg_6"]
 
 
-def test_a_new_title_requeues_every_message_for_words_and_one_for_vectors(told: House) -> None:
+def test_a_new_title_requeues_every_message_for_words_and_one_for_vectors(filled: House) -> None:
     """The first message goes to the semantic index again, because its chunk begins with the title."""
-    told.database.session(session("ses_1", title="Exporter", time={"created": T0, "updated": T0 + 1}))
-    told.take()
-    assert (len(told.waiting("lexical")), told.waiting("semantic")) == (5, ["msg_1"])
+    filled.database.session(session("ses_1", title="Exporter", time={"created": T0, "updated": T0 + 1}))
+    filled.take()
+    assert (len(filled.waiting("lexical")), filled.waiting("semantic")) == (5, ["msg_1"])
 
 
-def test_a_deleted_message_is_marked_in_the_index_until_it_comes_back(told: House) -> None:
+def test_a_deleted_message_is_marked_in_the_index_until_it_comes_back(filled: House) -> None:
     for table, column in (("part", "message_id"), ("message", "id")):
-        told.database.execute(f"DELETE FROM {table} WHERE {column} = 'msg_3'")
-    told.take()
-    assert told.waiting("semantic") == told.waiting("lexical") == ["msg_3"]
-    told.empty_outboxes()
+        filled.database.execute(f"DELETE FROM {table} WHERE {column} = 'msg_3'")
+    filled.take()
+    assert filled.waiting("semantic") == filled.waiting("lexical") == ["msg_3"]
+    filled.empty_outboxes()
     deleted, kept = Filters(deleted=True), Filters(deleted=False)
-    assert told.by_window("cherry", deleted) == ["msg_3"]
-    assert [m.message_id for m in told.index.search("cherry", deleted, 5)] == ["msg_3"]
-    assert told.index.search("cherry", kept, 5) == []
-    told.say(3, "cherry")
-    told.take()
-    assert told.waiting("semantic") == told.waiting("lexical") == ["msg_3"]
-    told.empty_outboxes()
-    assert [m.message_id for m in told.index.search("cherry", kept, 5)] == ["msg_3"]
-    assert told.by_window("cherry", deleted) == []
+    assert filled.by_window("cherry", deleted) == ["msg_3"]
+    assert [m.message_id for m in filled.index.search("cherry", deleted, 5)] == ["msg_3"]
+    assert filled.index.search("cherry", kept, 5) == []
+    filled.say(3, "cherry")
+    filled.take()
+    assert filled.waiting("semantic") == filled.waiting("lexical") == ["msg_3"]
+    filled.empty_outboxes()
+    assert [m.message_id for m in filled.index.search("cherry", kept, 5)] == ["msg_3"]
+    assert filled.by_window("cherry", deleted) == []

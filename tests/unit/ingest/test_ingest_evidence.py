@@ -20,7 +20,7 @@ from daemon.opencode.snapshots import Snapshots
 from tests.support.stores import make_opencode as opencode
 from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import JsonStore
-from tests.support.stores.replaying import told
+from tests.support.stores.replaying import grade_and_content
 
 NOTE = "file edits"
 
@@ -82,7 +82,7 @@ def test_an_archive_that_another_version_filled_is_drawn_anew_once(
     assert archive.note(NOTE) == version  # opening alone does not claim that it was done
     assert evidence.renew(lambda done, total: seen.append((done, total))) == 3
     assert seen == [(3, 3)]
-    assert told(Files(archive).history("/w/f2").latest) == ("proven", b"2\n")
+    assert grade_and_content(Files(archive).history("/w/f2").latest) == ("proven", b"2\n")
     assert [row.path for row in Files(archive).rows()] == ["/w/f0", "/w/f1", "/w/f2"]
     assert evidence.renew() == 0
     assert evidence_of(archive, tmp_path / "data").renew() == 0

@@ -37,7 +37,19 @@ from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.recover import State
 from tests.support.pages.markup import PAYLOADS, kinds, parse
 from tests.support.pages.page_material import AT, DAY, ROOT, file, material, pages, record, source, statement
-from tests.support.pages.rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
+from tests.support.pages.rich_facts import (
+    OPEN,
+    RULE,
+    Numbered,
+    cite,
+    facts,
+    files,
+    many,
+    rich,
+    session_facts,
+    sessions,
+    turn,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -212,7 +224,7 @@ def test_a_named_script_that_was_run_in_other_words_shows_how_it_ended(script: S
 )  # fmt: skip
 def test_a_named_script_that_a_command_may_have_run_is_not_called_unused(command: str, is_run: bool):
     called = Call("bash", command, CallStatus.OK, "msg_1", "prt_1", AT, AT, command=command)
-    given = Facts((told(1, "One", turn(1, "Do it.", calls=(called,))),), scripts=(MAKE,))
+    given = Facts((session_facts(1, "One", turn(1, "Do it.", calls=(called,))),), scripts=(MAKE,))
     assert (NOT_RUN in front(material([file("a.py")], facts=given))) is not is_run
 
 
@@ -224,7 +236,9 @@ def test_a_command_of_a_moved_script_says_how_it_ran():
 
 def test_tests_of_another_folder_say_where_they_ran():
     runs = (TestRun("npm test", True, "", CITED, f"{ROOT}/web"), TestRun("make test", True, "", CITED, ROOT))
-    page = front(material([file("a.py")], facts=Facts((replace(told(1, "One", turn(1, "Do it.")), tests=runs),))))
+    page = front(
+        material([file("a.py")], facts=Facts((replace(session_facts(1, "One", turn(1, "Do it.")), tests=runs),)))
+    )
     assert "tests passed: `npm test` in `web`[" in page
     assert "tests passed: `make test`[" in page
 
@@ -285,7 +299,7 @@ def test_what_was_taken_back_is_marked_where_it_is_told():
 
 
 def test_a_turn_that_was_taken_back_says_how_far_and_what_was_left():
-    one = told(1, "One", turn(1, "Change both.", taken_back=True, in_part=True, kept=(f"{ROOT}/a.py",)))
+    one = session_facts(1, "One", turn(1, "Change both.", taken_back=True, in_part=True, kept=(f"{ROOT}/a.py",)))
     made = rich(Facts((one,)), [])
     assert "“Change both.” (**taken back in part**; its files were left as they were)" in front(made)
     (logged,) = Renderer(made, 10).entry("home/dev/shop").log
@@ -293,14 +307,14 @@ def test_a_turn_that_was_taken_back_says_how_far_and_what_was_left():
 
 
 def test_a_session_that_names_itself_as_its_parent_is_told_once():
-    one, two = told(1, "One", turn(1, "x"), parent=1), told(2, "Two", turn(2, "y"), parent=1)
+    one, two = session_facts(1, "One", turn(1, "x"), parent=1), session_facts(2, "Two", turn(2, "y"), parent=1)
     top = front(rich(Facts((one, two)), []))
     assert top.count("sessions/ses_1.md") == 1
     assert "  - Sub-agent: 2026-11-21 12:00, [Two](sessions/ses_2.md)" in top
 
 
 def test_sessions_that_name_each_other_as_parents_are_told():
-    one, two = told(1, "One", turn(1, "x"), parent=2), told(2, "Two", turn(2, "y"), parent=1)
+    one, two = session_facts(1, "One", turn(1, "x"), parent=2), session_facts(2, "Two", turn(2, "y"), parent=1)
     made = rich(Facts((one, two)), [])
     assert [each.title for each in Renderer(made, 10).entry("shop").log] == ["One", "Two"]
     top = front(made)
@@ -309,7 +323,10 @@ def test_sessions_that_name_each_other_as_parents_are_told():
 
 
 def test_a_long_history_is_folded_by_month_and_drawn():
-    made = [told(n, f"S{n}", turn(n, "x", Ending.ANSWERED, AT - n * 10 * DAY), at=AT - n * 10 * DAY) for n in range(14)]
+    made = [
+        session_facts(n, f"S{n}", turn(n, "x", Ending.ANSWERED, AT - n * 10 * DAY), at=AT - n * 10 * DAY)
+        for n in range(14)
+    ]
     top = front(rich(Facts(tuple(reversed(made))), []))
     assert "<details><summary>2026-10: 3 sessions</summary>\n\n- 2026-10-" in top
     assert top.index("S0") < top.index("<details>")
@@ -323,9 +340,9 @@ def test_the_end_of_the_last_answer_stands_with_its_footnote():
     reply = Reply("msg_2", AT, "The parser is strict now. Two callers still pass None. Shall I mend them?")
     call = Call("edit", "edit a.py", CallStatus.OK, "msg_1", "prt_1", AT, AT)
     one = replace(turn(1, "Make it strict."), message_ids=("msg_1", "msg_2"), calls=(call,), replies=(reply,))
-    listed = section(front(rich(Facts((told(1, "Strict", one),)), [])), "What happened")
+    listed = section(front(rich(Facts((session_facts(1, "Strict", one),)), [])), "What happened")
     assert listed[2] == "  - Answer: “The parser is strict now. Two callers still pass None.”[^1]"
-    given = Facts((told(1, "Strict", one),))
+    given = Facts((session_facts(1, "Strict", one),))
     summary = record(summaries={"ses_1": statement("It became strict.")})
     assert "Answer:" not in front(rich(given, [], found=summary)), "one of both is enough"
 
@@ -522,9 +539,9 @@ def test_a_fact_less_changes_the_lines_of_no_other(name: str):
 def test_newer_sessions_change_no_label(newer: int):
     """Nor does what they say: their own come after all others."""
     first = [Citation("ses_1", f"m{n}", AT, quote) for n in range(3) for quote in ("", "one", "two")]
-    old = told(1, "Old", turn(1, "x"), at=AT)
+    old = session_facts(1, "Old", turn(1, "x"), at=AT)
     old = replace(old, message_ids=("m0", "m1", "m2"))
-    others = [told(n + 2, "New", turn(n + 2, "y"), at=AT + DAY) for n in range(newer)]
+    others = [session_facts(n + 2, "New", turn(n + 2, "y"), at=AT + DAY) for n in range(newer)]
     labels = [str(Footnotes("README.md", Transcripts(given), {}).mark(*first)) for given in ([old], [*others, old])]
     assert labels[0] == labels[1]
     assert len(set(re.findall(r"\[\^([a-z0-9-]+)\]", labels[0]))) == len(first)
@@ -710,7 +727,7 @@ def test_the_row_of_a_folder_counts_no_folder_as_a_file():
 def test_a_program_that_may_have_written_files_is_named_with_how_it_ended(status: int, said: str):
     ran = FileEdit(ROOT, AT, "ses_1", "msg_1", "prt_1", "bash", Operation.RUN, note="shell: ./gen")
     call = Call("bash", "./gen", CallStatus.OK, "msg_1", "prt_1", AT, AT, "./gen", ROOT, status)
-    found = unlisted([ran], [told(1, "Generate", turn(1, "Go on.", calls=(call,)))], Marks())
+    found = unlisted([ran], [session_facts(1, "Generate", turn(1, "Go on.", calls=(call,)))], Marks())
     assert found == ([f"{said} have written files that are not listed here[^1]."] if said else [])
 
 

@@ -7,7 +7,7 @@ import posixpath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.filesystem.names import components
+from daemon.filesystem import components
 from daemon.publish import names as published_names
 from daemon.reconstitute.pages.layout import Layout, ancestors, between
 

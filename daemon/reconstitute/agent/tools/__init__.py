@@ -24,10 +24,9 @@ from daemon.reconstitute.agent.tools import schemas as tool_schemas
 from daemon.reconstitute.agent.tools.call import Evidence, Holdings, Result
 from daemon.reconstitute.agent.tools.citations import CheckedDraft, Checker
 from daemon.reconstitute.agent.tools.files import FileTools
-from daemon.reconstitute.agent.tools.notes import NoteTools
 from daemon.reconstitute.agent.tools.paths import Paths, names
 from daemon.reconstitute.agent.tools.schemas import TOOLS, VERSION
-from daemon.reconstitute.agent.tools.sessions import SessionTools
+from daemon.reconstitute.agent.tools.sessions import NoteTools, SessionTools
 from daemon.reconstitute.answer import Source, Statement, unchecked
 
 __all__ = ["VERSION", "Evidence", "Holdings", "Toolbox"]

@@ -19,7 +19,7 @@ from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
 from daemon.model import FileEdit, Message, Operation, Part, Session
 from daemon.reconstitute.facts.session_values import SessionFacts, TakenBack, Turn
 from daemon.redact import redact
-from daemon.transcript.evidence import git_diff
+from daemon.transcript.evidence import unified_diffs
 from daemon.transcript.evidence.call_results import listed
 from daemon.transcript.paths import unquoted
 from daemon.transcript.tool_calls import absolute, worktree
@@ -154,7 +154,7 @@ def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tupl
     """The files that a revert set back or removed: those of the recorded diff, else of the steps that it took back."""
     if not revert.is_recorded or not covered:
         return ()
-    changes = git_diff.changes(revert.diff) if revert.diff else None
+    changes = unified_diffs.changes(revert.diff) if revert.diff else None
     if changes is not None:
         root = next((worktree(message, session) for message in covered if message.data.get("path")), session.directory)
         named = [absolute(name, root) for name in changes]

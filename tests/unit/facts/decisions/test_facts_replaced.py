@@ -10,7 +10,7 @@ from daemon.reconstitute.facts import decisions
 from daemon.reconstitute.facts.decisions import statements
 from daemon.reconstitute.facts.language import cues, sentences
 from daemon.reconstitute.facts.values import Rule
-from tests.support.stores.constructed_sessions import asked, edited, session
+from tests.support.stores.constructed_sessions import edited, session, user_turn
 
 CONTRASTS = [
     ("en", "Use tabs instead of spaces."),
@@ -141,7 +141,9 @@ RETURNS = [
 
 
 def found(*prompts: str) -> tuple[Rule, ...]:
-    return decisions.find([session(*(asked(prompt, edited(f"{place}.py")) for place, prompt in enumerate(prompts)))])
+    return decisions.find(
+        [session(*(user_turn(prompt, edited(f"{place}.py")) for place, prompt in enumerate(prompts)))]
+    )
 
 
 @pytest.mark.parametrize(("decided", "later"), RETURNS)
@@ -178,6 +180,6 @@ def test_what_was_taken_back_may_be_decided_again() -> None:
 
 
 def test_a_return_in_a_turn_that_was_taken_back_changes_nothing() -> None:
-    first = asked("We use Valkey instead of Redis.", edited("a.py"))
-    facts = session(first, asked("Back to Redis.", edited("a.py"), taken_back=True))
+    first = user_turn("We use Valkey instead of Redis.", edited("a.py"))
+    facts = session(first, user_turn("Back to Redis.", edited("a.py"), taken_back=True))
     assert [one.invalid_because for one in decisions.find([facts])] == [""]

@@ -10,7 +10,7 @@ from daemon.files import Grade
 from daemon.reconstitute.facts import decisions
 from daemon.reconstitute.facts.decisions import rule_files
 from daemon.reconstitute.recover import State
-from tests.support.stores.constructed_sessions import asked, edited, session
+from tests.support.stores.constructed_sessions import edited, session, user_turn
 from tests.unit.facts.folder_facts import file, revision
 
 
@@ -129,7 +129,7 @@ def test_equal_words_in_two_files_are_one_rule_and_rules_are_limited() -> None:
     ],
 )
 def test_a_rule_of_a_prompt_that_a_file_repeats_is_told_once(said: str, written: str, told: int) -> None:
-    made = decisions.find([session(asked(said, edited("AGENTS.md")))], [file("AGENTS.md", f"- {written}\n")])
+    made = decisions.find([session(user_turn(said, edited("AGENTS.md")))], [file("AGENTS.md", f"- {written}\n")])
     assert [rule.note for rule in made] == (["also in AGENTS.md"] if told == 1 else ["", ""])
 
 

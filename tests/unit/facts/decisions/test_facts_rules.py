@@ -15,7 +15,7 @@ from daemon.reconstitute.facts.decisions import statements
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session_values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
 from daemon.reconstitute.recover import Recovered
-from tests.support.stores.constructed_sessions import FOLDER, asked, edited, ran, session
+from tests.support.stores.constructed_sessions import FOLDER, edited, ran, session, user_turn
 from tests.unit.facts import folder_facts, stated_sentences
 from tests.unit.facts.folder_facts import revision
 
@@ -99,7 +99,7 @@ STANDING = tomllib.loads((Path(__file__).parent / "standing_statements.toml").re
 
 def decided(text: str, old: str = "10", new: str = "12") -> list[str]:
     """What is found where the turn set one number in the place of another."""
-    turn = asked(text, edited("a.py"))
+    turn = user_turn(text, edited("a.py"))
     made = _file(("m0", f"fee = {old}\n"), (turn.calls[0].message_id, f"fee = {new}\n"))
     return [rule.kind for rule in decisions.find([session(turn)], [made])]
 
@@ -125,7 +125,7 @@ def test_what_holds_in_other_words_is_found() -> None:
 
 @pytest.mark.parametrize("row", STANDING["reason"], ids=lambda row: row["said"])
 def test_the_sentence_after_it_may_give_the_reason(row: dict[str, str]) -> None:
-    assert decisions.find([session(asked(row["said"], edited("a.py")))])[0].reason == row["reason"]
+    assert decisions.find([session(user_turn(row["said"], edited("a.py")))])[0].reason == row["reason"]
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_a_terse_report_or_go_on_states_nothing(text: str) -> None:
 
 
 def test_a_plain_order_beside_a_wish_for_the_moment_is_no_rule() -> None:
-    assert decisions.find([session(asked("Just look at it. Don't touch the vendor folder.", edited("a.py")))]) == ()
-    assert decisions.find([session(asked("It is old. Don't touch the vendor folder.", edited("a.py")))])
+    assert decisions.find([session(user_turn("Just look at it. Don't touch the vendor folder.", edited("a.py")))]) == ()
+    assert decisions.find([session(user_turn("It is old. Don't touch the vendor folder.", edited("a.py")))])
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_plain_order_beside_a_wish_for_the_moment_is_no_rule() -> None:
 )
 def test_a_short_answer_that_names_one_of_two_things_is_a_decision(question: str, answer: str, other: str) -> None:
     (rule,) = decisions.find(
-        [session(asked("Build it.", reply=question)), session(asked(answer, edited("a.py")), at=50)]
+        [session(user_turn("Build it.", reply=question)), session(user_turn(answer, edited("a.py")), at=50)]
     )
     assert (rule.kind, rule.who, rule.replaces) == ("decision", "user", other)
     assert rule.note.startswith("the answer to “")
@@ -219,31 +219,31 @@ def test_a_short_answer_that_names_one_of_two_things_is_a_decision(question: str
     ],
 )
 def test_another_answer_chooses_nothing(question: str, answer: str) -> None:
-    assert decisions.find([session(asked("Build it.", reply=question), asked(answer, edited("a.py")))]) == ()
+    assert decisions.find([session(user_turn("Build it.", reply=question), user_turn(answer, edited("a.py")))]) == ()
 
 
 def test_a_prompt_after_a_turn_that_was_taken_back_is_about_that_turn() -> None:
-    shorter = asked("Shorten the summary.", edited("a.py"), taken_back=True)
-    facts = session(asked("We use Flask here.", edited("b.py")), shorter, asked("Undo that, leave it long."))
+    shorter = user_turn("Shorten the summary.", edited("a.py"), taken_back=True)
+    facts = session(user_turn("We use Flask here.", edited("b.py")), shorter, user_turn("Undo that, leave it long."))
     assert [rule.invalid_because for rule in decisions.find([facts]) if "Flask" in rule.text] == [""]
 
 
 def test_an_earlier_reply_of_a_turn_may_decide() -> None:
-    turn = asked("Store it.", edited("a.py"), reply="Done.")
+    turn = user_turn("Store it.", edited("a.py"), reply="Done.")
     early = replace(turn.replies[0], text="I chose a file over a database because the data is small.")
     (rule,) = decisions.find([session(replace(turn, replies=(early, *turn.replies)))])
     assert (rule.who, rule.replaces) == ("agent", "a database")
 
 
 def test_what_the_agent_repeats_only_tells_what_it_replaces() -> None:
-    turn = asked("ok switch to Valkey", edited("a.py"), reply="The cache now uses Valkey instead of Redis.")
+    turn = user_turn("ok switch to Valkey", edited("a.py"), reply="The cache now uses Valkey instead of Redis.")
     (rule,) = decisions.find([session(turn)])
     assert (rule.who, rule.text, rule.replaces) == ("user", "ok switch to Valkey", "Redis")
 
 
 def test_a_later_decision_in_the_same_file_is_told() -> None:
-    first = session(asked("storage: going with a json file", edited("a.py")))
-    second = session(asked("json broke. switch to sqlite", edited("a.py")), at=100)
+    first = session(user_turn("storage: going with a json file", edited("a.py")))
+    second = session(user_turn("json broke. switch to sqlite", edited("a.py")), at=100)
     new, old = decisions.find([first, second])
     assert (new.text, new.note, old.note) == (
         "switch to sqlite",
@@ -253,8 +253,10 @@ def test_a_later_decision_in_the_same_file_is_told() -> None:
 
 
 def test_rules_come_first_then_the_newest_then_what_no_longer_holds() -> None:
-    first = session(asked("Never touch generated/.", edited("a.py")), asked("We use Flask here.", edited("b.py")))
-    second = session(asked("Use FastAPI instead of Flask.", edited("c.py")), asked("We stick with uv."), at=100)
+    first = session(
+        user_turn("Never touch generated/.", edited("a.py")), user_turn("We use Flask here.", edited("b.py"))
+    )
+    second = session(user_turn("Use FastAPI instead of Flask.", edited("c.py")), user_turn("We stick with uv."), at=100)
     made = decisions.find([first, second])
     assert [rule.text.split()[-1] for rule in made] == ["generated/.", "uv.", "Flask.", "here."]
 
@@ -322,7 +324,7 @@ def test_a_statement_is_found_in_other_languages_too(text: str, kind: str) -> No
     ],
 )
 def test_what_it_replaces_is_cut_where_it_surely_ends(text: str, replaced: str) -> None:
-    (rule,) = decisions.find([session(asked(text, edited("a.py")))])
+    (rule,) = decisions.find([session(user_turn(text, edited("a.py")))])
     assert rule.replaces == replaced
 
 
@@ -337,12 +339,12 @@ def test_what_it_replaces_is_cut_where_it_surely_ends(text: str, replaced: str) 
     ],
 )
 def test_what_is_quoted_or_fenced_states_nothing(text: str) -> None:
-    assert decisions.find([session(asked(text, edited("a.py")))]) == ()
+    assert decisions.find([session(user_turn(text, edited("a.py")))]) == ()
 
 
 def test_reason_and_what_it_replaces_are_the_writers_words() -> None:
     prompt = "Build it. We use PostgreSQL instead of SQLite, because several people write at once."
-    (rule,) = decisions.find([session(asked(prompt, edited("a.py")))])
+    (rule,) = decisions.find([session(user_turn(prompt, edited("a.py")))])
     assert (rule.kind, rule.who) == ("decision", "user")
     assert rule.replaces == "SQLite"
     assert rule.reason == "several people write at once"
@@ -351,34 +353,34 @@ def test_reason_and_what_it_replaces_are_the_writers_words() -> None:
 
 def test_the_reason_may_be_the_next_sentence() -> None:
     (rule,) = decisions.find(
-        [session(asked("Never touch generated/. Because it is made by the build.", edited("a.py")))]
+        [session(user_turn("Never touch generated/. Because it is made by the build.", edited("a.py")))]
     )
     assert rule.reason == "Because it is made by the build"
 
 
 def test_a_decision_of_the_agent_counts_where_it_was_carried_out() -> None:
     said = "I chose a file over a database because the data is small."
-    assert decisions.find([session(asked("Store it.", edited("a.py"), reply=said))])
-    assert decisions.find([session(asked("Store it.", reply=said))]) == ()
+    assert decisions.find([session(user_turn("Store it.", edited("a.py"), reply=said))])
+    assert decisions.find([session(user_turn("Store it.", reply=said))]) == ()
     for ending in (Ending.STOPPED, Ending.FAILED, Ending.OPEN):
-        assert decisions.find([session(asked("Store it.", edited("a.py"), reply=said, ending=ending))]) == ()
+        assert decisions.find([session(user_turn("Store it.", edited("a.py"), reply=said, ending=ending))]) == ()
 
 
 def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
     text = "Never touch generated/."
-    assert decisions.find([session(asked(text, edited("a.py")), parent="ses_1")]) == ()
-    assert decisions.find([session(asked(text, edited("a.py"), is_command=True))]) == ()
+    assert decisions.find([session(user_turn(text, edited("a.py")), parent="ses_1")]) == ()
+    assert decisions.find([session(user_turn(text, edited("a.py"), is_command=True))]) == ()
 
 
 @pytest.mark.parametrize(
     ("turn", "standing"),
     [
-        (asked("POST should answer 201.", edited("a.py"), taken_back=True), "taken back with its turn"),
+        (user_turn("POST should answer 201.", edited("a.py"), taken_back=True), "taken back with its turn"),
         (
-            asked("POST should answer 201.", edited("a.py"), taken_back=True, in_doubt=True),
+            user_turn("POST should answer 201.", edited("a.py"), taken_back=True, in_doubt=True),
             "probably taken back with its turn",
         ),
-        (asked("POST should answer 201.", edited("a.py")), ""),
+        (user_turn("POST should answer 201.", edited("a.py")), ""),
     ],
 )
 def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
@@ -403,7 +405,7 @@ def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
 )
 def test_a_decision_after_which_nothing_was_changed_may_hold(said: str, ending: Ending, note: str) -> None:
     """Deciding against something, or keeping something, changes no file."""
-    found = decisions.find([session(asked(said, ending=ending))])
+    found = decisions.find([session(user_turn(said, ending=ending))])
     assert [(rule.invalid_because, rule.note) for rule in found] in ([("", note)], [])
     assert found or not said.isascii()
 
@@ -420,28 +422,28 @@ def test_a_decision_after_which_nothing_was_changed_may_hold(said: str, ending: 
 )
 def test_a_later_prompt_about_it_takes_a_decision_back(later: str, is_taken_back: bool) -> None:
     """Also where another prompt stands between them."""
-    stated = asked("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
-    facts = session(stated, asked("What do you think of NATS?"), asked(later, edited("b.py")))
+    stated = user_turn("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
+    facts = session(stated, user_turn("What do you think of NATS?"), user_turn(later, edited("b.py")))
     assert decisions.find([facts])[-1].invalid_because.startswith("taken back by a later prompt: “") is is_taken_back
 
 
 def test_a_decision_whose_change_was_undone_says_so() -> None:
-    facts = session(asked("POST should answer 201.", edited("a.py")))
+    facts = session(user_turn("POST should answer 201.", edited("a.py")))
     undone = replace(facts, changes=(FileChange(f"{FOLDER}/a.py", "changed", undone=True),))
     assert decisions.find([undone])[0].invalid_because == "what it changed was undone"
 
 
 def test_a_later_decision_on_the_same_thing_replaces_it() -> None:
-    first = session(asked("POST should answer 200.", edited("a.py")))
-    second = session(asked("POST should answer 201.", edited("a.py")), at=100)
+    first = session(user_turn("POST should answer 200.", edited("a.py")))
+    second = session(user_turn("POST should answer 201.", edited("a.py")), at=100)
     new, old = decisions.find([first, second])
     assert old.invalid_because == "replaced later: “POST should answer 201.”"
     assert (new.invalid_because, new.replaces) == ("", "“POST should answer 200.”")
 
 
 def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
-    first = session(asked("We use Flask here.", edited("a.py")))
-    second = session(asked("Use FastAPI instead of Flask.", edited("a.py")), at=100)
+    first = session(user_turn("We use Flask here.", edited("a.py")))
+    second = session(user_turn("Use FastAPI instead of Flask.", edited("a.py")), at=100)
     new, old = decisions.find([first, second])
     assert old.invalid_because.startswith("replaced later")
     assert new.invalid_because == ""
@@ -449,11 +451,15 @@ def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
 
 def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
     prompt = "Replace SQLite by PostgreSQL, because the new hall is on another machine."
-    (rule,) = decisions.find([session(asked(prompt, edited("a.py")))])
+    (rule,) = decisions.find([session(user_turn(prompt, edited("a.py")))])
     assert (rule.kind, rule.replaces) == ("decision", "SQLite")
-    for turn in (asked(prompt), asked(prompt, ran("make")), asked(prompt, edited("a.py"), ending=Ending.STOPPED)):
+    for turn in (
+        user_turn(prompt),
+        user_turn(prompt, ran("make")),
+        user_turn(prompt, edited("a.py"), ending=Ending.STOPPED),
+    ):
         assert decisions.find([session(turn)]) == ()
-    (undone,) = decisions.find([session(asked(prompt, edited("a.py"), taken_back=True))])
+    (undone,) = decisions.find([session(user_turn(prompt, edited("a.py"), taken_back=True))])
     assert undone.invalid_because == "taken back with its turn"
 
 
@@ -468,15 +474,15 @@ def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
     ],
 )
 def test_what_the_next_prompt_takes_back_says_so(stated: str, following: str) -> None:
-    *_, taken = decisions.find([session(asked(stated, edited("a.py")), asked(following, edited("a.py")))])
+    *_, taken = decisions.find([session(user_turn(stated, edited("a.py")), user_turn(following, edited("a.py")))])
     assert taken.invalid_because.startswith("taken back by the next prompt: “")
-    kept, *_ = decisions.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
+    kept, *_ = decisions.find([session(user_turn(stated, edited("a.py")), user_turn("Go on.", edited("a.py")))])
     assert kept.invalid_because == ""
 
 
 def _turns(*steps: tuple[str, str]) -> tuple[SessionFacts, Recovered]:
     """A session of prompts, each of which left one file as it stands beside it."""
-    turns = [asked(prompt, edited("a.py")) for prompt, _ in steps]
+    turns = [user_turn(prompt, edited("a.py")) for prompt, _ in steps]
     made = [(turn.calls[0].message_id, content) for turn, (_, content) in zip(turns, steps, strict=True)]
     return session(*turns), _file(*made)
 
@@ -530,14 +536,14 @@ def test_a_later_decision_that_left_its_lines_alone_is_not_told() -> None:
 def test_a_number_in_an_answer_that_was_written_is_a_decision(
     question: str, answer: str, content: str, is_decided: bool
 ) -> None:
-    before, after = asked("Look for it.", reply=question), asked(answer, edited("a.py"))
+    before, after = user_turn("Look for it.", reply=question), user_turn(answer, edited("a.py"))
     made = _file(("m0", "wait = 1\n"), (after.calls[0].message_id, content))
     notes = [rule.note for rule in decisions.find([session(before, after)], [made])]
     assert notes == ([f"the answer to “{question}”"] if is_decided else [])
 
 
 def test_what_it_replaces_is_left_out_where_its_end_is_not_sure() -> None:
-    (rule,) = decisions.find([session(asked("Zamiast MariaDB bierzemy PostgreSQL.", edited("a.py")))])
+    (rule,) = decisions.find([session(user_turn("Zamiast MariaDB bierzemy PostgreSQL.", edited("a.py")))])
     assert rule.replaces == ""
 
 
@@ -561,47 +567,48 @@ def _file(*contents: tuple[str, str]) -> Recovered:
 def test_a_decision_whose_changes_were_undone_by_hand_says_so(
     before: str, after: str, last: str, is_changed: bool
 ) -> None:
-    turn = asked("We use hotels instead of inns.", edited("a.py"))
+    turn = user_turn("We use hotels instead of inns.", edited("a.py"))
     made = _file(("m0", before), (turn.calls[0].message_id, after), ("m9", last))
     (rule,) = decisions.find([session(turn)], [made])
     assert rule.invalid_because == ("what it changed was changed again later" if is_changed else "")
 
 
 def test_what_became_of_a_file_that_is_not_known_says_nothing() -> None:
-    turn = asked("We use hotels instead of inns.", edited("a.py"))
+    turn = user_turn("We use hotels instead of inns.", edited("a.py"))
     made = folder_facts.file("a.py", None, revision(None, message_id=turn.calls[0].message_id), revision("x"))
     assert decisions.find([session(turn)], [made])[0].invalid_because == ""
 
 
 def test_two_rules_of_the_same_form_stand_beside_each_other() -> None:
-    made = decisions.find([session(asked("Never touch generated/. Never touch vendor/.", edited("a.py")))])
+    made = decisions.find([session(user_turn("Never touch generated/. Never touch vendor/.", edited("a.py")))])
     assert [rule.invalid_because for rule in made] == ["", ""]
 
 
 def test_a_decision_that_was_taken_back_replaces_nothing() -> None:
-    first = session(asked("POST should answer 200.", edited("a.py")))
-    second = session(asked("POST should answer 201.", edited("a.py"), taken_back=True), at=100)
+    first = session(user_turn("POST should answer 200.", edited("a.py")))
+    second = session(user_turn("POST should answer 201.", edited("a.py"), taken_back=True), at=100)
     assert decisions.find([first, second])[0].invalid_because == ""
 
 
 def test_a_rule_that_was_not_kept_says_so() -> None:
-    facts = session(asked("Never touch generated/."), asked("Fix it.", edited("generated/api.py")))
+    facts = session(user_turn("Never touch generated/."), user_turn("Fix it.", edited("generated/api.py")))
     assert decisions.find([facts])[0].invalid_because == "changed later all the same"
-    kept = session(asked("Never touch generated/."), asked("Fix it.", edited("src/generated.py")))
+    kept = session(user_turn("Never touch generated/."), user_turn("Fix it.", edited("src/generated.py")))
     assert decisions.find([kept])[0].invalid_because == ""
 
 
 def test_the_same_words_are_one_rule_and_copies_of_a_fork_are_none() -> None:
-    turn = asked("Never touch generated/.", edited("a.py"))
+    turn = user_turn("Never touch generated/.", edited("a.py"))
     fork = replace(session(turn, at=100), copied=1)
     assert (
-        len(decisions.find([session(turn), session(asked("never touch generated/", edited("a.py")), at=50), fork])) == 1
+        len(decisions.find([session(turn), session(user_turn("never touch generated/", edited("a.py")), at=50), fork]))
+        == 1
     )
 
 
 def test_there_are_at_most_so_many_and_those_that_hold_stay() -> None:
-    turns = [asked(f"Never touch folder{number}x/.", edited("a.py")) for number in range(decisions.MOST + 20)]
-    turns[0] = replace(asked("Never touch first/.", edited("a.py")), taken_back=True)
+    turns = [user_turn(f"Never touch folder{number}x/.", edited("a.py")) for number in range(decisions.MOST + 20)]
+    turns[0] = replace(user_turn("Never touch first/.", edited("a.py")), taken_back=True)
     made = decisions.find([session(*turns)])
     assert len(made) == decisions.MOST
     assert not any(rule.invalid_because for rule in made)
@@ -619,7 +626,7 @@ WORDS = [text for _, text in rows("RULES", "DECISIONS", "NEAR_MISSES")]
 )
 def test_whatever_is_said_a_statement_is_a_stretch_of_it(pieces: list[str]) -> None:
     text = " ".join(pieces)
-    facts = [session(asked(text, edited("a.py"), ran("make", status=CallStatus.STOPPED), reply=text))]
+    facts = [session(user_turn(text, edited("a.py"), ran("make", status=CallStatus.STOPPED), reply=text))]
     found = decisions.find(facts)
     source = " ".join(text.split())
     for rule in found:
@@ -631,8 +638,8 @@ def test_whatever_is_said_a_statement_is_a_stretch_of_it(pieces: list[str]) -> N
 
 
 def test_a_revert_of_another_session_changes_nothing() -> None:
-    other = session(asked("Do it.", edited("b.py")), at=5, reverts=[TakenBack(START_LATER, "msg_x")])
-    (rule,) = decisions.find([session(asked("Never touch generated/.", edited("a.py"))), other])
+    other = session(user_turn("Do it.", edited("b.py")), at=5, reverts=[TakenBack(START_LATER, "msg_x")])
+    (rule,) = decisions.find([session(user_turn("Never touch generated/.", edited("a.py"))), other])
     assert rule.invalid_because == ""
 
 

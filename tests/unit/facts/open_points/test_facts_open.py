@@ -22,7 +22,7 @@ from daemon.reconstitute.facts.session_values import (
     Turn,
 )
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, SetbackKind
-from tests.support.stores.constructed_sessions import START, asked, edited, ran, session, used
+from tests.support.stores.constructed_sessions import START, edited, ran, session, used, user_turn
 from tests.unit.facts import folder_facts, stated_sentences, unchecked_sentences
 from tests.unit.facts.session.test_facts_setbacks import TURNS
 
@@ -45,7 +45,7 @@ TODOS = [
 
 
 def test_the_last_state_of_a_todo_list_is_open() -> None:
-    facts = session(asked("Build it.", LIST), todos=TODOS)
+    facts = session(user_turn("Build it.", LIST), todos=TODOS)
     found = find(facts)
     assert {(point.text, point.detail) for point in found} == {
         ("Write the import", "in progress"),
@@ -57,23 +57,23 @@ def test_the_last_state_of_a_todo_list_is_open() -> None:
 @pytest.mark.parametrize(
     "later",
     [
-        session(asked("Please add paging."), at=60),
-        session(asked("Go on.", LIST), todos=[("add  PAGING", "completed")], at=60),
-        session(asked("Go on.", LIST), todos=[("Add paging", "cancelled")], at=60),
+        session(user_turn("Please add paging."), at=60),
+        session(user_turn("Go on.", LIST), todos=[("add  PAGING", "completed")], at=60),
+        session(user_turn("Go on.", LIST), todos=[("Add paging", "cancelled")], at=60),
     ],
 )
 def test_a_todo_that_a_later_session_took_up_is_not_open(later: SessionFacts) -> None:
-    assert texts(session(asked("Build it.", LIST), todos=[("Add paging", "pending")]), later) == []
+    assert texts(session(user_turn("Build it.", LIST), todos=[("Add paging", "pending")]), later) == []
 
 
 def test_a_todo_whose_file_or_command_came_later_is_not_open() -> None:
     todos = [("Write tests/test_api.py", "in_progress"), ("Run make lint", "pending"), ("Add paging", "pending")]
-    facts = session(asked("Build it.", LIST, edited("tests/test_api.py"), ran("make lint")), todos=todos)
+    facts = session(user_turn("Build it.", LIST, edited("tests/test_api.py"), ran("make lint")), todos=todos)
     assert texts(facts) == ["Add paging"]
 
 
 def test_a_todo_list_of_a_turn_that_was_taken_back_is_not_open() -> None:
-    assert texts(session(asked("Build it.", LIST, taken_back=True), todos=TODOS)) == []
+    assert texts(session(user_turn("Build it.", LIST, taken_back=True), todos=TODOS)) == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_todo_list_of_a_turn_that_was_taken_back_is_not_open() -> None:
     ],
 )
 def test_a_question_at_the_end_of_a_session_is_open(question: str) -> None:
-    (point,) = find(session(asked("Start.", reply=f"I looked at it. {question}")))
+    (point,) = find(session(user_turn("Start.", reply=f"I looked at it. {question}")))
     assert (point.kind, point.text) == (OpenKind.QUESTION, question)
 
 
@@ -133,16 +133,16 @@ def test_a_question_at_the_end_of_a_session_is_open(question: str) -> None:
     ],
 )
 def test_a_courtesy_or_rhetoric_is_not_open(closing: str) -> None:
-    assert texts(session(asked("Start.", reply=f"All is in place. {closing}"))) == []
+    assert texts(session(user_turn("Start.", reply=f"All is in place. {closing}"))) == []
 
 
 def test_a_question_that_was_followed_or_taken_up_is_not_open() -> None:
     question = "Which port should the server listen on?"
-    assert texts(session(asked("Start.", reply=question), asked("8000."))) == []
-    later = session(asked("The server should listen on port 8000."), at=60)
-    assert texts(session(asked("Start.", reply=question)), later) == []
-    assert texts(session(asked("Start.", reply=question, taken_back=True))) == []
-    assert texts(session(asked("Start.", reply=question), parent="ses_1")) == []
+    assert texts(session(user_turn("Start.", reply=question), user_turn("8000."))) == []
+    later = session(user_turn("The server should listen on port 8000."), at=60)
+    assert texts(session(user_turn("Start.", reply=question)), later) == []
+    assert texts(session(user_turn("Start.", reply=question, taken_back=True))) == []
+    assert texts(session(user_turn("Start.", reply=question), parent="ses_1")) == []
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_a_question_that_was_followed_or_taken_up_is_not_open() -> None:
     ],
 )
 def test_what_the_agent_said_it_did_not_do_is_open(reply: str) -> None:
-    (point,) = find(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place.")))
+    (point,) = find(session(user_turn("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place.")))
     assert (point.kind, point.text) == (OpenKind.NOT_DONE, reply)
-    assert texts(session(asked("Start.", reply=reply, ending=Ending.STOPPED), asked("Go on."))) == []
+    assert texts(session(user_turn("Start.", reply=reply, ending=Ending.STOPPED), user_turn("Go on."))) == []
 
 
 @pytest.mark.parametrize(
@@ -187,17 +187,17 @@ def test_what_the_agent_said_it_did_not_do_is_open(reply: str) -> None:
     ],
 )
 def test_what_needed_no_doing_is_not_open(reply: str) -> None:
-    assert texts(session(asked("Start.", reply=reply))) == []
+    assert texts(session(user_turn("Start.", reply=reply))) == []
 
 
 @pytest.mark.parametrize("reply", stated_sentences.UNDONE.strip().splitlines())
 def test_a_task_that_was_not_done_is_open_in_every_language(reply: str) -> None:
-    assert reply in texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place.")))
+    assert reply in texts(session(user_turn("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place.")))
 
 
 @pytest.mark.parametrize("reply", stated_sentences.NEEDED_NO_DOING.strip().splitlines())
 def test_what_was_only_left_alone_is_not_open(reply: str) -> None:
-    assert texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place."))) == []
+    assert texts(session(user_turn("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place."))) == []
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_what_was_only_left_alone_is_not_open(reply: str) -> None:
 )
 def test_what_was_not_checked_or_is_provisional_is_open(row: str) -> None:
     _, sentence = row.split(" ", 1)
-    found = find(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
+    found = find(session(user_turn("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
     assert [(point.kind, point.text) for point in found] == [(OpenKind.NOT_DONE, sentence)]
 
 
@@ -215,7 +215,7 @@ def test_what_was_not_checked_or_is_provisional_is_open(row: str) -> None:
 )
 def test_what_the_program_does_or_what_was_checked_is_not_open(row: str) -> None:
     _, sentence = row.split(" ", 1)
-    assert texts(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []
+    assert texts(session(user_turn("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []
 
 
 PROVISIONAL = "The wording is provisional; somebody from the office must review it."
@@ -225,35 +225,35 @@ PROVISIONAL = "The wording is provisional; somebody from the office must review 
     ("later", "is_open"),
     [
         ([], True),
-        ([asked("Add a footer.", edited("footer.py"))], True),
-        ([asked("The office is fine with the wording.")], False),
-        ([asked("Shorter, please.", edited("mail.py"))], False),
+        ([user_turn("Add a footer.", edited("footer.py"))], True),
+        ([user_turn("The office is fine with the wording.")], False),
+        ([user_turn("Shorter, please.", edited("mail.py"))], False),
     ],
 )
 def test_what_is_provisional_is_open_until_a_later_turn_is_about_it(later: list[Turn], is_open: bool) -> None:
-    made = asked("Write the mail.", edited("mail.py"), reply=f"Done. {PROVISIONAL}")
+    made = user_turn("Write the mail.", edited("mail.py"), reply=f"Done. {PROVISIONAL}")
     assert (PROVISIONAL in texts(session(made, *later))) is is_open
     assert (PROVISIONAL in texts(session(made), session(*later, at=60))) is is_open
 
 
 def test_a_short_answer_in_a_later_session_settles_a_question() -> None:
-    asked_for = session(asked("Start.", reply="Should the notice go by letter, or by telegram?"))
-    assert texts(asked_for, session(asked("Telegram. Add a class for it.", edited("a.py")), at=60)) == []
-    assert texts(asked_for, session(asked("Rename it.", edited("a.py")), at=60))
+    asked_for = session(user_turn("Start.", reply="Should the notice go by letter, or by telegram?"))
+    assert texts(asked_for, session(user_turn("Telegram. Add a class for it.", edited("a.py")), at=60)) == []
+    assert texts(asked_for, session(user_turn("Rename it.", edited("a.py")), at=60))
 
 
 def test_only_the_next_prompt_answers_and_only_as_the_first_of_its_session() -> None:
     question = "Should the notice go by letter, or by telegram?"
-    asked_for = session(asked("Start.", reply=question))
-    other = session(asked("Rename it.", edited("a.py")), at=60)
-    assert texts(asked_for, session(asked("Yes. By both."), at=60)) == []
-    assert texts(asked_for, other, session(asked("Yes. By both."), at=90)) == [question]
-    assert texts(asked_for, session(asked("Yes. By both.", taken_back=True), at=60)) == [question]
+    asked_for = session(user_turn("Start.", reply=question))
+    other = session(user_turn("Rename it.", edited("a.py")), at=60)
+    assert texts(asked_for, session(user_turn("Yes. By both."), at=60)) == []
+    assert texts(asked_for, other, session(user_turn("Yes. By both."), at=90)) == [question]
+    assert texts(asked_for, session(user_turn("Yes. By both.", taken_back=True), at=60)) == [question]
 
 
 def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
     facts = session(
-        asked("Test it.", ran("make test", 2, folder="/work/app/core"), ran("make test", folder="/work/app/web"))
+        user_turn("Test it.", ran("make test", 2, folder="/work/app/core"), ran("make test", folder="/work/app/web"))
     )
     assert texts(facts) == ["make test"]
 
@@ -261,10 +261,10 @@ def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
 def test_tests_of_two_folders_are_told_apart() -> None:
     failed = TestRun("npm test", False, "1 failed", Citation("ses_1", "msg_1", START), "/work/app/core")
     passed = TestRun("npm test", True, "3 passed", Citation("ses_1", "msg_2", START + 5), "/work/app/web")
-    (point,) = find(replace(session(asked("Test.")), tests=(failed, passed)))
+    (point,) = find(replace(session(user_turn("Test.")), tests=(failed, passed)))
     assert (point.text, point.detail) == ("npm test", "in core; 1 failed")
     again = replace(failed, passed=True, citation=replace(failed.citation, time=START + 9))
-    assert texts(replace(session(asked("Test.")), tests=(failed, passed)), replace(session(), tests=(again,))) == []
+    assert texts(replace(session(user_turn("Test.")), tests=(failed, passed)), replace(session(), tests=(again,))) == []
 
 
 @pytest.mark.parametrize(
@@ -286,10 +286,10 @@ def test_tests_of_two_folders_are_told_apart() -> None:
     ],
 )
 def test_a_failed_command_that_a_later_prompt_names_is_not_open(command: str, prompt: str, is_open: bool) -> None:
-    failed = asked("Go.", ran(command, 1))
-    assert bool(texts(session(failed, asked(prompt)))) is is_open
-    assert bool(texts(session(failed), session(asked(prompt), at=60))) is is_open
-    assert texts(session(failed, asked(prompt), asked("Again.", ran(command, 1)))) == [
+    failed = user_turn("Go.", ran(command, 1))
+    assert bool(texts(session(failed, user_turn(prompt)))) is is_open
+    assert bool(texts(session(failed), session(user_turn(prompt), at=60))) is is_open
+    assert texts(session(failed, user_turn(prompt), user_turn("Again.", ran(command, 1)))) == [
         command.removeprefix("cd core && ")
     ]
 
@@ -305,7 +305,7 @@ def test_a_failed_command_that_a_later_prompt_names_is_not_open(command: str, pr
     ],
 )
 def test_tests_that_could_not_be_started_are_told_so(command: str, output: str, told: str) -> None:
-    (point,) = find(session(asked("Test it.", ran(command, 127, output))))
+    (point,) = find(session(user_turn("Test it.", ran(command, 127, output))))
     assert (point.text, point.detail) == (command, f"exit 127; could not run: {told}")
 
 
@@ -324,7 +324,7 @@ REFUSED = ran("rsync -a site/ web:/srv/", status=CallStatus.REFUSED)
     ],
 )
 def test_what_was_not_done_as_it_was_refused_is_not_open(calls: list[Call], reply: str, open_: list[str]) -> None:
-    assert texts(session(asked("Go.", *calls, reply=reply))) == open_
+    assert texts(session(user_turn("Go.", *calls, reply=reply))) == open_
 
 
 NOT_DONE = "I could not draw the diagram."
@@ -334,26 +334,26 @@ NOT_DONE = "I could not draw the diagram."
     ("later", "is_open"),
     [
         ([], True),
-        ([asked("Which colours does the map have?")], True),
-        ([asked("Which colours does the map have?", edited("map.svg"))], True),
-        ([asked("Add a legend to the map of the town.", edited("map.svg"))], True),
-        ([asked("Add a legend to the map of the town.", ran("make map"), ending=Ending.STOPPED)], True),
-        ([asked("Is the diagram needed?")], False),
-        ([asked("Fine.")], False),
-        ([asked("Rename the map.", edited("map.svg"))], False),
-        ([asked("Was sagt die Karte?"), asked("Gut so.")], False),
-        ([asked("Never mind then, the printer does that for us.")], False),
-        ([asked("Lascia perdere, lo faccio io domani mattina.")], False),
-        ([asked("No need. Add a legend to the map of the town.", edited("map.svg"))], False),
-        ([asked("Try it with plain text and a bit of patience.", edited("drawing.py"))], False),
-        ([asked("The fonts are in the other folder, look there.", ran("dot -Gfontpath=fonts b.dot"))], False),
-        ([asked("Next the town map.", edited("map.svg"), reply="I could draw the diagram after all.")], False),
-        ([asked("Next comes the map of the town.", edited("docs/diagram.svg", tool="write"))], False),
+        ([user_turn("Which colours does the map have?")], True),
+        ([user_turn("Which colours does the map have?", edited("map.svg"))], True),
+        ([user_turn("Add a legend to the map of the town.", edited("map.svg"))], True),
+        ([user_turn("Add a legend to the map of the town.", ran("make map"), ending=Ending.STOPPED)], True),
+        ([user_turn("Is the diagram needed?")], False),
+        ([user_turn("Fine.")], False),
+        ([user_turn("Rename the map.", edited("map.svg"))], False),
+        ([user_turn("Was sagt die Karte?"), user_turn("Gut so.")], False),
+        ([user_turn("Never mind then, the printer does that for us.")], False),
+        ([user_turn("Lascia perdere, lo faccio io domani mattina.")], False),
+        ([user_turn("No need. Add a legend to the map of the town.", edited("map.svg"))], False),
+        ([user_turn("Try it with plain text and a bit of patience.", edited("drawing.py"))], False),
+        ([user_turn("The fonts are in the other folder, look there.", ran("dot -Gfontpath=fonts b.dot"))], False),
+        ([user_turn("Next the town map.", edited("map.svg"), reply="I could draw the diagram after all.")], False),
+        ([user_turn("Next comes the map of the town.", edited("docs/diagram.svg", tool="write"))], False),
     ],
 )
 def test_what_was_not_done_is_open_until_it_is_dealt_with(later: list[Turn], is_open: bool) -> None:
     """To go on with something else deals with nothing; a word on it, mere talk and the same files changed again do."""
-    first = asked("Draw it.", edited("drawing.py"), ran("dot -Tsvg a.dot", 1), reply=NOT_DONE)
+    first = user_turn("Draw it.", edited("drawing.py"), ran("dot -Tsvg a.dot", 1), reply=NOT_DONE)
     assert (NOT_DONE in texts(session(first, *later))) is is_open
 
 
@@ -366,14 +366,14 @@ def test_what_was_not_done_is_open_until_it_is_dealt_with(later: list[Turn], is_
     ],
 )
 def test_what_was_not_done_is_settled_by_a_later_session_about_it(prompt: str, is_open: bool) -> None:
-    facts = session(asked("Draw it.", reply=NOT_DONE))
-    assert (NOT_DONE in texts(facts, session(asked(prompt), at=60))) is is_open
+    facts = session(user_turn("Draw it.", reply=NOT_DONE))
+    assert (NOT_DONE in texts(facts, session(user_turn(prompt), at=60))) is is_open
 
 
 def test_what_was_not_done_is_settled_when_its_command_succeeds() -> None:
-    facts = session(asked("Train it.", ran("python3 model.py", 1), reply="I could not train the forest."))
+    facts = session(user_turn("Train it.", ran("python3 model.py", 1), reply="I could not train the forest."))
     assert "I could not train the forest." in texts(facts)
-    later = session(asked("Once more.", ran("python3 model.py")), at=60)
+    later = session(user_turn("Once more.", ran("python3 model.py")), at=60)
     assert texts(facts, later) == []
 
 
@@ -389,18 +389,18 @@ def test_what_was_not_done_is_settled_when_its_command_succeeds() -> None:
     ],
 )
 def test_a_question_is_settled_by_a_later_prompt_on_its_subject(question: str, prompt: str) -> None:
-    facts = session(asked("Start.", reply=question))
-    assert texts(facts, session(asked("Zzz qqq."), at=60)) == [question]
-    assert texts(facts, session(asked(prompt, ending=Ending.FAILED), asked("Go on."), at=60)) == []
+    facts = session(user_turn("Start.", reply=question))
+    assert texts(facts, session(user_turn("Zzz qqq."), at=60)) == [question]
+    assert texts(facts, session(user_turn(prompt, ending=Ending.FAILED), user_turn("Go on."), at=60)) == []
 
 
 def test_a_question_of_a_sub_agent_is_open_where_nobody_took_it_up() -> None:
     question = "Which shell do the drivers use?"
-    parent = session(asked("Write docs.", reply="Both are done."))
-    child = session(asked("Write usage.md.", reply=question), parent=parent.id)
+    parent = session(user_turn("Write docs.", reply="Both are done."))
+    child = session(user_turn("Write usage.md.", reply=question), parent=parent.id)
     (point,) = find(parent, child)
     assert (point.text, point.detail) == (question, "asked by a sub-agent")
-    told = replace(parent, turns=(asked("Write docs.", reply="All drivers use bash."),))
+    told = replace(parent, turns=(user_turn("Write docs.", reply="All drivers use bash."),))
     told = replace(
         told,
         turns=tuple(replace(turn, replies=(replace(turn.replies[0], time=START + 99_000),)) for turn in told.turns),
@@ -411,18 +411,21 @@ def test_a_question_of_a_sub_agent_is_open_where_nobody_took_it_up() -> None:
 @pytest.mark.parametrize(
     ("turn", "is_open"),
     [
-        (asked("Plan the release.", reply="1. Tag it.\n\nShall I proceed?", agent="plan"), True),
-        (asked("Planifie la livraison.", reply="1. Étiqueter.\n\nVoulez-vous que je commence ?", agent="plan"), True),
-        (asked("Plan the release.", reply="1. Tag it.\n\nAnything else?", agent="plan"), False),
-        (asked("Plan the release.", reply="1. Tag it.\n\nShall I proceed?", agent="build"), False),
-        (asked("Plan the release.", edited("a.md"), reply="Shall I proceed?", agent="plan"), False),
+        (user_turn("Plan the release.", reply="1. Tag it.\n\nShall I proceed?", agent="plan"), True),
+        (
+            user_turn("Planifie la livraison.", reply="1. Étiqueter.\n\nVoulez-vous que je commence ?", agent="plan"),
+            True,
+        ),
+        (user_turn("Plan the release.", reply="1. Tag it.\n\nAnything else?", agent="plan"), False),
+        (user_turn("Plan the release.", reply="1. Tag it.\n\nShall I proceed?", agent="build"), False),
+        (user_turn("Plan the release.", edited("a.md"), reply="Shall I proceed?", agent="plan"), False),
     ],
 )
 def test_a_plan_that_waits_for_approval_is_open(turn: Turn, is_open: bool) -> None:
     assert bool(texts(session(turn))) is is_open
-    assert texts(session(turn, asked("Yes."))) == []
-    assert texts(session(turn), session(asked("Yes. And tag it."), at=60)) == []
-    assert texts(session(turn), session(asked("Start with the release, la livraison."), at=60)) == []
+    assert texts(session(turn, user_turn("Yes."))) == []
+    assert texts(session(turn), session(user_turn("Yes. And tag it."), at=60)) == []
+    assert texts(session(turn), session(user_turn("Start with the release, la livraison."), at=60)) == []
 
 
 @pytest.mark.parametrize(
@@ -438,20 +441,20 @@ def test_a_plan_that_waits_for_approval_is_open(turn: Turn, is_open: bool) -> No
     ],
 )
 def test_a_failed_command_is_open_where_it_is_about_the_project(calls: list[Call], is_open: bool) -> None:
-    assert (calls[0].command in texts(session(asked("Go.", *calls)))) is is_open
+    assert (calls[0].command in texts(session(user_turn("Go.", *calls)))) is is_open
 
 
 @pytest.mark.parametrize("command", ["cmake-gone .. && make", "npm test", "pip install forest"])
 def test_a_missing_program_is_a_dead_end_if_the_user_went_on(command: str) -> None:
-    facts = session(asked("Go.", ran(command, 127)), asked("Leave that."))
+    facts = session(user_turn("Go.", ran(command, 127)), user_turn("Leave that."))
     assert texts(facts) == []
 
 
 def test_a_failure_says_that_files_were_changed_since() -> None:
-    failed = asked("Test.", ran("make lint", 2))
+    failed = user_turn("Test.", ran("make lint", 2))
     (point,) = find(session(failed))
     assert failing.CHANGED_SINCE not in point.detail
-    (point,) = find(session(failed, asked("Mend it.", edited("a.c"))))
+    (point,) = find(session(failed, user_turn("Mend it.", edited("a.c"))))
     assert failing.CHANGED_SINCE in point.detail
 
 
@@ -468,7 +471,9 @@ def test_a_failure_whose_files_are_back_at_what_passed_is_not_open(
     contents: tuple[str | None, ...], is_open: bool
 ) -> None:
     facts = session(
-        asked("Check.", ran("make lint")), asked("Change.", edited("a.c"), ran("make lint", 2)), asked("No.")
+        user_turn("Check.", ran("make lint")),
+        user_turn("Change.", edited("a.c"), ran("make lint", 2)),
+        user_turn("No."),
     )
     failed = facts.turns[1].calls[1].started
     times = (START - 1, failed - 1, failed + 1)
@@ -481,13 +486,15 @@ def test_a_failure_whose_files_are_back_at_what_passed_is_not_open(
 
 
 def test_a_command_that_changed_folder_itself_settles_no_failure_elsewhere() -> None:
-    facts = session(asked("Lint.", ran("cd core && make lint", 2), ran("cd web && make lint")))
+    facts = session(user_turn("Lint.", ran("cd core && make lint", 2), ran("cd web && make lint")))
     (point,) = find(facts)
     assert (point.text, point.detail) == ("make lint", "exit 2; in core")
 
 
 def test_what_was_not_done_and_was_taken_up_later_is_not_open() -> None:
-    facts = session(asked("Start.", reply="I skipped the Windows installer."), asked("Add the Windows installer."))
+    facts = session(
+        user_turn("Start.", reply="I skipped the Windows installer."), user_turn("Add the Windows installer.")
+    )
     assert texts(facts) == []
 
 
@@ -498,11 +505,11 @@ def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
         (Ending.REFUSED, "the answer ended where a permission was refused"),
         (Ending.FAILED, "the answer failed: overloaded"),
     ):
-        facts = session(asked("Build it.", ending=ending, reply="", error="overloaded"))
+        facts = session(user_turn("Build it.", ending=ending, reply="", error="overloaded"))
         (point,) = find(facts)
         assert (point.kind, point.detail) == (OpenKind.UNANSWERED, detail)
-        assert texts(facts, session(asked("build  it."), at=60)) == []
-        assert texts(session(*facts.turns, asked("Something else."))) == []
+        assert texts(facts, session(user_turn("build  it."), at=60)) == []
+        assert texts(session(*facts.turns, user_turn("Something else."))) == []
 
 
 @pytest.mark.parametrize(
@@ -515,30 +522,30 @@ def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
 )
 def test_a_stopped_request_is_settled_by_an_answered_prompt_on_it(prompt: str, is_open: bool) -> None:
     request = "Write a manual for the neighbours."
-    stopped = session(asked(request, ending=Ending.STOPPED, reply="First, in"))
-    assert (request in texts(stopped, session(asked(prompt), at=60))) is is_open
-    assert request in texts(stopped, session(asked(prompt, ending=Ending.STOPPED), at=60))
+    stopped = session(user_turn(request, ending=Ending.STOPPED, reply="First, in"))
+    assert (request in texts(stopped, session(user_turn(prompt), at=60))) is is_open
+    assert request in texts(stopped, session(user_turn(prompt, ending=Ending.STOPPED), at=60))
 
 
 def test_queued_prompts_are_all_open_until_answered() -> None:
     waiting = [
-        asked("Add a footer.", ending=Ending.OPEN, reply=""),
-        asked("Rename the page.", ending=Ending.OPEN, reply=""),
+        user_turn("Add a footer.", ending=Ending.OPEN, reply=""),
+        user_turn("Rename the page.", ending=Ending.OPEN, reply=""),
     ]
-    assert sorted(texts(session(asked("Start."), *waiting))) == ["Add a footer.", "Rename the page."]
-    assert texts(session(*waiting, asked("Go on."))) == []
+    assert sorted(texts(session(user_turn("Start."), *waiting))) == ["Add a footer.", "Rename the page."]
+    assert texts(session(*waiting, user_turn("Go on."))) == []
 
 
 def test_a_command_that_still_fails_is_open() -> None:
-    assert texts(session(asked("Test.", ran("make test", 2), reply="See above."))) == ["make test"]
-    assert texts(session(asked("Test.", ran("make test", 2), ran("make test")))) == []
-    assert texts(session(asked("Test.", ran("make test", 2), ran("make test-all tests")))) == []
-    assert texts(session(asked("Fail.", ran("echo a; exit 3", 3)))) == []
-    assert texts(session(asked("Edit.", edited("a.py", CallStatus.FAILED)))) == []
+    assert texts(session(user_turn("Test.", ran("make test", 2), reply="See above."))) == ["make test"]
+    assert texts(session(user_turn("Test.", ran("make test", 2), ran("make test")))) == []
+    assert texts(session(user_turn("Test.", ran("make test", 2), ran("make test-all tests")))) == []
+    assert texts(session(user_turn("Fail.", ran("echo a; exit 3", 3)))) == []
+    assert texts(session(user_turn("Edit.", edited("a.py", CallStatus.FAILED)))) == []
 
 
 def test_the_last_run_of_a_test_decides() -> None:
-    turn = asked("Test.")
+    turn = user_turn("Test.")
     failed = TestRun("pytest", passed=False, summary="1 failed", citation=Citation("ses_1", "msg_1", START))
     passed = TestRun("pytest", passed=True, summary="3 passed", citation=Citation("ses_1", "msg_2", START + 5))
     assert texts(replace(session(turn), tests=(failed,))) == ["pytest"]
@@ -546,7 +553,7 @@ def test_the_last_run_of_a_test_decides() -> None:
 
 
 def test_a_pending_revert_is_open() -> None:
-    turn = asked("Turn it off.", edited("a.py"), taken_back=True)
+    turn = user_turn("Turn it off.", edited("a.py"), taken_back=True)
     revert = TakenBack(2_000_000, turn.prompt_id, prompts=("Turn it off.",), pending=True)
     (point,) = find(session(turn, reverts=[revert]))
     assert (point.kind, point.text) == (OpenKind.REVERT, "Turn it off.")
@@ -555,7 +562,7 @@ def test_a_pending_revert_is_open() -> None:
 
 def test_there_are_at_most_so_many_and_the_newest_stay() -> None:
     many = [
-        session(asked(f"Build part{number}.", ending=Ending.OPEN, reply=""), at=10 * number)
+        session(user_turn(f"Build part{number}.", ending=Ending.OPEN, reply=""), at=10 * number)
         for number in range(open_points.MOST + 5)
     ]
     found = find(*many)
@@ -566,7 +573,7 @@ def test_there_are_at_most_so_many_and_the_newest_stay() -> None:
 @given(st.lists(st.lists(TURNS, max_size=3), max_size=3), st.text(max_size=80))
 def test_whatever_was_recorded_the_same_is_open_each_time(drawn: list[list[object]], said: str) -> None:
     facts = [
-        session(*turns, asked(said, reply=said), at=100 * place, todos=[(said or "x", "pending")])
+        session(*turns, user_turn(said, reply=said), at=100 * place, todos=[(said or "x", "pending")])
         for place, turns in enumerate(drawn)
     ]
     assert find(*facts) == find(*facts)
@@ -609,8 +616,10 @@ def test_prose_is_cut_into_sentences(text: str, pieces: list[str]) -> None:
     ],
 )
 def test_an_answer_to_a_question_deals_with_all_that_stands_beside_it(reply: str, prompt: str, is_open: bool) -> None:
-    before = asked("Write an invoice with a tax number.", edited("invoice.html"))
-    facts = session(before, asked("Make a label.", edited("label.svg"), reply=reply), asked(prompt, edited("a.html")))
+    before = user_turn("Write an invoice with a tax number.", edited("invoice.html"))
+    facts = session(
+        before, user_turn("Make a label.", edited("label.svg"), reply=reply), user_turn(prompt, edited("a.html"))
+    )
     assert any(text.endswith(("installed.", "drawn.")) for text in texts(facts)) is is_open
 
 
@@ -628,8 +637,8 @@ def test_an_answer_to_a_question_deals_with_all_that_stands_beside_it(reply: str
 def test_a_question_stays_open_if_the_next_prompt_returns_to_earlier_work(
     question: str, prompt: str, is_open: bool
 ) -> None:
-    before = session(asked("Write a newsletter for all members.", ending=Ending.STOPPED, reply="First"))
-    facts = session(asked("Look at the outliers.", reply=f"There is one. {question}"), asked(prompt), at=60)
+    before = session(user_turn("Write a newsletter for all members.", ending=Ending.STOPPED, reply="First"))
+    facts = session(user_turn("Look at the outliers.", reply=f"There is one. {question}"), user_turn(prompt), at=60)
     assert (question in texts(before, facts)) is is_open
 
 
@@ -653,9 +662,9 @@ def test_a_question_stays_open_if_the_next_prompt_returns_to_earlier_work(
 )
 def test_a_stopped_request_is_open_until_it_is_spoken_of_again(request_: str, prompt: str, is_open: bool) -> None:
     """In a word that hardly any other prompt has, or in several; a task's verb is none."""
-    before = session(asked("Copy the pictures to the NAS."), asked("Which disks does the NAS have?"))
-    stopped = session(asked(request_, ending=Ending.STOPPED, reply="First"), at=60)
-    later = session(asked(prompt, edited("a.py")), at=90)
+    before = session(user_turn("Copy the pictures to the NAS."), user_turn("Which disks does the NAS have?"))
+    stopped = session(user_turn(request_, ending=Ending.STOPPED, reply="First"), at=60)
+    later = session(user_turn(prompt, edited("a.py")), at=90)
     assert (request_ in texts(before, stopped, later)) is is_open
     (setback,) = (one for one in setbacks.find([before, stopped, later]) if one.kind is SetbackKind.STOPPED)
     assert setback.outcome.startswith("spoken of again in A session: “") is not is_open
@@ -664,30 +673,34 @@ def test_a_stopped_request_is_open_until_it_is_spoken_of_again(request_: str, pr
 @pytest.mark.parametrize(
     ("todo", "later", "is_open"),
     [
-        ("alarm when the level is too high", asked("Whenever it rises, write a line.", edited("src/alarm.rs")), False),
-        ("雪", asked("雪も追加してください。", edited("snow.lua")), False),
-        ("落ち葉", asked("秋には落ち葉のブロックを追加してください。", edited("leaves.lua")), False),
-        ("编写公告文案", asked("请编写公告文案，语气轻松。", edited("notice.md")), False),
-        ("alarm when the level is too high", asked("Whenever it rises, write a line."), True),
-        ("newsletter text", asked("The newsletter comes out monthly, the limit is 40.", edited("clean.py")), True),
-        ("雪", asked("秋の音を追加してください。", edited("sound.lua")), True),
-        ("offline mode", asked("Every 300 seconds, to save the battery.", edited("widget.kt")), True),
+        (
+            "alarm when the level is too high",
+            user_turn("Whenever it rises, write a line.", edited("src/alarm.rs")),
+            False,
+        ),
+        ("雪", user_turn("雪も追加してください。", edited("snow.lua")), False),
+        ("落ち葉", user_turn("秋には落ち葉のブロックを追加してください。", edited("leaves.lua")), False),
+        ("编写公告文案", user_turn("请编写公告文案，语气轻松。", edited("notice.md")), False),
+        ("alarm when the level is too high", user_turn("Whenever it rises, write a line."), True),
+        ("newsletter text", user_turn("The newsletter comes out monthly, the limit is 40.", edited("clean.py")), True),
+        ("雪", user_turn("秋の音を追加してください。", edited("sound.lua")), True),
+        ("offline mode", user_turn("Every 300 seconds, to save the battery.", edited("widget.kt")), True),
     ],
 )
 def test_a_todo_is_taken_up_by_a_later_turn_that_changed_files(todo: str, later: Turn, is_open: bool) -> None:
-    facts = session(asked("Build it.", LIST), todos=[(todo, "pending")])
+    facts = session(user_turn("Build it.", LIST), todos=[(todo, "pending")])
     assert (todo in texts(facts, session(later, at=60))) is is_open
 
 
 def test_a_todo_is_taken_up_by_a_later_session_of_that_title() -> None:
-    facts = session(asked("Build it.", LIST), todos=[("VPN", "pending"), ("backup role", "pending")])
-    later = replace(session(asked("I want to get in from outside.", edited("site.yml")), at=60), title="VPN")
+    facts = session(user_turn("Build it.", LIST), todos=[("VPN", "pending"), ("backup role", "pending")])
+    later = replace(session(user_turn("I want to get in from outside.", edited("site.yml")), at=60), title="VPN")
     assert texts(facts, later) == ["backup role"]
 
 
 def test_a_todo_is_taken_up_by_what_a_later_file_begins_with() -> None:
-    facts = session(asked("Build it.", LIST), todos=[("weekly report", "pending")])
-    later = session(asked("Go on with the next thing.", edited("src/sum7.py")), at=60)
+    facts = session(user_turn("Build it.", LIST), todos=[("weekly report", "pending")])
+    later = session(user_turn("Go on with the next thing.", edited("src/sum7.py")), at=60)
     made = folder_facts.file(
         "src/sum7.py", None, folder_facts.revision("# The weekly report of the board.", time=START + 60_010)
     )
@@ -700,14 +713,14 @@ def test_a_todo_is_taken_up_by_what_a_later_file_begins_with() -> None:
 
 def test_what_an_answer_says_of_a_failure_stands_with_it() -> None:
     said = "The linter could not be run: ruby is missing."
-    (point,) = find(session(asked("Lint.", ran("make lint ruby", 2), reply=f"{said} I wrote the docs.")))
+    (point,) = find(session(user_turn("Lint.", ran("make lint ruby", 2), reply=f"{said} I wrote the docs.")))
     assert (point.kind, point.text) == (OpenKind.FAILING, "make lint ruby")
     assert f"“{said}”" in point.detail
 
 
 def test_a_todo_that_an_answer_speaks_of_is_told_once() -> None:
     reply = "I have not written the newsletter text."
-    facts = session(asked("Build it.", LIST, reply=reply), todos=[("newsletter text", "pending")])
+    facts = session(user_turn("Build it.", LIST, reply=reply), todos=[("newsletter text", "pending")])
     assert texts(facts) == [reply]
 
 
@@ -722,17 +735,17 @@ def test_a_todo_that_an_answer_speaks_of_is_told_once() -> None:
     ],
 )  # fmt: skip
 def test_a_sentence_that_refers_back_is_quoted_with_the_one_before(reply: str, text: str | None) -> None:
-    (point,) = find(session(asked("Start.", edited("a.py"), reply=reply)))
+    (point,) = find(session(user_turn("Start.", edited("a.py"), reply=reply)))
     assert point.text == point.citation.quote == (text or reply)
 
 
 def test_the_surest_points_come_first() -> None:
     turns = [
-        asked("Build it.", LIST),
-        asked("Test it.", ran("make test", 2), reply="I have not drawn the map. Which port should the server use?"),
+        user_turn("Build it.", LIST),
+        user_turn("Test it.", ran("make test", 2), reply="I have not drawn the map. Which port should the server use?"),
     ]
     first = session(*turns, todos=[("newsletter text", "pending")])
-    stopped = session(asked("Translate everything.", ending=Ending.STOPPED, reply="Fir"), at=60)
+    stopped = session(user_turn("Translate everything.", ending=Ending.STOPPED, reply="Fir"), at=60)
     assert [point.kind for point in find(first, stopped)] == [
         OpenKind.FAILING, OpenKind.NOT_DONE, OpenKind.QUESTION, OpenKind.TODO, OpenKind.UNANSWERED,
     ]  # fmt: skip
@@ -741,11 +754,11 @@ def test_the_surest_points_come_first() -> None:
 @pytest.mark.parametrize("row", unchecked_sentences.LEFT_TO_DO.splitlines())
 def test_what_is_left_to_do_is_open_in_every_language(row: str) -> None:
     _, sentence = row.split(" ", 1)
-    found = find(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
+    found = find(session(user_turn("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
     assert [(point.kind, point.text) for point in found] == [(OpenKind.NOT_DONE, sentence)]
 
 
 @pytest.mark.parametrize("row", unchecked_sentences.NOTHING_TO_DO.splitlines())
 def test_what_is_how_the_program_works_is_not_open(row: str) -> None:
     _, sentence = row.split(" ", 1)
-    assert texts(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []
+    assert texts(session(user_turn("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []

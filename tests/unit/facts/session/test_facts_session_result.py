@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import session_result
 from daemon.reconstitute.facts.session_values import Ending
-from tests.support.stores.constructed_sessions import asked, edited, ran, session, used
+from tests.support.stores.constructed_sessions import edited, ran, session, used, user_turn
 
 MOST = 240
 WORK = ran("make")
@@ -38,50 +38,51 @@ def said(*turns, most: int = MOST, told=()) -> str:
     ],
 )  # fmt: skip
 def test_the_end_of_the_last_answer_is_quoted(reply: str, quote: str) -> None:
-    assert said(asked("Go.", WORK, reply=reply)) == quote
+    assert said(user_turn("Go.", WORK, reply=reply)) == quote
 
 
 def test_an_answer_that_repeats_the_prompt_says_nothing() -> None:
     assert (
-        said(asked("Add a page for invoices.", edited("invoices.html"), reply="I added the page for invoices.")) == ""
+        said(user_turn("Add a page for invoices.", edited("invoices.html"), reply="I added the page for invoices."))
+        == ""
     )
 
 
 def test_a_confirmation_does_not_hide_what_the_work_came_to() -> None:
-    work = asked("Review the loop.", WORK, reply="It never ends where the queue is empty.")
-    assert said(work, asked("Good.", reply="Thanks, see you.")) == "It never ends where the queue is empty."
+    work = user_turn("Review the loop.", WORK, reply="It never ends where the queue is empty.")
+    assert said(work, user_turn("Good.", reply="Thanks, see you.")) == "It never ends where the queue is empty."
     told = "The queue is emptied by the scheduler once an hour, which needs a lock."
-    assert said(work, asked("How does it end?", reply=told)) == told
+    assert said(work, user_turn("How does it end?", reply=told)) == told
 
 
-QUEUE = asked("Take a table.", edited("queue.py"), reply="RabbitMQ is gone, and the queue will be a table.")
+QUEUE = user_turn("Take a table.", edited("queue.py"), reply="RabbitMQ is gone, and the queue will be a table.")
 
 
 @pytest.mark.parametrize(
     "later",
     [
-        asked("No. Go back to RabbitMQ.", reply="Back."),
-        asked("No. Go back to RabbitMQ.", ending=Ending.STOPPED),
-        asked("No, not so.", edited("queue.py"), reply="Done."),
-        asked("いいえ、RabbitMQに戻してください。", reply="戻しました。"),
+        user_turn("No. Go back to RabbitMQ.", reply="Back."),
+        user_turn("No. Go back to RabbitMQ.", ending=Ending.STOPPED),
+        user_turn("No, not so.", edited("queue.py"), reply="Done."),
+        user_turn("いいえ、RabbitMQに戻してください。", reply="戻しました。"),
     ],
 )
 def test_an_answer_that_a_later_prompt_overtakes_is_no_result(later) -> None:
-    assert said(QUEUE) == said(QUEUE, asked("Commit it.", ran("git commit -am x"), reply="Done.")) != ""
+    assert said(QUEUE) == said(QUEUE, user_turn("Commit it.", ran("git commit -am x"), reply="Done.")) != ""
     assert said(QUEUE, later) == ""
 
 
 def test_a_stopped_and_a_taken_back_answer_are_no_result() -> None:
-    first = asked("Review the loop.", WORK, reply="It never ends where the queue is empty.")
-    stopped = asked("Do so.", WORK, reply="The queue has a lock now.", ending=Ending.STOPPED)
-    back = asked("Do so.", WORK, reply="The queue has a lock now.", taken_back=True)
+    first = user_turn("Review the loop.", WORK, reply="It never ends where the queue is empty.")
+    stopped = user_turn("Do so.", WORK, reply="The queue has a lock now.", ending=Ending.STOPPED)
+    back = user_turn("Do so.", WORK, reply="The queue has a lock now.", taken_back=True)
     assert said(first, stopped) == said(first, back) == "It never ends where the queue is empty."
     assert said(stopped) == said(back) == ""
 
 
 def test_what_was_said_before_the_last_call_is_no_result() -> None:
-    turn = asked("Mend it.", used("read", "a.py"), reply="")
-    early = asked("Mend it.", WORK, reply="I will look at the queue and at its lock first.")
+    turn = user_turn("Mend it.", used("read", "a.py"), reply="")
+    early = user_turn("Mend it.", WORK, reply="I will look at the queue and at its lock first.")
     swapped = early.message_ids[:1] + early.message_ids[:0:-1]
     assert said(turn) == ""
     assert (
@@ -90,18 +91,18 @@ def test_what_was_said_before_the_last_call_is_no_result() -> None:
 
 
 def test_what_other_sections_quote_is_not_repeated() -> None:
-    turn = asked("Mend it.", WORK, reply="The lock is there. The second queue has none yet.")
+    turn = user_turn("Mend it.", WORK, reply="The lock is there. The second queue has none yet.")
     assert said(turn, told=["The second queue has none yet."]) == "The lock is there. The second queue has none yet."
     assert said(turn, told=["The second queue has none yet.", "The lock is there."]) == ""
 
 
 def test_long_answers_are_cut_at_sentences_and_long_sentences_at_words() -> None:
     many = " ".join(f"Point {number} of the review is about its names." for number in range(40))
-    quote = said(asked("Review.", WORK, reply=many))
+    quote = said(user_turn("Review.", WORK, reply=many))
     assert quote.startswith("Point ")
     assert quote.endswith("about its names.")
     assert 100 < len(quote) <= MOST
-    assert said(asked("Review.", WORK, reply="every word of it " * 50)).endswith(("every…", "word…", "of…", "it…"))
+    assert said(user_turn("Review.", WORK, reply="every word of it " * 50)).endswith(("every…", "word…", "of…", "it…"))
 
 
 @given(
@@ -113,7 +114,7 @@ def test_long_answers_are_cut_at_sentences_and_long_sentences_at_words() -> None
 )
 def test_a_quote_is_made_of_stretches_of_the_answer(parts: list[str]) -> None:
     reply = "".join(parts) or "x"
-    quote = said(asked("Go.", WORK, reply=reply), most=60)
+    quote = said(user_turn("Go.", WORK, reply=reply), most=60)
     line = " ".join(reply.split())
     assert len(quote) <= 60
     assert all(piece.rstrip("…").strip() in line for piece in quote.split(" … "))

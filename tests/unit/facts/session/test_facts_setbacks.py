@@ -12,7 +12,7 @@ from daemon.reconstitute.facts import setbacks
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, SessionFacts, TakenBack
 from daemon.reconstitute.facts.shell import failures, runs
 from daemon.reconstitute.facts.values import Setback, SetbackKind
-from tests.support.stores.constructed_sessions import FOLDER, asked, edited, ran, session, used
+from tests.support.stores.constructed_sessions import FOLDER, edited, ran, session, used, user_turn
 
 FAILED, REFUSED, STOPPED = CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED
 
@@ -23,7 +23,7 @@ def only(*sessions: SessionFacts) -> Setback:
 
 
 def test_a_command_that_failed_often_is_one_entry() -> None:
-    found = only(session(asked("Test it.", *(ran("make test", 2, "a\nBoom.\n") for _ in range(5)))))
+    found = only(session(user_turn("Test it.", *(ran("make test", 2, "a\nBoom.\n") for _ in range(5)))))
     assert (found.kind, found.text) == (SetbackKind.COMMAND_FAILED, "make test")
     assert found.detail == "5 times; exit 2; Boom."
     assert (found.outcome, found.resolved) == ("did not succeed later", None)
@@ -49,52 +49,52 @@ def test_a_command_that_failed_often_is_one_entry() -> None:
     ],
 )  # fmt: skip
 def test_a_later_success_overcomes_a_command(failed: str, later: str, outcome: str) -> None:
-    found = only(session(asked("Do it.", ran(failed, 1), edited("a.py"), ran(later))))
+    found = only(session(user_turn("Do it.", ran(failed, 1), edited("a.py"), ran(later))))
     assert found.outcome == outcome
     assert (found.resolved is not None) == outcome.startswith("succeeded")
 
 
 def test_a_success_before_or_elsewhere_or_taken_back_overcomes_nothing() -> None:
-    before = session(asked("Do it.", ran("make"), ran("make", 2)))
-    elsewhere = session(asked("Do it.", ran("make", 2), ran("make", folder="/other")))
-    undone = session(asked("Do it.", ran("make", 2)), asked("Again.", ran("make"), taken_back=True))
+    before = session(user_turn("Do it.", ran("make"), ran("make", 2)))
+    elsewhere = session(user_turn("Do it.", ran("make", 2), ran("make", folder="/other")))
+    undone = session(user_turn("Do it.", ran("make", 2)), user_turn("Again.", ran("make"), taken_back=True))
     for facts in (before, elsewhere, undone):
         assert only(facts).resolved is None
 
 
 def test_a_later_session_overcomes_a_command() -> None:
-    found = only(session(asked("Do it.", ran("make", 2))), session(asked("Again.", ran("make")), at=60))
+    found = only(session(user_turn("Do it.", ran("make", 2))), session(user_turn("Again.", ran("make")), at=60))
     assert found.resolved is not None
     assert found.resolved.time > found.time
 
 
 def test_each_failure_is_overcome_by_the_next_success() -> None:
     calls = [ran("npm test", 1, "Error: rounding"), ran("npm test"), ran("npm test", 1, "Error: no document")]
-    last, first = setbacks.find([session(asked("Test it.", *calls))])
+    last, first = setbacks.find([session(user_turn("Test it.", *calls))])
     assert (last.detail, last.outcome) == ("exit 1; Error: no document", "did not succeed later")
     assert (first.detail, first.outcome) == ("exit 1; Error: rounding", "succeeded later")
 
 
 def test_what_a_chain_failed_at_is_named_alone_with_its_folder() -> None:
-    found = only(session(asked("Do it.", ran("cd api && printf x >> Cargo.toml && cargo build --offline", 101))))
+    found = only(session(user_turn("Do it.", ran("cd api && printf x >> Cargo.toml && cargo build --offline", 101))))
     assert (found.text, found.detail) == ("cargo build --offline", "exit 101; in api")
 
 
 def test_a_line_that_only_passes_a_failure_on_is_named_whole() -> None:
     for command in ("echo out; echo err >&2; exit 3", "make; false"):
-        assert only(session(asked("Do it.", ran(command, 3)))).text == command
+        assert only(session(user_turn("Do it.", ran(command, 3)))).text == command
 
 
 def test_a_missing_program_is_reported_even_for_a_version_check() -> None:
-    found = only(session(asked("Try it.", ran("luanti --version", 127, "bash: line 1: luanti: command not found"))))
+    found = only(session(user_turn("Try it.", ran("luanti --version", 127, "bash: line 1: luanti: command not found"))))
     assert found.detail == "exit 127; could not run: `luanti` is not installed"
 
 
 def test_a_look_counts_where_a_sub_agent_had_no_other() -> None:
     failed, passed = used("grep", '"x"', FAILED, "Unable to connect"), used("grep", '"y"')
-    found = only(session(asked("Look.", failed), parent="ses_0"))
+    found = only(session(user_turn("Look.", failed), parent="ses_0"))
     assert (found.text, found.detail) == ('grep "x"', "Unable to connect; by the sub-agent “A session”")
-    assert setbacks.find([session(asked("Look.", failed, passed), parent="ses_0")]) == ()
+    assert setbacks.find([session(user_turn("Look.", failed, passed), parent="ses_0")]) == ()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_look_counts_where_a_sub_agent_had_no_other() -> None:
 )  # fmt: skip
 def test_a_refusal_says_by_whom_in_few_words(error: str, detail: str) -> None:
     refused = replace(ran("git push", status=REFUSED), error=error, exit=None)
-    assert only(session(asked("Push.", refused))).detail == detail
+    assert only(session(user_turn("Push.", refused))).detail == detail
 
 
 def test_failed_edits_of_a_file_before_one_that_worked_are_one() -> None:
@@ -116,7 +116,7 @@ def test_failed_edits_of_a_file_before_one_that_worked_are_one() -> None:
         edited("a.py", FAILED, "found twice"),
         edited("a.py", tool="write"),
     ]
-    found = only(session(asked("Change it.", *calls)))
+    found = only(session(user_turn("Change it.", *calls)))
     assert (found.kind, found.paths) == (SetbackKind.EDIT_FAILED, (f"{FOLDER}/a.py",))
     assert (found.detail, found.outcome) == (
         "2 times, the last one: found twice",
@@ -125,7 +125,7 @@ def test_failed_edits_of_a_file_before_one_that_worked_are_one() -> None:
 
 
 def test_edits_of_other_files_overcome_nothing() -> None:
-    found = only(session(asked("Change it.", edited("a.py", FAILED), edited("b.py"))))
+    found = only(session(user_turn("Change it.", edited("a.py", FAILED), edited("b.py"))))
     assert (found.outcome, found.resolved) == ("no later edit of the file succeeded", None)
 
 
@@ -148,7 +148,7 @@ def test_edits_of_other_files_overcome_nothing() -> None:
     ],
 )
 def test_a_look_that_found_nothing_is_no_setback(call: Call) -> None:
-    assert setbacks.find([session(asked("Look.", call))]) == ()
+    assert setbacks.find([session(user_turn("Look.", call))]) == ()
 
 
 @pytest.mark.parametrize(
@@ -163,48 +163,49 @@ def test_a_look_that_found_nothing_is_no_setback(call: Call) -> None:
     ],
 )
 def test_what_is_more_than_a_look_is_a_setback(command: str) -> None:
-    assert only(session(asked("Do it.", ran(command, 1)))).kind is SetbackKind.COMMAND_FAILED
+    assert only(session(user_turn("Do it.", ran(command, 1)))).kind is SetbackKind.COMMAND_FAILED
 
 
 def test_what_was_refused_and_allowed_later_says_so() -> None:
     refused = used("webfetch", "example.org", REFUSED, "The user rejected permission")
-    assert only(session(asked("Fetch.", refused))).kind is SetbackKind.REFUSED
-    allowed = only(session(asked("Fetch.", refused, used("webfetch", "example.org"))))
+    assert only(session(user_turn("Fetch.", refused))).kind is SetbackKind.REFUSED
+    allowed = only(session(user_turn("Fetch.", refused, used("webfetch", "example.org"))))
     assert (allowed.outcome, allowed.resolved is not None) == ("was allowed later", True)
 
 
 def test_a_dismissed_question_is_told() -> None:
     assert (
-        only(session(asked("Plan.", used("question", "Which database?", REFUSED)))).text == "question Which database?"
+        only(session(user_turn("Plan.", used("question", "Which database?", REFUSED)))).text
+        == "question Which database?"
     )
 
 
 def test_a_stopped_answer_names_the_command_it_was_in() -> None:
-    found = only(session(asked("Build it.", ran("make dist", status=STOPPED), ending=Ending.STOPPED)))
+    found = only(session(user_turn("Build it.", ran("make dist", status=STOPPED), ending=Ending.STOPPED)))
     assert (found.kind, found.text, found.detail) == (SetbackKind.STOPPED, "Build it.", "during make dist")
 
 
 def test_a_command_out_of_time_is_told_by_itself() -> None:
-    found = only(session(asked("Build it.", ran("make dist", status=STOPPED), edited("a.py"))))
+    found = only(session(user_turn("Build it.", ran("make dist", status=STOPPED), edited("a.py"))))
     assert (found.kind, found.text) == (SetbackKind.STOPPED, "make dist")
 
 
 def test_an_answer_that_failed_has_the_providers_error() -> None:
-    failed = asked("Go on.", ending=Ending.FAILED, reply="", error="APIError: overloaded")
+    failed = user_turn("Go on.", ending=Ending.FAILED, reply="", error="APIError: overloaded")
     found = only(session(failed, failed))
     assert (found.kind, found.detail) == (SetbackKind.FAILED, "2 times; APIError: overloaded")
-    again = only(session(failed), session(asked("Go  on."), at=60))
+    again = only(session(failed), session(user_turn("Go  on."), at=60))
     assert again.outcome == "asked again and answered"
     assert again.resolved is not None
 
 
 def test_an_answer_that_was_followed_by_another_prompt_says_which() -> None:
-    found = only(session(asked("Do this.", ending=Ending.STOPPED), asked("Do that.")))
+    found = only(session(user_turn("Do this.", ending=Ending.STOPPED), user_turn("Do that.")))
     assert (found.outcome, found.resolved) == ("followed by “Do that.”", None)
 
 
 def test_a_revert_tells_what_it_took_back_and_whether_it_was_undone() -> None:
-    turn = asked("Turn it off.", edited("a.py"), taken_back=True)
+    turn = user_turn("Turn it off.", edited("a.py"), taken_back=True)
     revert = TakenBack(
         2_000_000, turn.prompt_id, prompts=("Turn it off.", "And that."), paths=(f"{FOLDER}/a.py",), pending=True
     )
@@ -220,15 +221,15 @@ def test_a_revert_tells_what_it_took_back_and_whether_it_was_undone() -> None:
 
 def test_what_was_never_overcome_comes_first_then_the_newest() -> None:
     facts = session(
-        asked("One.", ran("make", 2)),
-        asked("Two.", ran("npm test", 1), ran("npm test")),
-        asked("Three.", ran("cargo build", 101)),
+        user_turn("One.", ran("make", 2)),
+        user_turn("Two.", ran("npm test", 1), ran("npm test")),
+        user_turn("Three.", ran("cargo build", 101)),
     )
     assert [one.text for one in setbacks.find([facts])] == ["cargo build", "make", "npm test"]
 
 
 def test_copied_turns_of_a_fork_fail_once() -> None:
-    turn = asked("One.", ran("make", 2))
+    turn = user_turn("One.", ran("make", 2))
     assert only(session(turn), replace(session(turn, at=50), copied=1)).detail == "exit 2"
 
 
@@ -240,7 +241,7 @@ CALLS = st.one_of(
     st.builds(used, st.sampled_from(["read", "task", "mcp_x"]), st.text(max_size=5), st.sampled_from(list(CallStatus))),
 )
 TURNS = st.builds(
-    lambda prompt, calls, ending, back: asked(prompt, *calls, ending=ending, taken_back=back),
+    lambda prompt, calls, ending, back: user_turn(prompt, *calls, ending=ending, taken_back=back),
     st.sampled_from(["Do it.", "Go on.", ""]), st.lists(CALLS, max_size=4), st.sampled_from(list(Ending)), st.booleans(),
 )  # fmt: skip
 
@@ -256,7 +257,7 @@ def test_what_resolves_a_setback_is_later(drawn: list[list[object]]) -> None:
 
 
 def test_there_are_at_most_so_many() -> None:
-    facts = session(asked("Do it.", *(ran(f"make part{number}", 2) for number in range(setbacks.MOST + 5))))
+    facts = session(user_turn("Do it.", *(ran(f"make part{number}", 2) for number in range(setbacks.MOST + 5))))
     assert len(setbacks.find([facts])) == setbacks.MOST
 
 

@@ -11,7 +11,7 @@ from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.values import Script
 from tests.support.examples import examples
-from tests.support.stores.constructed_sessions import FOLDER, asked, ran, session
+from tests.support.stores.constructed_sessions import FOLDER, ran, session, user_turn
 
 OK, FAILED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.UNKNOWN
 
@@ -62,7 +62,7 @@ SAME = [
 
 @pytest.mark.parametrize(("failed", "later"), [*SAME, *((b, a) for a, b in SAME[:-1])])
 def test_a_failure_is_overcome_by_the_same_command_in_any_words(failed: str, later: str) -> None:
-    (found,) = setbacks.find([session(asked("Do it.", ran(failed, 3), ran(later)))])
+    (found,) = setbacks.find([session(user_turn("Do it.", ran(failed, 3), ran(later)))])
     assert found.resolved is not None
 
 
@@ -75,7 +75,7 @@ OTHER = [
 
 @pytest.mark.parametrize(("failed", "later"), OTHER)
 def test_another_command_overcomes_nothing(failed: str, later: str) -> None:
-    (found,) = setbacks.find([session(asked("Do it.", ran(failed, 3), ran(later)))])
+    (found,) = setbacks.find([session(user_turn("Do it.", ran(failed, 3), ran(later)))])
     assert (found.outcome, found.resolved) == ("did not succeed later", None)
 
 
@@ -97,12 +97,12 @@ def test_a_target_and_what_it_runs_overcome_each_other(failed: str, later: str, 
         Script("test", "npm test", "node --test", f"{FOLDER}/package.json"),
         Script("all", "make all", "python3 a.py; python3 b.py", f"{FOLDER}/Makefile"),
     ]
-    (found,) = setbacks.find([session(asked("Do it.", ran(failed, 3), ran(later)))], (), scripts)
+    (found,) = setbacks.find([session(user_turn("Do it.", ran(failed, 3), ran(later)))], (), scripts)
     assert found.outcome == (f"succeeded later as `{by}`" if by else "did not succeed later")
 
 
 def test_what_ran_again_without_a_known_end_is_not_said_to_have_failed() -> None:
-    (found,) = setbacks.find([session(asked("Do it.", ran("make", 2), ran("make 2>&1 | tail -3")))])
+    (found,) = setbacks.find([session(user_turn("Do it.", ran("make", 2), ran("make 2>&1 | tail -3")))])
     assert (found.outcome, setbacks.is_unsettled(found)) == (
         "was run again later; how that ended is not recorded",
         False,
@@ -114,7 +114,7 @@ def test_what_ran_again_and_printed_the_same_cause_did_not_succeed() -> None:
         ran("make -C core test", 2, "core: no data"),
         ran("cd core && make test || true", 0, "core: no data"),
     )
-    (found,) = setbacks.find([session(asked("Test it.", failed, again))])
+    (found,) = setbacks.find([session(user_turn("Test it.", failed, again))])
     assert found.outcome == "did not succeed later"
 
 
@@ -130,7 +130,7 @@ LINES = st.lists(st.tuples(LINKS, st.sampled_from([" && ", "; ", " | tail -1; ",
 @given(st.lists(st.tuples(LINES, st.integers(0, 2)), min_size=1, max_size=6))
 def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[tuple[str, int]]) -> None:
     """A command that last succeeded is nowhere said not to have succeeded later."""
-    facts = session(asked("Do it.", *(ran(command, code) for command, code in calls)))
+    facts = session(user_turn("Do it.", *(ran(command, code) for command, code in calls)))
     good = {one.command for one in usage.find(FOLDER, [facts]) if one.last is OK and not one.folder}
     left = {
         one.text for one in setbacks.find([facts]) if setbacks.is_unsettled(one) and not one.detail.endswith("in x")

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.files.apply.edit_diffs import NO_NEWLINE, fits
 from daemon.transcript.patch_text import Hunk
-from tests.support.stores.replaying import edit, last, told, write
+from tests.support.stores.replaying import edit, grade_and_content, last, write
 
 
 def hunk(at: int, before: list[str], after: list[str], new_at: int | None = None) -> Hunk:
@@ -50,10 +50,10 @@ def test_a_diff_fits_or_contradicts(before: str, after: str, hunks: list[Hunk], 
 def test_an_edit_whose_diff_shows_other_lines_reports_an_outside_change() -> None:
     made = edit(2, "/w/a", "b", "c", hunks=(hunk(1, ["# new", "b"], ["# new", "c"]),))
     found = last("/w/a", [write(1, "/w/a", "# old\nb\n"), made])
-    assert told(found) == ("stale", b"# old\nc\n")
+    assert grade_and_content(found) == ("stale", b"# old\nc\n")
     assert found.outside_change
 
 
 def test_an_edit_whose_diff_fits_is_proven() -> None:
     made = edit(2, "/w/a", "b", "c", hunks=(hunk(1, ["# old", "b"], ["# old", "c"]),))
-    assert told(last("/w/a", [write(1, "/w/a", "# old\nb\n"), made])) == ("proven", b"# old\nc\n")
+    assert grade_and_content(last("/w/a", [write(1, "/w/a", "# old\nb\n"), made])) == ("proven", b"# old\nc\n")

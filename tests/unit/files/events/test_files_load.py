@@ -25,6 +25,7 @@ from tests.support.stores.replaying import (
     delete,
     edit,
     event,
+    grade_and_content,
     keep,
     keep_tree,
     last,
@@ -33,7 +34,6 @@ from tests.support.stores.replaying import (
     run,
     snapshot,
     state,
-    told,
     unclear,
     write,
 )
@@ -48,7 +48,7 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 
 def of(archive: Archive, path: str) -> tuple[str, bytes | None]:
-    return told(Files(archive).history(path).latest)
+    return grade_and_content(Files(archive).history(path).latest)
 
 
 # -- the law ---------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_a_path_has_the_same_history_whether_it_or_everything_is_asked_for(
 def test_through_a_link_both_names_have_the_history_of_the_one_file(archive: Archive) -> None:
     tree = keep_tree(archive, {"l": (0o120000, b"d"), "d/x": b"1\n"})
     keep(archive, [snapshot(1, tree, "/w"), edit(2, "/w/d/x", "1", "2"), edit(3, "/w/l/x", "2", "3")])
-    everything = {history.path: told(history.latest) for history in Files(archive).histories("/w")}
+    everything = {history.path: grade_and_content(history.latest) for history in Files(archive).histories("/w")}
     assert everything["/w/d/x"] == ("proven", b"3\n")
     assert of(archive, "/w/d/x") == ("proven", b"3\n")
     assert of(archive, "/w/l/x") == ("proven", b"3\n")
@@ -212,7 +212,7 @@ def test_what_was_recorded_of_the_old_folder_belongs_to_the_new(archive: Archive
     assert [history.path for history in files.histories("/new")] == ["/new/a", "/new/d/x"]
     assert files.remove_alias("/old")
     assert not files.remove_alias("/old")
-    assert told(files.history("/new/a").latest)[0] == "partial"
+    assert grade_and_content(files.history("/new/a").latest)[0] == "partial"
     assert of(archive, "/old/a") == ("proven", b"1\n")
 
 
@@ -248,7 +248,7 @@ def test_a_fork_of_a_fork_is_left_out_beside_a_call_of_the_same_time() -> None:
 def test_a_forks_copy_of_a_call_with_several_steps_is_not_done_twice() -> None:
     steps = [replace(append(2, "/w/a", line), number=n) for n, line in enumerate(("a\n", "b\n"))]
     copies = [replace(one, session_id="ses_2", message_id="msg_z", part_id="prt_z") for one in steps]
-    assert told(last("/w/a", [write(1, "/w/a", ""), *steps, *copies])) == ("proven", b"a\nb\n")
+    assert grade_and_content(last("/w/a", [write(1, "/w/a", ""), *steps, *copies])) == ("proven", b"a\nb\n")
 
 
 def _turn(archive: Archive) -> None:
@@ -299,7 +299,7 @@ def test_a_state_after_a_turn_is_told_when_the_turn_had_ended(archive: Archive) 
 def test_histories_end_at_the_moment_that_is_asked_for(archive: Archive) -> None:
     keep(archive, [write(1, "/w/a", "1\n"), write(3, "/w/a", "2\n"), write(5, "/w/b", "1\n")], archived_session())
     files = Files(archive)
-    assert told(files.history("/w/a", at(2)).latest) == ("proven", b"1\n")
+    assert grade_and_content(files.history("/w/a", at(2)).latest) == ("proven", b"1\n")
     assert files.history("/w/a", at(0)).latest is None
     assert [history.path for history in files.histories("/w", at(4))] == ["/w/a"]
 

@@ -13,7 +13,17 @@ from daemon.files import FileHistory, Files
 from daemon.files.events.reverts import PENDING, Reverts
 from daemon.model import FileEdit, Json, Operation, Session
 from tests.support.stores.git_texts import git_diff
-from tests.support.stores.replaying import archived_session, at, event, keep, keep_tree, remove, snapshot, told, write
+from tests.support.stores.replaying import (
+    archived_session,
+    at,
+    event,
+    grade_and_content,
+    keep,
+    keep_tree,
+    remove,
+    snapshot,
+    write,
+)
 
 A = "/w/a"
 GONE = ("gone", None)
@@ -92,14 +102,14 @@ class Story:
         return Files(self.archive).history(A)
 
     def at(self, second: float) -> tuple[str, bytes | None]:
-        return told(self.history.at(at(second)))
+        return grade_and_content(self.history.at(at(second)))
 
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_pending_revert_sets_back_to_the_tree_before_its_first_step(archive: Archive, as_text: bool) -> None:
     story = Story(archive).pending(msg(4), as_text=as_text)
     assert story.at(5) == ("verified", b"2\n")
-    assert told(story.history.latest)[1] == b"1\n"
+    assert grade_and_content(story.history.latest)[1] == b"1\n"
     assert story.history.latest is not None
     assert story.history.latest.proven
     assert Files(archive).history(A).last_content is not None
@@ -107,7 +117,7 @@ def test_a_pending_revert_sets_back_to_the_tree_before_its_first_step(archive: A
 
 def test_a_pending_revert_of_everything_takes_the_file_away(archive: Archive) -> None:
     story = Story(archive).pending(msg(2))
-    assert told(story.history.latest) == GONE
+    assert grade_and_content(story.history.latest) == GONE
     assert story.history.last_content is not None
     assert story.history.last_content.content == b"2\n"
 
@@ -125,7 +135,7 @@ def test_missing_messages_were_reverted_before_the_next_prompt(archive: Archive)
     assert story.at(5) == ("verified", b"2\n")
     assert story.at(10)[0] == "stale"
     # A person may also have deleted them, and no file with them: what stands there then, the next tree tells.
-    assert told(story.history.latest) == ("stale", b"2\n")
+    assert grade_and_content(story.history.latest) == ("stale", b"2\n")
     assert story.history.latest is not None
     assert story.history.latest.time < at(20)
 
@@ -133,7 +143,7 @@ def test_missing_messages_were_reverted_before_the_next_prompt(archive: Archive)
 def test_missing_messages_without_a_prompt_were_reverted_by_the_scan(archive: Archive) -> None:
     story = Story(archive)
     remove(archive, msg(2), msg(4), now=at(30))
-    assert told(story.history.latest) == ("stale", b"2\n")
+    assert grade_and_content(story.history.latest) == ("stale", b"2\n")
     assert story.history.latest is not None
     assert story.history.latest.time == at(30)
 
@@ -144,7 +154,7 @@ def test_a_whole_session_that_was_deleted_is_no_revert(archive: Archive) -> None
     batch = archive.batch()
     batch.forget_session_source("ses_1", "s", at(30))
     archive.commit(batch)
-    assert told(story.history.latest) == ("verified", b"2\n")
+    assert grade_and_content(story.history.latest) == ("verified", b"2\n")
 
 
 def test_the_journal_tells_when_and_that_it_was_undone(archive: Archive) -> None:
@@ -162,19 +172,19 @@ def test_a_complete_journal_outweighs_the_records_pending_revert(archive: Archiv
 
 def test_what_another_session_wrote_meanwhile_leaves_the_order_open(archive: Archive) -> None:
     story = Story(archive, other=True).pending(msg(4), updated=10)
-    assert told(story.history.latest)[0] == "stale"
+    assert grade_and_content(story.history.latest)[0] == "stale"
     assert story.at(5) == ("verified", b"2\n")
 
 
 def test_what_another_session_wrote_after_the_revert_stands(archive: Archive) -> None:
     story = Story(archive, other=True).marks((6, msg(4), False))
     assert story.at(7)[1] == b"1\n"
-    assert told(story.history.latest) == ("proven", b"other\n")
+    assert grade_and_content(story.history.latest) == ("proven", b"other\n")
 
 
 def test_the_diff_tells_of_a_file_in_no_patch_part(archive: Archive) -> None:
     story = Story(archive, steps=False).pending(msg(4))
-    assert told(story.history.latest) == ("proven", b"1\n")
+    assert grade_and_content(story.history.latest) == ("proven", b"1\n")
 
 
 def test_a_file_that_the_diff_does_not_name_stays_as_it_was(archive: Archive) -> None:
@@ -182,7 +192,7 @@ def test_a_file_that_the_diff_does_not_name_stays_as_it_was(archive: Archive) ->
     story.states[1]["a"] = b"2\n"
     story.states[1]["b"] = b"other"  # so that there is a diff
     story.pending(msg(4))
-    assert told(story.history.latest) == ("verified", b"2\n")
+    assert grade_and_content(story.history.latest) == ("verified", b"2\n")
 
 
 @pytest.mark.parametrize("diff", ["", "no diff at all", "diff --git x/a y/a\nindex 0000000..1111111\n--- x/a\n+++ y/a"])
@@ -191,7 +201,7 @@ def test_without_a_readable_diff_how_far_a_turn_went_back_is_open(archive: Archi
     story = Story(archive, steps=steps)
     revert: Json = {"messageID": msg(4), "snapshot": story.trees[2], "diff": diff}
     story.session(archived_session(updated=at(10), record={"revert": revert}))
-    assert told(story.history.latest) == ("stale", b"2\n")
+    assert grade_and_content(story.history.latest) == ("stale", b"2\n")
     assert story.history.last_content is not None
 
 
@@ -199,7 +209,7 @@ def test_a_diff_is_applied_where_no_tree_has_its_result(archive: Archive) -> Non
     story = Story(archive)
     story.states[1]["a"] = b"made by the revert\n"
     story.pending(msg(4))
-    assert told(story.history.latest) == ("proven", b"made by the revert\n")
+    assert grade_and_content(story.history.latest) == ("proven", b"made by the revert\n")
 
 
 def test_a_diff_whose_result_has_another_hash_than_it_says_proves_nothing(archive: Archive) -> None:
@@ -208,19 +218,19 @@ def test_a_diff_whose_result_has_another_hash_than_it_says_proves_nothing(archiv
     diff = story.diff(msg(4)).replace("+made", "+not made")
     revert: Json = {"messageID": msg(4), "snapshot": story.trees[2], "diff": diff}
     story.session(archived_session(updated=at(10), record={"revert": revert}))
-    assert told(story.history.latest) == ("stale", b"2\n")
+    assert grade_and_content(story.history.latest) == ("stale", b"2\n")
 
 
 def test_a_revert_that_was_seen_pending_is_known_when_it_has_become_final(archive: Archive) -> None:
     story = Story(archive).marks((6, msg(4), False), is_exact=False)
     remove(archive, msg(4), now=at(30))
-    assert told(story.history.latest) == ("proven", b"1\n")
+    assert grade_and_content(story.history.latest) == ("proven", b"1\n")
 
 
 def test_a_revert_that_was_seen_pending_and_is_gone_may_have_been_undone(archive: Archive) -> None:
     story = Story(archive).marks((6, msg(4), False), is_exact=False)
     story.session(archived_session(updated=at(10)))
-    assert told(story.history.latest) == ("stale", b"1\n")
+    assert grade_and_content(story.history.latest) == ("stale", b"1\n")
 
 
 def test_a_pending_revert_that_was_undone_brought_its_tree_back(archive: Archive) -> None:
@@ -234,7 +244,7 @@ def test_a_message_that_lost_its_last_parts_may_have_been_reverted(archive: Arch
     cut = [edit for edit in story.edits if edit.message_id == msg(4)]
     keep(archive, cut, gone=[edit.part_id for edit in cut])
     assert story.at(4)[1] == b"2\n"
-    assert told(story.history.latest) == ("stale", b"2\n")
+    assert grade_and_content(story.history.latest) == ("stale", b"2\n")
 
 
 def test_an_earlier_final_revert_is_not_hidden_by_a_pending_one(archive: Archive) -> None:
@@ -242,13 +252,13 @@ def test_an_earlier_final_revert_is_not_hidden_by_a_pending_one(archive: Archive
     keep(archive, [write(20, "/w/b", "b\n", message_id=msg(20))])
     remove(archive, msg(4), now=at(30))
     story.session(archived_session(updated=at(40), record={"revert": {"messageID": msg(20), "diff": ""}}))
-    assert told(story.history.latest)[0] == "stale"
+    assert grade_and_content(story.history.latest)[0] == "stale"
 
 
 def test_without_git_a_revert_changes_nothing(archive: Archive) -> None:
     keep(archive, [write(2, A, "1\n", message_id=msg(2)), write(4, A, "2\n", message_id=msg(4), existed=True)])
     remove(archive, msg(4), now=at(30))
-    assert told(Files(archive).history(A).latest) == ("proven", b"2\n")
+    assert grade_and_content(Files(archive).history(A).latest) == ("proven", b"2\n")
 
 
 def test_a_tree_that_is_not_archived_leaves_the_file_in_doubt(archive: Archive) -> None:
@@ -256,7 +266,7 @@ def test_a_tree_that_is_not_archived_leaves_the_file_in_doubt(archive: Archive) 
     keep(archive, [*story.edits, step(5, "f" * 40, message_id=msg(4))])
     story.trees[2] = "e" * 40
     story.pending(msg(4))
-    assert told(story.history.latest)[0] == "stale"
+    assert grade_and_content(story.history.latest)[0] == "stale"
     assert story.history.latest is not None
     assert story.history.latest.note == PENDING
 
@@ -276,8 +286,8 @@ def test_a_revert_from_a_part_on_leaves_what_the_message_did_before_it(archive: 
     batch = archive.batch()
     batch.session(archived_session(updated=at(10), record=record), "s", 1)
     archive.commit(batch)
-    assert told(Files(archive).history(A).latest)[1] == b"2\n"
-    assert told(Files(archive).history("/w/c").latest)[1] == b"1\n"
+    assert grade_and_content(Files(archive).history(A).latest)[1] == b"2\n"
+    assert grade_and_content(Files(archive).history("/w/c").latest)[1] == b"1\n"
 
 
 def test_a_session_without_reverts_adds_no_events(archive: Archive) -> None:
@@ -301,8 +311,8 @@ def test_ids_are_compared_by_a_clock_that_wraps(archive: Archive) -> None:
     batch = archive.batch()
     batch.session(archived_session(updated=at(10), record={"revert": revert(after, b"1\n")}), "s", 1)
     archive.commit(batch)
-    assert told(Files(archive).history(A).latest)[1] == b"1\n"
+    assert grade_and_content(Files(archive).history(A).latest)[1] == b"1\n"
     batch = archive.batch()
     batch.session(archived_session(updated=at(10), record={"revert": revert(before, b"0\n")}), "s", 1)
     archive.commit(batch)
-    assert told(Files(archive).history(A).latest)[1] == b"0\n"
+    assert grade_and_content(Files(archive).history(A).latest)[1] == b"0\n"

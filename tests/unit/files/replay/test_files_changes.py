@@ -14,9 +14,9 @@ from tests.support.stores.replaying import (
     delete,
     edit,
     event,
+    grade_and_content,
     last,
     snapshot,
-    told,
     unclear,
     write,
 )
@@ -75,7 +75,7 @@ def test_a_change_is_certain_where_rules_lead_from_a_certain_text(
     edits: list[FileEdit], expected: tuple[str, bytes | None], outside: bool
 ) -> None:
     found = last(A, edits)
-    assert told(found) == expected
+    assert grade_and_content(found) == expected
     assert found.outside_change is outside
 
 
@@ -134,8 +134,8 @@ def test_an_addition_to_bytes_that_are_not_text_is_not_guessed() -> None:
 
 def test_a_recorded_text_before_an_edit_orders_overlapping_calls() -> None:
     first = write(5, A, "one\n", started=at(3))
-    assert told(last(A, [first, recorded(6, "one\n", "two\n", started=at(4))])) == ("verified", b"two\n")
-    assert told(last(A, [first, recorded(6, "none\n", "two\n", started=at(4))])) == ("stale", b"two\n")
+    assert grade_and_content(last(A, [first, recorded(6, "one\n", "two\n", started=at(4))])) == ("verified", b"two\n")
+    assert grade_and_content(last(A, [first, recorded(6, "none\n", "two\n", started=at(4))])) == ("stale", b"two\n")
 
 
 def test_outcome_is_what_each_kind_of_change_makes_of_a_text() -> None:

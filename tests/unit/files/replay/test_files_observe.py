@@ -14,13 +14,13 @@ from tests.support.stores.replaying import (
     at,
     delete,
     edit,
+    grade_and_content,
     history,
     last,
     lines,
     read,
     snapshot,
     state,
-    told,
     unclear,
     write,
 )
@@ -55,7 +55,7 @@ BEFORE, AFTER = "before the turn", "after the turn"
 )  # fmt: skip
 def test_a_recorded_diff_votes(edits: list[FileEdit], expected: tuple[str, bytes | None] | None) -> None:
     found = history(A, edits).latest
-    assert (None if found is None else told(found)) == expected
+    assert (None if found is None else grade_and_content(found)) == expected
 
 
 def test_a_diff_and_the_tree_it_was_made_from_are_one_witness() -> None:
@@ -67,14 +67,17 @@ def test_a_diff_and_the_tree_it_was_made_from_are_one_witness() -> None:
 
 def test_a_diff_does_not_show_a_byte_order_mark_and_does_not_take_it_away() -> None:
     found = last(A, [write(1, A, "\ufeffone\n"), state(2, A, "one\n", note=AFTER)])
-    assert told(found) == ("verified", "\ufeffone\n".encode())
+    assert grade_and_content(found) == ("verified", "\ufeffone\n".encode())
 
 
 def test_a_state_by_a_blob_that_is_not_kept_says_nothing() -> None:
     assert history(A, [state(1, A, None, blob="0" * 40)]).latest is None
     objects = Objects()
     blob = objects.put_blob(b"\xff\x00")
-    assert told(last(A, [ONE, state(3, A, None, blob=blob, note=AFTER)], objects)) == ("proven", b"\xff\x00")
+    assert grade_and_content(last(A, [ONE, state(3, A, None, blob=blob, note=AFTER)], objects)) == (
+        "proven",
+        b"\xff\x00",
+    )
 
 
 # -- reverts, attachments, reads that found nothing ------------------------------------------------------------------
@@ -83,28 +86,28 @@ def test_a_state_by_a_blob_that_is_not_kept_says_nothing() -> None:
 def test_what_a_revert_made_stands_whatever_was_known() -> None:
     for before in ([], [ONE], [ONE, unclear(3, A)], [ONE, delete(3, A)]):
         found = last(A, [*before, state(5, A, "set back\n", tool="revert", note="set back")])
-        assert told(found) == ("proven", b"set back\n")
+        assert grade_and_content(found) == ("proven", b"set back\n")
         assert not found.outside_change
-        assert told(last(A, [*before, state(5, A, None, tool="revert", note="set back")])) == GONE
+        assert grade_and_content(last(A, [*before, state(5, A, None, tool="revert", note="set back")])) == GONE
 
 
 def test_an_attachment_is_news_and_agrees_with_reads_as_one_witness() -> None:
     found = last(A, [state(1, A, "one\n", tool="attachment"), read(2, A, "one\n")])
     assert found.grade is Grade.PROVEN
-    assert told(last(A, [ONE, state(3, A, "one\n", tool="attachment")])) == ("verified", b"one\n")
+    assert grade_and_content(last(A, [ONE, state(3, A, "one\n", tool="attachment")])) == ("verified", b"one\n")
     other = last(A, [ONE, state(3, A, "two\n", tool="attachment")])
-    assert (told(other), other.outside_change) == (("proven", b"two\n"), True)
+    assert (grade_and_content(other), other.outside_change) == (("proven", b"two\n"), True)
 
 
 def test_a_read_that_found_no_file_tells_that_it_is_gone() -> None:
     none = state(3, A, None, tool="read", note="a read found no file")
     assert history(A, [none]).latest is None
     found = last(A, [ONE, none])
-    assert (told(found), found.outside_change) == (GONE, True)
-    assert told(last(A, [ONE, unclear(2.5, A), none])) == GONE
+    assert (grade_and_content(found), found.outside_change) == (GONE, True)
+    assert grade_and_content(last(A, [ONE, unclear(2.5, A), none])) == GONE
     assert last(A, [ONE, delete(2.5, A), none]).grade is Grade.VERIFIED
     beside = [write(5, A, "one\n", started=at(1)), state(6, A, None, tool="read", started=at(2))]
-    assert told(last(A, beside)) == ("proven", b"one\n")
+    assert grade_and_content(last(A, beside)) == ("proven", b"one\n")
 
 
 # -- reads -----------------------------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ _INEXACT = "final newline and line ends do not show in it"
 )
 def test_whole_reads(edits: list[FileEdit], expected: tuple[str, bytes | None], outside: bool) -> None:
     found = last(A, edits)
-    assert told(found) == expected
+    assert grade_and_content(found) == expected
     assert found.outside_change is outside
 
 
@@ -161,7 +164,7 @@ def test_a_read_confirms_a_known_file_that_is_not_utf8() -> None:
 )
 def test_reads_of_some_lines(edits: list[FileEdit], expected: tuple[str, bytes | None], outside: bool) -> None:
     found = last(A, edits)
-    assert told(found) == expected
+    assert grade_and_content(found) == expected
     assert found.outside_change is outside
 
 
@@ -183,7 +186,7 @@ def test_a_file_seen_but_for_its_last_newline_stays_partial() -> None:
 
 def test_a_moment_before_an_outside_change_is_not_certain() -> None:
     found = history(A, [ONE, state(9, A, "x\n", tool="attachment")])
-    assert [told(found.at(at(second)))[0] for second in (2, 3, 9)] == ["proven", "stale", "proven"]
-    assert [told(revision)[0] for revision in found.until(at(5)).revisions] == ["proven", "stale"]
+    assert [grade_and_content(found.at(at(second)))[0] for second in (2, 3, 9)] == ["proven", "stale", "proven"]
+    assert [grade_and_content(revision)[0] for revision in found.until(at(5)).revisions] == ["proven", "stale"]
     assert found.until(at(1)).latest is None
     assert found.until(None) is found

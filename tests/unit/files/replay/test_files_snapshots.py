@@ -20,12 +20,12 @@ from tests.support.stores.replaying import (
     at,
     delete,
     edit,
+    grade_and_content,
     history,
     last,
     move,
     read,
     snapshot,
-    told,
     unclear,
     world,
     write,
@@ -55,10 +55,10 @@ class Story:
         return self
 
     def of(self, path: str = A) -> tuple[str, bytes | None]:
-        return told(last(path, self.edits, self.objects))
+        return grade_and_content(last(path, self.edits, self.objects))
 
     def revisions(self, path: str = A) -> list[tuple[str, bytes | None]]:
-        return [told(revision) for revision in history(path, self.edits, self.objects).revisions]
+        return [grade_and_content(revision) for revision in history(path, self.edits, self.objects).revisions]
 
     def outside(self, path: str = A) -> list[bool]:
         return [revision.outside_change for revision in history(path, self.edits, self.objects).revisions]
@@ -244,7 +244,7 @@ def test_a_late_tree_with_unknown_content_is_news_all_the_same() -> None:
 
 def test_a_tree_that_is_not_archived_tells_nothing() -> None:
     edits = [write(1, A, "one\n"), snapshot(2, "nowhere", "/w")]
-    assert told(last(A, edits)) == ("proven", b"one\n")
+    assert grade_and_content(last(A, edits)) == ("proven", b"one\n")
 
 
 def test_beneath_a_subtree_that_is_not_archived_nothing_is_told() -> None:
@@ -253,10 +253,10 @@ def test_beneath_a_subtree_that_is_not_archived_nothing_is_told() -> None:
     names = dict(objects.tree("whole") or {}) | {"s": (0o040000, "missing")}
     objects._trees["whole"] = names
     edits = [write(1, A, "one\n"), write(1, "/w/s/b", "b\n"), snapshot(2, "whole", "/w")]
-    assert told(last(A, edits, objects)) == ("proven", b"new\n")
-    assert told(last("/w/s/b", edits, objects)) == ("proven", b"b\n")
+    assert grade_and_content(last(A, edits, objects)) == ("proven", b"new\n")
+    assert grade_and_content(last("/w/s/b", edits, objects)) == ("proven", b"b\n")
     scoped = [write(1, "/w/s/b", "b\n"), snapshot(2, "whole", "/w", scope="/w/s")]
-    assert told(last("/w/s/b", scoped, objects)) == ("proven", b"b\n")
+    assert grade_and_content(last("/w/s/b", scoped, objects)) == ("proven", b"b\n")
 
 
 def test_a_subtree_that_was_not_archived_before_is_compared_with_nothing() -> None:
@@ -264,7 +264,10 @@ def test_a_subtree_that_was_not_archived_before_is_compared_with_nothing() -> No
     objects.put({"a": b"a\n"}, "first")
     objects._trees["first"] = {"s": (0o040000, "missing")}
     tree = objects.put({"s/b": b"b\n"}, "second")
-    assert told(last("/w/s/b", [snapshot(1, "first", "/w"), snapshot(2, tree, "/w")], objects)) == ("proven", b"b\n")
+    assert grade_and_content(last("/w/s/b", [snapshot(1, "first", "/w"), snapshot(2, tree, "/w")], objects)) == (
+        "proven",
+        b"b\n",
+    )
 
 
 def test_a_file_of_a_tree_that_was_not_captured_is_lost() -> None:
@@ -272,7 +275,7 @@ def test_a_file_of_a_tree_that_was_not_captured_is_lost() -> None:
     tree = objects.put({"a": b"new\n"}, "one")
     del objects._blobs[blob_id(b"new\n")]
     found = last(A, [write(1, A, "one\n"), snapshot(2, tree, "/w")], objects)
-    assert (told(found), found.outside_change) == (("lost", None), True)
+    assert (grade_and_content(found), found.outside_change) == (("lost", None), True)
     assert "not captured" in found.note
 
 
@@ -280,7 +283,10 @@ def test_content_that_was_not_captured_is_proven_by_the_id_of_known_text() -> No
     objects = Objects()
     tree = objects.put({"a": b"one\n"}, "one")
     del objects._blobs[blob_id(b"one\n")]
-    assert told(last(A, [write(1, A, "one\n"), snapshot(2, tree, "/w")], objects)) == ("verified", b"one\n")
+    assert grade_and_content(last(A, [write(1, A, "one\n"), snapshot(2, tree, "/w")], objects)) == (
+        "verified",
+        b"one\n",
+    )
 
 
 def _pointer(content: bytes) -> bytes:
@@ -357,7 +363,10 @@ def test_only_wanted_paths_are_compared() -> None:
     made = World(story.objects, Wanted(("/w/s",)))
     made.replay(story.edits)
     assert made.paths() == ["/w/s/b"]
-    assert [told(revision) for revision in made.history("/w/s/b").revisions] == [("proven", b"1"), ("proven", b"2")]
+    assert [grade_and_content(revision) for revision in made.history("/w/s/b").revisions] == [
+        ("proven", b"1"),
+        ("proven", b"2"),
+    ]
 
 
 class _Counting(Objects):
@@ -456,4 +465,4 @@ def test_what_calls_did_in_a_lost_folder_is_told_beside_it() -> None:
     objects = _without(story.objects, _folder_id(story.objects, story.edits[-1].blob, "docs"))
     replayed = world(story.edits, objects)
     assert replayed.paths() == ["/w/docs", "/w/docs/new"]
-    assert told(replayed.history("/w/docs/new").latest) == ("proven", b"n")
+    assert grade_and_content(replayed.history("/w/docs/new").latest) == ("proven", b"n")

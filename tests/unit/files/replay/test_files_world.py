@@ -17,6 +17,7 @@ from tests.support.stores.replaying import (
     delete,
     edit,
     event,
+    grade_and_content,
     history,
     last,
     lines,
@@ -24,7 +25,6 @@ from tests.support.stores.replaying import (
     read,
     run,
     snapshot,
-    told,
     unclear,
     world,
     write,
@@ -41,7 +41,7 @@ def one(second: float, content: str = "one\n", path: str = A) -> FileEdit:
 def ends(edits: Sequence[FileEdit], objects: Objects | None = None) -> dict[str, tuple[str, bytes | None]]:
     """The end of every path that has a history."""
     made = world(edits, objects)
-    return {path: told(made.history(path).latest) for path in made.paths()}
+    return {path: grade_and_content(made.history(path).latest) for path in made.paths()}
 
 
 def touch(second: float, path: str) -> FileEdit:
@@ -97,7 +97,7 @@ def test_a_deleted_file_keeps_its_last_content_in_its_history() -> None:
     assert found.deleted
     assert found.last_content is not None
     assert found.last_content.content == b"x"
-    assert [told(found.at(at(second))) for second in (3, 4, 9)] == [("proven", b"x"), GONE, GONE]
+    assert [grade_and_content(found.at(at(second))) for second in (3, 4, 9)] == [("proven", b"x"), GONE, GONE]
 
 
 def test_what_is_gone_already_is_not_deleted_again_with_its_folder() -> None:
@@ -107,7 +107,7 @@ def test_what_is_gone_already_is_not_deleted_again_with_its_folder() -> None:
 
 def test_a_read_of_what_was_deleted_is_an_outside_change() -> None:
     found = last("/w/d/x", [*_TREE, delete(4, D, recursive=True), read(5, "/w/d/x", "back\n")])
-    assert told(found) == ("proven", b"back\n")
+    assert grade_and_content(found) == ("proven", b"back\n")
     assert found.outside_change
 
 
@@ -209,8 +209,8 @@ def test_a_moved_folder_shows_where_each_file_was_before() -> None:
 def test_what_later_calls_find_tells_where_a_folder_went() -> None:
     edits = [*_TREE[:2], move(4, D, "/w/n", into=None)]
     assert last("/w/n/x", edits).grade is Grade.STALE
-    assert told(last("/w/n/d/x", [*edits, edit(5, "/w/n/d/e/y", "y", "Y")])) == ("proven", b"x")
-    assert told(last("/w/n/x", [*edits, edit(5, "/w/n/e/y", "y", "Y")])) == ("proven", b"x")
+    assert grade_and_content(last("/w/n/d/x", [*edits, edit(5, "/w/n/d/e/y", "y", "Y")])) == ("proven", b"x")
+    assert grade_and_content(last("/w/n/x", [*edits, edit(5, "/w/n/e/y", "y", "Y")])) == ("proven", b"x")
     both = [*edits, edit(5, "/w/n/e/y", "y", "Y"), read(6, "/w/n/d/x", "other\n")]
     assert last("/w/n/x", both).grade is Grade.STALE
 
@@ -239,7 +239,7 @@ def test_touch_makes_an_empty_file_only_where_there_was_none(
 def test_touch_after_a_tree_that_lacks_the_path_makes_it_empty() -> None:
     objects = Objects()
     tree = objects.put({"b": b"b"}, "one")
-    assert told(last(A, [snapshot(1, tree, "/w"), touch(2, A)], objects)) == ("proven", b"")
+    assert grade_and_content(last(A, [snapshot(1, tree, "/w"), touch(2, A)], objects)) == ("proven", b"")
 
 
 @pytest.mark.parametrize(
@@ -292,20 +292,25 @@ def test_a_folder_that_is_doubted_twice_says_so_once() -> None:
 
 def test_a_whole_read_or_write_ends_the_doubt() -> None:
     for after in (read(6, "/w/d/x", "now\n"), write(6, "/w/d/x", "now\n", existed=True)):
-        assert told(last("/w/d/x", [_TREE[0], unclear(5, D), after])) == ("proven", b"now\n")
+        assert grade_and_content(last("/w/d/x", [_TREE[0], unclear(5, D), after])) == ("proven", b"now\n")
 
 
 def test_until_its_end_a_revert_makes_what_is_proven_fleeting() -> None:
     edits = [one(1), unclear(2, A, until=at(10), note=REVERTED), one(5, "two\n"), one(12, "three\n")]
     found = history(A, edits)
     assert [revision.is_fleeting for revision in found.revisions] == [False, True, True, False]
-    assert [told(found.at(at(second)))[0] for second in (5, 6, 12, 13)] == ["proven", "stale", "proven", "proven"]
+    assert [grade_and_content(found.at(at(second)))[0] for second in (5, 6, 12, 13)] == [
+        "proven",
+        "stale",
+        "proven",
+        "proven",
+    ]
 
 
 def test_a_write_beside_a_call_without_an_end_is_not_certain() -> None:
     edits = [one(1), unclear(2, A, until=at(10)), one(5, "two\n")]
-    assert told(last(A, edits)) == ("stale", b"two\n")
-    assert told(last(A, [*edits, one(12, "three\n")])) == ("proven", b"three\n")
+    assert grade_and_content(last(A, edits)) == ("stale", b"two\n")
+    assert grade_and_content(last(A, [*edits, one(12, "three\n")])) == ("proven", b"three\n")
 
 
 # -- calls -----------------------------------------------------------------------------------------------------------
@@ -321,10 +326,10 @@ def _same_call(*edits: FileEdit) -> list[FileEdit]:
 def test_one_call_in_several_steps_is_one_revision() -> None:
     steps = _same_call(move(5, A, B), edit(5, B, "one", "two", tool="apply_patch"))
     found = history(B, [one(1), *steps])
-    assert [told(revision) for revision in found.revisions] == [("proven", b"two\n")]
+    assert [grade_and_content(revision) for revision in found.revisions] == [("proven", b"two\n")]
     assert found.revisions[0].moved_from == A
     shell = _same_call(write(5, A, "x\n", tool="bash"), delete(5, A), write(5, A, "y\n", tool="bash"))
-    assert [told(revision) for revision in history(A, [one(1), *shell]).revisions] == [
+    assert [grade_and_content(revision) for revision in history(A, [one(1), *shell]).revisions] == [
         ("proven", b"one\n"), ("proven", b"y\n"),
     ]  # fmt: skip
 
@@ -349,19 +354,19 @@ def test_a_file_that_one_call_makes_and_takes_away_is_gone() -> None:
 def test_calls_that_overlap_are_in_no_order(second: FileEdit, expected: tuple[str, bytes]) -> None:
     first = write(5, A, "one\n", started=at(3)) if second.time > at(5) else write(1, A, "one\n")
     found = last(A, [write(0, B, "b\n"), first, second])
-    assert told(found) == expected
+    assert grade_and_content(found) == expected
     assert (found.note == CONCURRENT) == (expected[0] == "stale")
 
 
 def test_what_overlaps_at_the_source_of_a_move_arrives_in_doubt() -> None:
     edits = [write(5, A, "one\n", started=at(3)), move(6, A, B, started=at(4))]
-    assert told(last(B, edits)) == ("stale", b"one\n")
+    assert grade_and_content(last(B, edits)) == ("stale", b"one\n")
     assert last(A, edits).grade is Grade.STALE
 
 
 def test_a_read_that_overlaps_a_change_says_nothing() -> None:
     edits = [write(1, A, "one\n"), edit(5, A, "one", "two", started=at(3)), read(6, A, "one\n", started=at(4))]
-    assert told(last(A, edits)) == ("proven", b"two\n")
+    assert grade_and_content(last(A, edits)) == ("proven", b"two\n")
 
 
 def test_edits_of_one_message_are_put_in_order_by_their_lock() -> None:
@@ -369,12 +374,12 @@ def test_edits_of_one_message_are_put_in_order_by_their_lock() -> None:
         edit(6, A, "one", "two", started=at(3), message_id="msg_m", part_id="prt_1"),
         edit(7, A, "two", "three", started=at(3), message_id="msg_m", part_id="prt_2"),
     ]
-    assert told(last(A, [one(1), *calls])) == ("proven", b"three\n")
+    assert grade_and_content(last(A, [one(1), *calls])) == ("proven", b"three\n")
 
 
 def test_a_write_that_replaced_a_file_which_should_have_been_gone_is_news() -> None:
     found = last(A, [one(1), delete(2, A), write(3, A, "two\n", existed=True)])
-    assert told(found) == ("proven", b"two\n")
+    assert grade_and_content(found) == ("proven", b"two\n")
     assert found.outside_change
 
 
@@ -444,7 +449,7 @@ def test_a_refused_edit_whose_text_is_known_shows_an_outside_change(
     edits: list[FileEdit], expected: tuple[str, bytes | None], outside: bool
 ) -> None:
     found = last(A, edits)
-    assert told(found) == expected
+    assert grade_and_content(found) == expected
     assert found.outside_change is outside
 
 
@@ -463,42 +468,42 @@ def _linked(target: bytes = b"d", **files: bytes) -> tuple[Objects, str]:
 def test_both_names_of_a_linked_folder_lead_to_one_file() -> None:
     objects, tree = _linked()
     edits = [snapshot(1, tree, "/w"), edit(2, "/w/l/x", "x", "y"), edit(3, "/w/d/x", "y", "z")]
-    assert told(last("/w/d/x", edits, objects)) == ("proven", b"z\n")
-    assert told(last("/w/l/x", edits, objects)) == ("proven", b"z\n")
+    assert grade_and_content(last("/w/d/x", edits, objects)) == ("proven", b"z\n")
+    assert grade_and_content(last("/w/l/x", edits, objects)) == ("proven", b"z\n")
     assert world(edits, objects).paths() == ["/w/d/x"]
 
 
 def test_a_link_to_a_file_is_followed_too() -> None:
     objects, tree = _linked(b"d/x")
     edits = [snapshot(1, tree, "/w"), edit(2, "/w/l", "x", "y")]
-    assert told(last("/w/d/x", edits, objects)) == ("proven", b"y\n")
+    assert grade_and_content(last("/w/d/x", edits, objects)) == ("proven", b"y\n")
 
 
 @pytest.mark.parametrize("fields", [{}, {"recursive": True}])
 def test_removing_a_link_leaves_what_it_leads_to(fields: dict[str, bool]) -> None:
     objects, tree = _linked()
     edits = [snapshot(1, tree, "/w"), delete(2, "/w/l", **fields)]
-    assert told(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
+    assert grade_and_content(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
     later = [*edits, write(3, "/w/l/x", "own\n")]
-    assert told(last("/w/d/x", later, objects)) == ("proven", b"x\n")
-    assert told(last("/w/l/x", later, objects)) == ("proven", b"own\n")
+    assert grade_and_content(last("/w/d/x", later, objects)) == ("proven", b"x\n")
+    assert grade_and_content(last("/w/l/x", later, objects)) == ("proven", b"own\n")
 
 
 def test_moving_a_link_moves_the_name_only() -> None:
     objects, tree = _linked()
     edits = [snapshot(1, tree, "/w"), move(2, "/w/l", "/w/m")]
-    assert told(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
+    assert grade_and_content(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
 
 
 def test_a_tree_in_which_the_link_has_become_a_folder_ends_it() -> None:
     objects, tree = _linked()
     own = objects.put({"l/x": b"own\n", "d/x": b"x\n"}, "own")
     edits = [snapshot(1, tree, "/w"), snapshot(2, own, "/w")]
-    assert told(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
-    assert told(last("/w/l/x", edits, objects)) == ("proven", b"own\n")
+    assert grade_and_content(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
+    assert grade_and_content(last("/w/l/x", edits, objects)) == ("proven", b"own\n")
     later = [*edits, write(3, "/w/l/x", "new\n", existed=True)]
-    assert told(last("/w/d/x", later, objects)) == ("proven", b"x\n")
-    assert told(last("/w/l/x", later, objects)) == ("proven", b"new\n")
+    assert grade_and_content(last("/w/d/x", later, objects)) == ("proven", b"x\n")
+    assert grade_and_content(last("/w/l/x", later, objects)) == ("proven", b"new\n")
 
 
 def test_a_tree_in_which_the_link_is_gone_ends_it() -> None:
@@ -508,4 +513,4 @@ def test_a_tree_in_which_the_link_is_gone_ends_it() -> None:
         snapshot(2, objects.put({"d/x": b"x\n"}, "none"), "/w"),
         write(3, "/w/l/x", "own\n"),
     ]
-    assert told(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
+    assert grade_and_content(last("/w/d/x", edits, objects)) == ("proven", b"x\n")
