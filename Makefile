@@ -1,10 +1,10 @@
 # One front door. `make run` and `make test` need Python 3.11+, git and a package index; nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= 2
+WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help run test coverage laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
+.PHONY: help run test laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
 
 help:                        ## list what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -12,11 +12,8 @@ help:                        ## list what there is to make
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
 
-test: .venv/.ready           ## set up what is missing, then run every test (WORKERS=4: in four processes; TESTS=tests/unit: some)
-	$(PYTEST) $(TESTS)
-
-coverage: .venv/.ready       ## run the unit tests and measure which code they reach; fails below the floor
-	$(PYTEST) --cov --cov-report=term:skip-covered tests/unit
+test: .venv/.ready           ## set up what is missing, then run every test, in random order (TESTS=tests/unit: some, WORKERS=1: in one process)
+	$(PYTEST) $(or $(TESTS),--cov --cov-report=term:skip-covered)
 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
 	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")

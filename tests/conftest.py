@@ -61,6 +61,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         )
         group = f"{file}-{binary}" if folder == "live" else file
     item.add_marker(pytest.mark.xdist_group(group))
+    if "unit" not in item.path.parts:
+        item.add_marker(pytest.mark.no_cover)  # measuring costs four fifths more time, and most of these run processes
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
