@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,12 @@ def test_every_reliability_row_that_holds_names_what_shows_it() -> None:
     assert len(claims) > 60
     shown = re.compile(r"`test_\w+\.py::test_\w+`|`\w+\.toml::[\w-]+`|`make \w+`")
     assert [row[:2] for row in claims if not shown.search(row[3])] == []
+
+
+def test_every_row_of_the_reliability_page_has_a_number_of_its_own() -> None:
+    numbers = re.findall(r"(?m)^\| ([A-Z]+\d+) \|", (CHECKOUT / "docs" / "reliability.md").read_text())
+    assert len(numbers) > 100
+    assert [number for number, count in Counter(numbers).items() if count > 1] == []
 
 
 def test_every_recovery_case_named_in_the_reliability_page_exists() -> None:
