@@ -277,7 +277,7 @@ def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder
             assert all(one["sources"] for one in stated)
             assert all(archive.state(source["message_id"]) for one in stated for source in one["sources"])
             assert not any(UNSEEN.search(path) or "\n" in path for path in kept["recorded"])
-            for path in [*kept["recorded"], *kept["descriptions"], *(p for one in said for p in one["paths"])]:
+            for path in [*kept["recorded"], *kept["descriptions"], *(p for one in stated for p in one["paths"])]:
                 assert path == ran.target or path.startswith(f"{ran.target}/")
                 assert posixpath.normpath(path) == path
 
