@@ -1,6 +1,6 @@
 """A real SQLite writer in a process of its own, as OpenCode is: it holds its database open between two messages.
 
-``python -m tests.sqlite_writer PATH`` obeys lines: ``say WORD`` adds a message that says the word, ``backup PATH`` copies
+``python -m tests.support.stores.sqlite_writer PATH`` obeys lines: ``say WORD`` adds a message that says the word, ``backup PATH`` copies
 the whole database by SQLite's own backup, ``checkpoint MODE`` and ``close`` do what they say. Each is answered by a line.
 """
 
@@ -26,7 +26,7 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.sqlite_writer", str(path)],
+            [sys.executable, "-m", "tests.support.stores.sqlite_writer", str(path)],
             cwd=CHECKOUT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
