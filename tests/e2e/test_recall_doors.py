@@ -94,6 +94,20 @@ class Mcp:
         self._loop.close()
 
 
+TRIED_IN_TIME = ("suggestions", "nearMisses")
+"""Each is tried before it is offered, for some milliseconds: a slow machine offers fewer."""
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Two answers are equal, but for what one of them had no time to try."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in TRIED_IN_TIME:
+            few, many = sorted((one.get(key, []), other.get(key, [])), key=len)
+            assert [item for item in few if item not in many] == []
+        one, other = ({key: value for key, value in each.items() if key not in TRIED_IN_TIME} for each in (one, other))
+    assert one == other
+
+
 @dataclass
 class Doors:
     """One daemon, and what stands in its archive: name -> message id."""
@@ -128,9 +142,10 @@ class Doors:
         status, answer = self.by_socket(call, arguments)
         assert (status, answer.get("ok")) == (200, True), answer
         is_error, _, structured = self.mcp(call, arguments)
-        assert (is_error, structured) == (False, rendered(answer, for_tools))
+        assert not is_error
+        assert_same(structured, rendered(answer, for_tools))
         done = self.by_command(call, arguments)
-        assert json.loads(done.stdout) == rendered(answer, for_commands)
+        assert_same(json.loads(done.stdout), rendered(answer, for_commands))
         assert done.returncode == (0 if call not in FOUND or answer[FOUND[call]] else 4)
         assert done.stderr.splitlines() == [f"reconstitute: {for_commands(warning)}" for warning in answer["warnings"]]
         return answer
