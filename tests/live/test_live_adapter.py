@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -317,11 +317,16 @@ def test_what_a_killed_adapter_left_is_deleted_by_the_next(running: Running) -> 
         until(lambda: len(running.sessions()) == before, what="the session's deletion")
 
 
-def test_ctrl_c_ends_it_cleanly_with_every_session_deleted(running: Running) -> None:
-    assert running.sessions()
-    running.process.send_signal(signal.SIGINT)
-    output, errors = running.process.communicate(timeout=60)
-    assert running.process.returncode == 0
-    assert output == "stopped\n"
-    assert errors == ""
-    assert running.sessions() == []
+def test_ctrl_c_ends_it_cleanly_with_every_session_deleted(running: Running, tmp_path: Path) -> None:
+    """An adapter of its own: the others go on with theirs."""
+    with adapter(tmp_path, str(running.opencode._http.base_url)) as (process, url, offered):
+        own = replace(running, root=tmp_path, process=process, url=url, offered=offered)
+        with ollama.Client(host=url) as client:
+            client.chat(NAME, [{"role": "user", "content": IN_A_WORD}])
+        assert own.sessions()
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert output == "stopped\n"
+        assert errors == ""
+        assert own.sessions() == []
