@@ -1,8 +1,9 @@
 # One front door. `make run` and `make test` need Python 3.11+, git and a package index; nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= 3
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+WORKERS ?= 2
+ORDER ?= fixed
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(filter fixed,$(ORDER)),-p no:randomly)
 
 .PHONY: help run test laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
 
@@ -12,7 +13,7 @@ help:                        ## list what there is to make
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
 
-test: .venv/.ready           ## set up what is missing, then run every test, in random order (TESTS=tests/unit: some, WORKERS=1: in one process)
+test: .venv/.ready           ## set up what is missing, then run every test (TESTS=tests/unit: some, WORKERS=1: in one process, ORDER=random)
 	$(PYTEST) $(or $(TESTS),--cov --cov-report=term:skip-covered)
 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
