@@ -75,8 +75,9 @@ class VectorRow:
 class Match:
     """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better.
 
-    `terms` are the words of the query that it holds, of a long run of Chinese or the like the longest stretch; `near`
-    the (asked, found) pairs where it only holds a spelling near to one. `record` is the chunk's id.
+    `terms` are the words of the query that it holds; of a long run of Chinese or the like, the longest stretch.
+    `spelling_pairs` are (word of the query, word of the text) where it only holds a similar spelling. `record` is the
+    chunk's id.
     """
 
     message_id: str
@@ -86,7 +87,7 @@ class Match:
     tool: str = ""
     text: str = ""
     terms: tuple[str, ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
+    spelling_pairs: tuple[tuple[str, str], ...] = ()
     record: str = ""
 
 

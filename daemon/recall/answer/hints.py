@@ -127,7 +127,7 @@ def word_warnings(
     if mode not in {"smart", "hybrid", "fuzzy"}:
         return []
     if not any(result.is_by_words for result in results):
-        unsought = [] if is_inside or any(result.near for result in results) else _unsought(query.named)
+        unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold the other words"] if unwritten else []
@@ -140,14 +140,14 @@ def word_warnings(
         said = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
     if not query.is_exact and _is_one_name(query):
         said += _inside_only((query.phrase,), results)
-    near = sum(bool(result.near) for result in results)
+    near = sum(bool(result.spelling_pairs) for result in results)
     return absent_words + said + ([f"{_results(near)} only a near spelling: see near"] if near else [])
 
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
     wanted = _listed(as_asked(query)) or _shown(query.text)
-    is_near = any(result.near for result in results)
+    is_near = any(result.spelling_pairs for result in results)
     rest = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
         rest = "these messages only follow such that hold some of it"
@@ -339,8 +339,8 @@ def held_by(result: Result, query: Query, mode: str) -> str:
     """In words, what a near miss that was found in `mode` holds of the query: no more than was seen in it."""
     if mode in {"literal", "regex"}:
         return "holds it"
-    if result.near:
-        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.near)
+    if result.spelling_pairs:
+        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.spelling_pairs)
         return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
     if not result.is_own:
         return "follows messages that hold some of the words"
@@ -362,7 +362,7 @@ def near_misses(
         if result.session_id in made:
             continue
         row = rows.get(result.session_id)
-        terms = [redact(there) for _, there in result.near] or [redact(term) for term in result.terms]
+        terms = [redact(there) for _, there in result.spelling_pairs] or [redact(term) for term in result.terms]
         made[result.session_id] = {
             "sessionID": result.session_id,
             "title": one_line(redact(row.title)) if row else "",

@@ -111,8 +111,8 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     tool = result.match.tool or (text(part.data.get("tool")) if part and part.type == "tool" else "")
     if tool:
         made["toolName"] = display.clean(tool)
-    if result.near:
-        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.near]
+    if result.spelling_pairs:
+        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.spelling_pairs]
     if display.level != "part":
         made["hitCount"] = result.hits
     title_terms = _in_title(row, display)
@@ -160,7 +160,7 @@ def _confidence(result: Result, display: Display) -> str:
     held, wanted = split(result.terms), split(display.words)
     if result.mode in {"smart", "hybrid"} and result.grade == Tier.WHOLE:
         held |= split(display.query.named)
-    if held >= wanted and not result.near:
+    if held >= wanted and not result.spelling_pairs:
         return "high"
     return "medium" if result.grade == 0 and 2 * len(held & wanted) >= len(wanted) else "low"
 
@@ -169,8 +169,10 @@ def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Seque
     said = [*result.reasons, f"kind {kind}"] if kind else list(result.reasons)
     if terms:
         said.append(f"holds {', '.join(terms)}")
-    if result.near:
-        said.append("holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.near))
+    if result.spelling_pairs:
+        said.append(
+            "holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.spelling_pairs)
+        )
     if result.mode == "semantic":
         said.append("holds no word of the query: only its meaning is near")
     elif not result.is_own:
@@ -228,7 +230,7 @@ def _snippet(result: Result, part: Part | None, display: Display) -> str:
         shown = redact(whole[:_SHOWN_TEXT])
         shown = shown if len(whole) <= _SHOWN_TEXT else shown[:-_MARGIN]
     exact = [display.query.text] if result.mode == "literal" else []
-    near = [there for _, there in result.near]
+    near = [there for _, there in result.spelling_pairs]
     return redact(snippet(shown, [*exact, *result.terms, *near, *display.words], display.width))
 
 

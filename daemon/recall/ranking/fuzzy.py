@@ -65,10 +65,10 @@ def merged(query: Query, near: Sequence[Match], standing: Sequence[Match]) -> tu
             candidates[_part(match)] = (_Place.WHOLE, made)
         elif place is _Place.OTHERS:
             pair = (wanted, names.around(wanted, match.text) or wanted)
-            before = () if known is None else tuple(one for one in known.near if one[0] != wanted)
+            before = () if known is None else tuple(one for one in known.spelling_pairs if one[0] != wanted)
             candidates[_part(match)] = (
                 _Place.INSIDE,
-                replace(known or match, terms=known.terms if known else (), near=(*before, pair)),
+                replace(known or match, terms=known.terms if known else (), spelling_pairs=(*before, pair)),
             )
     order = sorted(zip(candidates.values(), count(), strict=False), key=lambda one: (one[0][0], one[1]))
     return _falling([match for (_, match), _ in order], {_part(match): match.score for match in near}), is_inside
@@ -88,7 +88,9 @@ def _told(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
     match = replace(match, terms=(*match.terms, *unsaid))
     if not missed:
         return _Place.WHOLE, match
-    is_nearly = len(missed) < len(query.named) or any(word in name for word, _ in match.near for name in missed)
+    is_nearly = len(missed) < len(query.named) or any(
+        word in name for word, _ in match.spelling_pairs for name in missed
+    )
     for name in missed:
         match = _without(match, name, keep=query.words)
     return _Place.NEARLY if is_nearly else _Place.OTHERS, match
@@ -101,7 +103,11 @@ def _without(match: Match, name: str, keep: Sequence[str]) -> Match:
         return match
     gone = [term for term in match.terms if parse.split((term,)) <= pieces.difference(keep)]
     pair = (name, names.around(name, match.text) or " ".join(gone) or name)
-    return replace(match, terms=tuple(term for term in match.terms if term not in gone), near=(*match.near, pair))
+    return replace(
+        match,
+        terms=tuple(term for term in match.terms if term not in gone),
+        spelling_pairs=(*match.spelling_pairs, pair),
+    )
 
 
 def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:

@@ -36,7 +36,7 @@ class Result:
     score: float = 0.0
     grade: int = 0
     terms: tuple[str, ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
+    spelling_pairs: tuple[tuple[str, str], ...] = ()
     sources: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     relevance: str = ""
@@ -50,7 +50,7 @@ class Result:
     @property
     def is_by_words(self) -> bool:
         """Whether the message itself holds a word of the question as it was asked."""
-        return self.is_own and self.mode != "semantic" and (bool(self.terms) or not self.near)
+        return self.is_own and self.mode != "semantic" and (bool(self.terms) or not self.spelling_pairs)
 
     def key(self, level: str) -> tuple[str, ...]:
         """What finds of one group have in common."""

@@ -71,7 +71,7 @@ def ordered(
     for grade, fused in graded:
         about = archived[fused.message_id]
         parts = matches[fused.message_id]
-        is_near = bool(parts[0][0].near)
+        is_near = bool(parts[0][0].spelling_pairs)
         share = weights.TIER_SHARES.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0)
         share *= weights.NEAR_SPELLING_SHARE if is_near else 1.0
         score = fused.score if mode == "semantic" else fused.score / top * share
@@ -89,7 +89,7 @@ def ordered(
                     score=round(ceiling * part_share, 4),
                     grade=grade if grade >= 0 else NOT_LOOKED_AT,
                     terms=match.terms,
-                    near=match.near,
+                    spelling_pairs=match.spelling_pairs,
                     sources=fused.sources,
                     reasons=(reason(fused),) if reason else (),
                 )

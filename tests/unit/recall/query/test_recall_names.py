@@ -274,7 +274,7 @@ def test_fuzzy_ranks_exact_names_then_near_then_longer_ones():
             "prompt",
             text="parseConfg fails",
             terms=("fails",),
-            near=(("parseConfig", "parseConfg"),),
+            spelling_pairs=(("parseConfig", "parseConfg"),),
         ),
         Match("whole", 7.0, "p", "prompt", text="a parse-config", terms=("parseConfig",)),
     ]
@@ -286,5 +286,5 @@ def test_fuzzy_ranks_exact_names_then_near_then_longer_ones():
     assert [match.message_id for match in order] == ["whole", "also", "nearly", "longer", "others"]
     assert [match.score for match in order] == sorted((match.score for match in order), reverse=True)
     assert is_inside
-    assert order[3].near == (("parseConfig", "parseConfigs"),)
+    assert order[3].spelling_pairs == (("parseConfig", "parseConfigs"),)
     assert order[3].terms == ()
