@@ -160,9 +160,9 @@ class LexicalIndex(Protocol):
         """
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        """As `search`, but a word may also be a spelling near to the one asked for; `near` says which.
+        """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
 
-        What has a word as it was asked for stands above what has only a near one.
+        A part with a word of the query ranks above one that only has a similar spelling.
         """
 
     def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
@@ -181,10 +181,10 @@ class LexicalIndex(Protocol):
         """How many windows there are, and how many hold each content term of `query`, the terms as it writes them."""
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
-        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
+        """Words of the index that are spelt like `word`, the most similar first, each with the number of its parts."""
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
-        """See Passing."""
+        """See AllowedIds."""
 
     def count(self) -> int:
         """How many parts it holds."""

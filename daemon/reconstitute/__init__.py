@@ -26,7 +26,7 @@ from daemon.files.trees import is_beneath
 from daemon.hints import for_commands
 from daemon.model import FileEdit, Json, Page, Target
 from daemon.moments import parse_moment
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute import output, passages
 from daemon.reconstitute.agent.all_questions import AllQuestions, QuestionRun
 from daemon.reconstitute.agent.context.opening import Case
@@ -83,7 +83,7 @@ class Reconstitution:
     def __init__(
         self,
         archive: Archive,
-        recall: Recall,
+        recall: RecallEngine,
         files: Files,
         output_root: Path,
         *,

@@ -19,7 +19,7 @@ from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Kind
 from daemon.recall.query.parse import STOPWORDS
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.scope import Scope
@@ -206,7 +206,7 @@ class QuestionSearch:
     def __init__(
         self,
         archive: Archive,
-        recall: Recall,
+        recall: RecallEngine,
         path: str,
         scope: Scope,
         moment: int | None = None,

@@ -27,7 +27,7 @@ from daemon.files.history import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute.facts.session import file_changes, finish, page_size, read_session, turns
 from daemon.reconstitute.facts.session.reverts import with_kept
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
@@ -63,7 +63,7 @@ class _Draft:
 
 def collect(
     archive: Archive,
-    recall: Recall,
+    recall: RecallEngine,
     target: str,
     histories: Iterable[FileHistory],
     until: int | None,
@@ -144,7 +144,7 @@ def _started(session: Session, until: int | None) -> bool:
     return until is None or session.created <= until
 
 
-def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> Iterator[tuple[str, str]]:
+def _mentions(archive: Archive, recall: RecallEngine, target: str, draft: _Draft) -> Iterator[tuple[str, str]]:
     """Messages that name the target: by its absolute path, or relative to a session's directory above it."""
     folders = {session.directory for session in archive.sessions()} - {"", target}
     above = [folder for folder in folders if is_beneath(target, folder)]

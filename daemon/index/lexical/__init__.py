@@ -21,8 +21,7 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
 from daemon.filesystem.disk_space import is_full
 from daemon.index import SAID, Entry, Filters, Match
-from daemon.index.lexical import files, scan
-from daemon.index.lexical import fuzzy
+from daemon.index.lexical import files, fuzzy, scan
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
 from daemon.index.lexical.query_terms import clue, content, quotation
@@ -212,7 +211,7 @@ class Lexical:
             return scan.by_time(self._reading(), time, filters, limit, before=before)
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
-        """See Passing."""
+        """See AllowedIds."""
         with self._named("searching it"):
             reading = self._reading()
             messages = reading.flag("part", "0") if among is None else reading.keyed(among)

@@ -77,7 +77,7 @@ class Overlay:
         return sorted(results, key=lambda match: match.score, reverse=before)[:limit]
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
-        """See Passing."""
+        """See AllowedIds."""
         own = self._fresh.allowed_ids(filters, len(self._shadowed), among)
         rest = self._index.allowed_ids(filters, most, among)
         if own is None or rest is None:

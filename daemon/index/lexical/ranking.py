@@ -148,7 +148,7 @@ class Ranking:
         return all_of([self._reading.term(name, token) for name, token in term.every])
 
     def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
-        # Query, boost, number of the term: what holds it; then what has a good part of it, then what has a similar word.
+        # Query, boost, number of the term: what holds it, then what has a good part of it, then similar words.
         pieces: list[tuple[Query, float, int]] = []
         for number, term in enumerate(self._clues):
             pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in term.tokens]

@@ -107,7 +107,7 @@ def _pages(reading: Snapshot, query: Query) -> Iterator[Sequence[tuple[int, DocA
 def _verified(
     pages: Iterable[Sequence[tuple[int, DocAddress]]], reading: Snapshot, limit: int, held: Held, results: list[Match]
 ) -> None:
-    """Put candidates that `held` confirms with the terms to show into `found`, one per part and kind, up to `limit`."""
+    """Put candidates that `held` confirms into `results`, with their terms: one per part and kind, up to `limit`."""
     seen: set[tuple[str, str, str]] = set()
     stored_of = reading.searcher.doc
     for page in pages:

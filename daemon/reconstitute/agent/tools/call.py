@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from daemon.archive import Archive
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute.agent.context.blocks import body_room, cut, fenced, size
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.notes import Notes
@@ -24,7 +24,7 @@ class Holdings:
     """What is searched and read, whatever the target."""
 
     archive: Archive
-    recall: Recall
+    recall: RecallEngine
     files: Files
     notes: Notes | None = None
 

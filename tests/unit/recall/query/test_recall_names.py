@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.index import Match
 from daemon.model import Json
-from daemon.recall.query import Recall as Asked
-from daemon.recall.query import names, parse
+from daemon.recall.query import Recall, names, parse
 from daemon.recall.query.names import Stands
 from daemon.recall.ranking import fuzzy
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
@@ -145,7 +144,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, match: str, **more) -> Json:
-    return house.recall().answer(Asked(query=query, match=match, **more))
+    return house.recall().answer(Recall(query=query, match=match, **more))
 
 
 def _said(answer: Json) -> str:
