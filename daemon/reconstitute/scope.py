@@ -252,7 +252,7 @@ class Conversations:
         """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""
         return known.only(self._secrets)
 
-    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
+    def messages(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
         """These messages of a session, in this order; one that the archive does not have is passed over."""
         session = open_session(self._archive, Export(session=session_id, results="full"), session_id)
         return replace(session, only=message_ids).messages()
