@@ -217,12 +217,6 @@ class Scheduler:
         if self._loop.running:
             self._loop.shutdown(wait=False)
 
-    def next_ms(self, key: str) -> int | None:
-        """When this job is due next, epoch milliseconds; None when there is none, or not before `start`."""
-        job = self._loop.get_job(key)
-        due = getattr(job, "next_run_time", None)
-        return None if due is None else int(due.timestamp() * 1000)
-
     def look(self) -> None:
         """Look at the clock now: for whoever knows that it changed (resume from sleep)."""
         self._loop.wakeup()

@@ -131,7 +131,7 @@ class Daemon:
         for number, section in enumerate(config.targets):
             if section.schedule:
                 parse(section.schedule, key=f"targets[{number}].schedule")
-        self._config = config
+        self._config, self._started = config, int(time.time() * 1000)
         self._notifier = Notifier()
         self._engine = _Served(config)
         self._engine.daemon = self
@@ -192,7 +192,7 @@ class Daemon:
 
     def add_figures(self, status: answers.Status) -> None:
         """What only a running daemon can say."""
-        status.running = True
+        status.running, status.pid, status.started = True, os.getpid(), self._started
         status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
         status.watch = self._watch.trouble or "following file events"
 

@@ -7,7 +7,6 @@ possible.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -60,7 +59,6 @@ class Engine(Scanning, RunCalls, ContentCalls):
         """
         super().__init__()
         self.config = config
-        self.started = int(time.time() * 1000)
         self.errors: deque[answers.ErrorStatus] = deque(maxlen=_MOST_ERRORS)
         self._reporting = threading.Lock()
         known.configure(config.redact.extra, config.redact.allow)
@@ -168,8 +166,6 @@ class Engine(Scanning, RunCalls, ContentCalls):
         disk = self.space.state()
         return answers.Status(
             version=version("reconstitute"),
-            pid=os.getpid(),
-            started=self.started,
             archive=self._archive_status(),
             sources=self._sources_status(),
             outbox={stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},

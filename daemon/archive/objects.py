@@ -19,7 +19,7 @@ from daemon.archive.store import Store
 from daemon.errors import BadRecord
 
 BLOB, TREE = "b", "t"
-FOLDER, LINK, SUBMODULE, UNKNOWN = 0o040000, 0o120000, 0o160000, 0
+FOLDER, SUBMODULE, UNKNOWN = 0o040000, 0o160000, 0
 """Modes of git's tree entries; UNKNOWN stands where a tree is not kept, so that what it holds cannot be told."""
 
 Entry = tuple[int, str]

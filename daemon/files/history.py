@@ -187,11 +187,6 @@ class FileHistory:
         return self.revisions[-1] if self.revisions else None
 
     @property
-    def latest_proven(self) -> Revision | None:
-        """The newest revision that is certain; a certain deletion counts."""
-        return next((revision for revision in reversed(self.revisions) if revision.proven), None)
-
-    @property
     def changes(self) -> list[Change]:
         """What changed the path, oldest first.
 

@@ -90,13 +90,15 @@ class SessionScan:
 
         `pulse` is called after each commit of a long one.
         """
+        # OpenCode deletes a session's record last: read first, it is there for as long as a message is listed, and with
+        # it the title by which a session of ours is known.
+        session = self._read_session()
         try:
             self._units = self._source.messages(self._id)
         except BadRecord as error:
             self._quarantine(f"session {self._id}", {"reason": str(error)})
             self._archive.commit(self._batch)
             return None
-        session = self._read_session()
         if self._session is None and self._is_left_out(session):
             self.result = ScanResult()
             return len(self._units), 0

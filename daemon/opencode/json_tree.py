@@ -254,6 +254,8 @@ class JsonTree:
         parts = self._parts(session_id, message_id, problems)
         path = self.storage / "message" / session_id / f"{message_id}.json"
         orphan = not os.path.lexists(path)
+        if orphan and not parts and not problems:
+            raise SourceBusy(f"{path}: gone between listing and reading")
         try:
             raw = (
                 orphan_record(session_id, message_id, parts, int(self._clock() * 1000))

@@ -26,7 +26,7 @@ from daemon.recall import browse
 from daemon.recall import query as queries
 from daemon.recall.catalog import Catalog
 from daemon.recall.query.arguments import read
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.recall.timeline import timeline
 from daemon.recall.touched import touched
 from daemon.reconstitute.agent.notes import Notes
@@ -59,9 +59,9 @@ class RecallCalls:
         """As `look`, without the indexes."""
         return []
 
-    def searching(self) -> Recall:
+    def searching(self) -> RecallEngine:
         """Search over what is open now."""
-        return Recall(
+        return RecallEngine(
             self.archive,
             self.unindexed.over(self.upkeep.lexical),
             lambda: self.upkeep.semantic,

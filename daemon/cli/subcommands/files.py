@@ -100,7 +100,7 @@ def _disk(file: RecordedFile) -> str:
     disk = terminal.plain(file.disk)
     if not file.deleted:
         return disk
-    return "deleted" if disk == "identical" else "there again" if disk == "differs" else disk
+    return "deleted" if disk == "absent" else "there again" if disk == "differs" else disk
 
 
 def _total(files: list[RecordedFile]) -> str:

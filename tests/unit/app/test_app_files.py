@@ -123,14 +123,14 @@ def test_each_file_is_compared_with_the_disk(workshop: Workshop) -> None:
     assert (found["seen"]["grade"], found["seen"]["sha256"], found["seen"]["size"]) == ("partial", None, None)
 
 
-def test_a_deleted_file_is_identical_where_nothing_stands(workshop: Workshop) -> None:
+def test_a_deleted_file_is_absent_where_nothing_stands(workshop: Workshop) -> None:
     workshop.write("a", "text\n")
     workshop.write("b", "text\n")
     workshop.delete("a", "b")
     workshop.on_disk("b", b"text\n")
     found = workshop.files()
     assert {name: (file["deleted"], file["disk"]) for name, file in found.items()} == {
-        "a": (True, "identical"), "b": (True, "differs"),
+        "a": (True, "absent"), "b": (True, "differs"),
     }  # fmt: skip
     assert found["a"]["sha256"] == hashlib.sha256(b"text\n").hexdigest()
 

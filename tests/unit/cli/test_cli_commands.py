@@ -91,7 +91,7 @@ def test_status_of_an_older_or_newer_daemon_is_shown_as_far_as_it_goes(cli: Cli,
 def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None:
     done = cli("index")
     assert done.stdout == "3 records new or changed; 1 deleted by OpenCode and kept here; 5 embedded.\n"
-    assert done.stderr == "reconstitute: scan: 1 of 3\n"
+    assert done.stderr == "reconstitute: scan: 1 of 3\nreconstitute: scan: 3 of 3\n"
     assert json.loads(cli("index", "--json").stdout)["embedded"] == 5
 
 

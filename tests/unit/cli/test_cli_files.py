@@ -68,7 +68,7 @@ def test_files_is_about_this_folder_when_none_is_named(cli: Cli) -> None:
 def test_files_shows_a_table_by_folder_and_a_total(cli: Cli) -> None:
     cli.service.answers["files"]["files"] = [
         file("cart.py"),
-        file("old.py", deleted=True, disk="identical", grade="verified", size=None),
+        file("old.py", deleted=True, disk="absent", grade="verified", size=None),
         file("src/a.py", disk="identical", grade="stale", size=12),
     ]
     cli.service.answers["files"] |= {"hints": ["perhaps it was moved"], "warnings": ["db: locked"]}
@@ -93,7 +93,7 @@ def test_files_lost_keeps_the_services_order_and_names_the_way_back(cli: Cli) ->
 
 
 def test_files_lost_of_deleted_ones_says_that_restore_must_be_told(cli: Cli) -> None:
-    cli.service.answers["files"]["files"] = [file("a.py", deleted=True, disk="identical")]
+    cli.service.answers["files"]["files"] = [file("a.py", deleted=True, disk="absent")]
     assert cli("files", "/x", "--lost").stdout.splitlines()[-1].endswith("--to NEW-FOLDER --deleted")
 
 
