@@ -122,9 +122,9 @@ def for_commands(text: str, call: str = "") -> str:
     'PATH is blank; --limit stays'
     """
     words = _COMMANDS.get(call, ("", ("messageID",)))[1]
-    text = _CALL.sub(lambda found: _known(found, command), text.removeprefix(f"{call}: "))
-    text = _ARGUMENT.sub(lambda found: _placed(found, words), text)
-    return _RECALL.sub(lambda found: f"`reconstitute {found[0].replace('_', '-')}`", text)
+    text = _CALL.sub(lambda match: _known(match, command), text.removeprefix(f"{call}: "))
+    text = _ARGUMENT.sub(lambda match: _placed(match, words), text)
+    return _RECALL.sub(lambda match: f"`reconstitute {match[0].replace('_', '-')}`", text)
 
 
 def for_tools(text: str) -> str:
@@ -133,7 +133,7 @@ def for_tools(text: str) -> str:
     >>> for_tools('`history(path="/w/a")` tells; `index()` reads what is new')
     '`file_history(path="/w/a")` tells; the command `reconstitute index` reads what is new'
     """
-    return _CALL.sub(lambda found: _known(found, _tool), text)
+    return _CALL.sub(lambda match: _known(match, _tool), text)
 
 
 def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
@@ -145,18 +145,18 @@ def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
     return render(answer) if isinstance(answer, str) and key in _HINTED else answer
 
 
-def _placed(found: re.Match[str], words: tuple[str, ...]) -> str:
+def _placed(match: re.Match[str], words: tuple[str, ...]) -> str:
     """An argument as an option, or as the word in its place, which helps call as the argument without its "ID"."""
-    if found[1] in words and found[2] is None:
-        return {"search": "TITLE"}.get(found[1], found[1].removesuffix("ID").upper())
-    return " ".join(_option(found[1], _value(found[2])))
+    if match[1] in words and match[2] is None:
+        return {"search": "TITLE"}.get(match[1], match[1].removesuffix("ID").upper())
+    return " ".join(_option(match[1], _value(match[2])))
 
 
-def _known(found: re.Match[str], render: Callable[[str, Json], str]) -> str:
-    if found[1] not in _COMMANDS:
-        return found[0]
-    arguments = {name: _value(value) for name, value in _GIVEN.findall(found[2])}
-    made = render(found[1], arguments)
+def _known(match: re.Match[str], render: Callable[[str, Json], str]) -> str:
+    if match[1] not in _COMMANDS:
+        return match[0]
+    arguments = {name: _value(value) for name, value in _GIVEN.findall(match[2])}
+    made = render(match[1], arguments)
     return made if render is _tool else f"`{made}`"
 
 

@@ -15,7 +15,7 @@ from daemon.publish import MANIFEST, publish, recover
 from daemon.publish.edits import CLOSE, EMPTY, composed
 from daemon.requests import Requests
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.on_disk]
 
 TREE = "home/u/app"
 OLD = [

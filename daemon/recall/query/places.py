@@ -86,9 +86,9 @@ def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
     The root is no parent: what was done there has nothing to do with everything beneath it.
     """
     above = {name: depth for depth, name in enumerate(_above(directory)) if name != "/" or not depth}
-    found = [row for row in rows.values() if normal(row.directory) in above]
+    above_rows = [row for row in rows.values() if normal(row.directory) in above]
     return min(
-        found,
+        above_rows,
         key=lambda row: (above[normal(row.directory)], bool(row.parent_id), -row.updated, row.id),
         default=None,
     )
@@ -114,9 +114,9 @@ def several(place: Place) -> list[str]:
     """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
     if len(place.named) < 2:
         return []
-    shown = ", ".join(place.named[:_SHOWN_PROJECTS])
+    names = ", ".join(place.named[:_SHOWN_PROJECTS])
     more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
-    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {shown}{more}"]
+    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {names}{more}"]
 
 
 def absolute(path: str, here: str, name: str) -> str:
@@ -150,7 +150,7 @@ def is_within(directory: str, top: str) -> bool:
 
 
 def _above(directory: str) -> list[str]:
-    found = [directory]
-    while found[-1] not in {"/", ""}:
-        found.append(posixpath.dirname(found[-1]))
-    return found
+    folders = [directory]
+    while folders[-1] not in {"/", ""}:
+        folders.append(posixpath.dirname(folders[-1]))
+    return folders

@@ -118,7 +118,9 @@ def by_all_names(archive: Archive, scope: Scope) -> Scope:
     former = tuple(dict.fromkeys(name.old for name in names(archive.files, path)[1:])) if path else ()
     if not former:
         return scope
-    return replace(scope, rounds=tuple((near, replace(filters, former=former)) for near, filters in scope.rounds))
+    return replace(
+        scope, rounds=tuple((relevance, replace(filters, former=former)) for relevance, filters in scope.rounds)
+    )
 
 
 # -- times -----------------------------------------------------------------------------------------------------------
@@ -147,19 +149,19 @@ def _narrowest(
     warnings: list[str],
     narrowest: Callable[[list[tuple[int, str]]], tuple[int, str]],
 ) -> tuple[int, str] | None:
-    found = []
+    limits = []
     for name in names:
         value = request.from_ if name == "from" else getattr(request, name)
         if value is None or _is_nothing(name, value, warnings):
             continue
         if name == "last":
             span = parse_span(str(value))
-            found += [(now - span, name)] if span is not None else []
+            limits += [(now - span, name)] if span is not None else []
             continue
         is_end = name in {"to", "until"}
         moment = parse_time(value, now, name, is_end=is_end)
-        found += [(moment + is_end, name)] if moment is not None else []
-    return narrowest(found) if found else None
+        limits += [(moment + is_end, name)] if moment is not None else []
+    return narrowest(limits) if limits else None
 
 
 def _is_nothing(name: str, value: float | str, warnings: list[str]) -> bool:

@@ -15,7 +15,7 @@ from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from tests.support.stores.recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -59,7 +59,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, here: str = "", now: int | None = None, **asked: Any) -> Json:
-    return house.recall(budget_s=PATIENT).answer(Asked(query=query, **asked), here, now)
+    return house.recall(budget_s=PATIENT).answer(Recall(query=query, **asked), here, now)
 
 
 def _ids(answer: Json) -> list[str]:
@@ -420,12 +420,12 @@ def test_an_automatic_window_is_the_turn(house: Recorded):
 
 def test_an_index_that_fails_is_told_and_the_other_answers(house: Recorded):
     recall = house.recall(semantic=None, budget_s=PATIENT)
-    answer = recall.answer(Asked(query="checkout"))
+    answer = recall.answer(Recall(query="checkout"))
     assert answer["results"]
     assert (answer["degradeKind"], answer["coverage"]["semantic"]) == ("index", "failed")
     assert any("meaning was not searched" in one for one in answer["degraded"])
     with pytest.raises(ModelUnavailable):
-        recall.answer(Asked(query="checkout", match="semantic"))
+        recall.answer(Recall(query="checkout", match="semantic"))
 
 
 def test_the_owner_of_an_index_is_told_of_its_failure(house: Recorded):
@@ -435,12 +435,12 @@ def test_the_owner_of_an_index_is_told_of_its_failure(house: Recorded):
         on_failure=lambda index, _: told.append(index),
         budget_s=PATIENT,
     )
-    answer = torn.answer(Asked(query="car"))
+    answer = torn.answer(Recall(query="car"))
     assert _ids(answer)[:1] == ["msg_0004"]
     assert "the word index is torn" in _said(answer)
     assert "lexical" in told
     with pytest.raises(IndexBroken, match="torn"):
-        torn.answer(Asked(query="car", match="literal"))
+        torn.answer(Recall(query="car", match="literal"))
 
 
 class _SlowModel(FailingModel):
@@ -456,7 +456,7 @@ class _SlowModel(FailingModel):
 def test_what_is_not_there_in_time_is_left_out_and_said(house: Recorded):
     slow = house.recall(embedder=_SlowModel(RuntimeError("too late")), budget_s=1.0)
     began = time.monotonic()
-    answer = slow.answer(Asked(query="checkout"))
+    answer = slow.answer(Recall(query="checkout"))
     assert time.monotonic() - began < 30
     _SlowModel.gate.set()
     assert answer["results"]
@@ -494,7 +494,7 @@ class _SlowLiteral(_Behind):
 
 def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
     slow = _SlowLiteral(house.lexical)
-    answer = house.recall(lexical=slow, budget_s=0.3).answer(Asked(query="checkout", match="literal"))
+    answer = house.recall(lexical=slow, budget_s=0.3).answer(Recall(query="checkout", match="literal"))
     for thread in threading.enumerate():
         if thread.name == "recall lexical":
             thread.join()
@@ -504,7 +504,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
 
 def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recorded):
     answer = house.recall(lexical=_Behind(house.lexical), budget_s=PATIENT).answer(
-        Asked(query="checkout", match="smart")
+        Recall(query="checkout", match="smart")
     )
     assert "msg_ghost" not in _ids(answer)
     assert "not in the archive: 1 indexed message" in _said(answer)
@@ -535,7 +535,7 @@ class _Counting(_Behind):
 def test_a_name_in_nearly_every_text_does_not_dominate_the_meaning(house: Recorded):
     model = _Listening()
     house.recall(lexical=_Counting(house.lexical), embedder=model, budget_s=PATIENT).answer(
-        Asked(query="what did Anna say about the checkout page")
+        Recall(query="what did Anna say about the checkout page")
     )
     assert model.texts == ["what did I say about the checkout page"]
 
@@ -550,10 +550,10 @@ def test_a_session_is_searched_by_what_it_is_called_and_where_it_is_now(tmp_path
         made.index()
         catalog = Catalog(made.archive)
         recall = made.recall(catalog=catalog, budget_s=PATIENT)
-        assert recall.answer(Asked(query="kettle", directory="/old"))["results"]
+        assert recall.answer(Recall(query="kettle", directory="/old"))["results"]
         _session(made, "s", "/new", title="New name")
-        assert recall.answer(Asked(query="kettle", match="smart", directory="/new", title="new"))["results"]
-        assert not recall.answer(Asked(query="kettle", match="smart", directory="/old"))["results"]
+        assert recall.answer(Recall(query="kettle", match="smart", directory="/new", title="new"))["results"]
+        assert not recall.answer(Recall(query="kettle", match="smart", directory="/old"))["results"]
 
 
 def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
@@ -603,7 +603,7 @@ def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
 
 def test_smart_without_words_or_a_semantic_index_is_empty_with_a_reason(house: Recorded):
     unready = house.recall(semantic=None, budget_s=PATIENT)
-    answer = unready.answer(Asked(query="unheard words", match="smart"))
+    answer = unready.answer(Recall(query="unheard words", match="smart"))
     assert answer["results"] == []
     assert answer["matchMode"] == "smart"
     assert "meaning was not searched" in _said(answer)
@@ -698,7 +698,7 @@ def test_where_meaning_finds_nothing_either_nothing_is_said_to_follow(workshop: 
 def test_words_that_could_not_be_searched_are_not_said_to_be_nowhere(workshop: Recorded):
     torn = workshop.recall(lexical=FailingLexical(IndexBroken("the word index is torn")), budget_s=PATIENT)
     for query in ("zanzibar", "parseConfigs", "look at parseConfigs in the loader"):
-        assert "no current text" not in _said(torn.answer(Asked(query=query))), query
+        assert "no current text" not in _said(torn.answer(Recall(query=query))), query
         assert not any("nothing recorded" in one for one in torn.search(query).warnings), query
 
 
@@ -740,7 +740,7 @@ class _SlowWords(_Behind):
 @pytest.mark.parametrize("query", ["connectOnce", "what is raised by connectOnce"])
 def test_a_name_is_found_by_meaning_while_words_are_late(workshop: Recorded, query: str):
     slow = workshop.recall(lexical=_SlowWords(workshop.lexical), budget_s=1.0)
-    answer = slow.answer(Asked(query=query))
+    answer = slow.answer(Recall(query=query))
     assert "connectOnce" in answer["results"][0]["snippet"]
     assert answer["degradeKind"] == "time"
 
@@ -762,7 +762,7 @@ class _Untold:
 @pytest.mark.parametrize("query", ["parseConfig", "copper gasket", "why does parseConfig make such a noise"])
 def test_texts_that_decide_and_cannot_be_read_are_told(workshop: Recorded, query: str):
     torn = workshop.recall(semantic=_Untold(workshop.vectors), budget_s=PATIENT)
-    answer = torn.answer(Asked(query=query))
+    answer = torn.answer(Recall(query=query))
     assert answer["results"]
     assert (answer["degradeKind"], answer["coverage"]["semantic"]) == ("index", "failed")
     assert "the texts are torn" in "".join(answer["degraded"])
@@ -788,7 +788,7 @@ class _SlowHints(_Behind):
 def test_hints_take_no_longer_than_the_answer(workshop: Recorded):
     slow = workshop.recall(lexical=_SlowHints(workshop.lexical), budget_s=20.0)
     began = time.monotonic()
-    answer = slow.answer(Asked(query="gorillaz nowhere", match="literal"))
+    answer = slow.answer(Recall(query="gorillaz nowhere", match="literal"))
     assert time.monotonic() - began < 30
     _SlowHints.gate.set()
     assert (answer["results"], answer["nearMisses"], answer["degradeKind"]) == ([], [], "none")

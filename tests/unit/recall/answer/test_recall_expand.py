@@ -11,7 +11,7 @@ from daemon.model import Json
 from daemon.recall.answer import messages as shown
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import Result
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
@@ -33,7 +33,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 def _expand(house: Recorded, *messages: str, **asked) -> Expansion:
     finds = [Result(one, "ses", "prj", 0, Match(one, 1.0), "smart", 1.0) for one in messages]
-    return expand(house.archive, Catalog(house.archive).rows(), Asked(query="x", **asked), finds)
+    return expand(house.archive, Catalog(house.archive).rows(), Recall(query="x", **asked), finds)
 
 
 def _ids(entry: Json) -> list[str]:

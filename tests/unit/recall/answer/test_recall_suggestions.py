@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.model import Json
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from daemon.recall.query.arguments import read
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
@@ -28,7 +28,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, budget_s: float = 60.0, **asked: Any) -> Json:
-    return house.recall(budget_s=budget_s).answer(Asked(**asked))
+    return house.recall(budget_s=budget_s).answer(Recall(**asked))
 
 
 LITTLE: dict[str, Json] = {

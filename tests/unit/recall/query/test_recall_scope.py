@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
 from daemon.recall.catalog import Row
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from daemon.recall.query.places import Place, absolute, is_within, latest_at
 from daemon.recall.query.scope import Scope, resolve
 
@@ -47,7 +47,7 @@ ROWS = {
 
 
 def _scope(here: str = "", rows: Mapping[str, Row] = ROWS, **asked) -> Scope:
-    return resolve(Asked(query="x", **asked), rows, here, NOW)
+    return resolve(Recall(query="x", **asked), rows, here, NOW)
 
 
 def _sessions(scope: Scope) -> set[str]:
