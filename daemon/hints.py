@@ -104,9 +104,9 @@ def for_commands(text: str) -> str:
     >>> for_commands('nothing; `files(path="/w/a b")` lists them, or give `at=2026-05-31`')
     "nothing; `reconstitute files '/w/a b'` lists them, or give --at 2026-05-31"
     """
-    text = _CALL.sub(lambda found: _known(found, command), text)
-    text = _ARGUMENT.sub(lambda found: " ".join(_option(found[1], _value(found[2]))), text)
-    return _RECALL.sub(lambda found: f"`reconstitute {found[0].replace('_', '-')}`", text)
+    text = _CALL.sub(lambda match: _known(match, command), text)
+    text = _ARGUMENT.sub(lambda match: " ".join(_option(match[1], _value(match[2]))), text)
+    return _RECALL.sub(lambda match: f"`reconstitute {match[0].replace('_', '-')}`", text)
 
 
 def for_tools(text: str) -> str:
@@ -115,7 +115,7 @@ def for_tools(text: str) -> str:
     >>> for_tools('`history(path="/w/a")` tells; `index()` reads what is new')
     '`file_history(path="/w/a")` tells; the command `reconstitute index` reads what is new'
     """
-    return _CALL.sub(lambda found: _known(found, _tool), text)
+    return _CALL.sub(lambda match: _known(match, _tool), text)
 
 
 def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
@@ -127,11 +127,11 @@ def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
     return render(answer) if isinstance(answer, str) and key in _HINTED else answer
 
 
-def _known(found: re.Match[str], render: Callable[[str, Json], str]) -> str:
-    if found[1] not in _COMMANDS:
-        return found[0]
-    arguments = {name: _value(value) for name, value in _GIVEN.findall(found[2])}
-    made = render(found[1], arguments)
+def _known(match: re.Match[str], render: Callable[[str, Json], str]) -> str:
+    if match[1] not in _COMMANDS:
+        return match[0]
+    arguments = {name: _value(value) for name, value in _GIVEN.findall(match[2])}
+    made = render(match[1], arguments)
     return made if render is _tool else f"`{made}`"
 
 

@@ -96,11 +96,11 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
 
 
 def _span(wanted: str) -> int | None:
-    found = _SPAN.fullmatch(wanted)
-    if found is None:
+    match = _SPAN.fullmatch(wanted)
+    if match is None:
         return None
-    unit = found[2] if found[2] in _UNITS else _WORDS.get(found[2].removesuffix("s"), found[2].removesuffix("s"))
-    return int(float(found[1]) * _UNITS[unit]) if unit in _UNITS else None
+    unit = match[2] if match[2] in _UNITS else _WORDS.get(match[2].removesuffix("s"), match[2].removesuffix("s"))
+    return int(float(match[1]) * _UNITS[unit]) if unit in _UNITS else None
 
 
 def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:

@@ -208,19 +208,23 @@ def open_session(archive: Archive, request: Export, session_id: str) -> SessionC
     session, state = archive.session(session_id), archive.session_state(session_id)
     known = session if session is not None else _made_up(archive, session_id)
     clean = _as_it_is if request.raw else redact_value
-    shown = replace(
+    visible = replace(
         known,
         project_id=clean(known.project_id),
         directory=clean(known.directory),
         title=clean(known.title),
         version=clean(known.version),
     )
-    return SessionContent(archive, request, shown, state["deleted"] if state else None, has_record=session is not None)
+    return SessionContent(
+        archive, request, visible, state["deleted"] if state else None, has_record=session is not None
+    )
 
 
 def _made_up(archive: Archive, session_id: str) -> Session:
     ids = archive.message_ids(session_id)
-    times = [state["created"] for one in (*ids[:1], *ids[-1:]) if (state := archive.state(one)) is not None] or [0]
+    times = [
+        state["created"] for message_id in (*ids[:1], *ids[-1:]) if (state := archive.state(message_id)) is not None
+    ] or [0]
     paths = (records.table(message.data.get("path")).get("cwd") for message in archive.messages(session_id))
     directory = next((path for path in paths if isinstance(path, str) and path), "")
     return Session(session_id, "", directory, "", times[0], times[-1], b"{}")

@@ -261,11 +261,11 @@ class FileHistory:
         """The history as it was at `time`, its last revision as `at` gives it; None: all of it."""
         if time is None:
             return self
-        kept = [revision for revision in self.revisions if revision.time <= time]
+        revisions = [revision for revision in self.revisions if revision.time <= time]
         last = self.at(time)
-        if last is not None and kept and last is not kept[-1]:
-            kept.append(last)
-        return FileHistory(self.path, tuple(kept))
+        if last is not None and revisions and last is not revisions[-1]:
+            revisions.append(last)
+        return FileHistory(self.path, tuple(revisions))
 
 
 def is_of_past(evidence: str) -> bool:

@@ -14,7 +14,7 @@ import stat
 from daemon.app.calls.files import STEP, FileCalls, absolute
 from daemon.control import answers, calls
 from daemon.control.answers import from_json, to_json
-from daemon.control.calls import FileContent, Progress, Take
+from daemon.control.calls import FileContent, OnPart, Progress
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.history import Grade
@@ -41,7 +41,7 @@ class ContentCalls(FileCalls):
         latest = history.latest
         warnings += [] if latest is not None else [self.nothing_known(file, is_file=True)]
         data = None if latest is None else _data(latest)
-        shown = data if data is None or request.raw else _redacted(data)
+        visible = data if data is None or request.raw else _redacted(data)
         answer = answers.Content(
             path=file,
             at=until,
@@ -52,7 +52,7 @@ class ContentCalls(FileCalls):
             partial=latest is not None and _is_partial(latest),
             sha256=(latest.sha256 or None) if latest is not None else None,
             size=latest.size if latest is not None else None,
-            redacted=shown != data,
+            redacted=visible != data,
             last=_last(history) if data is None else None,
             warnings=warnings,
         )
@@ -61,10 +61,10 @@ class ContentCalls(FileCalls):
             answer.message_id, answer.tool = latest.message_id, latest.tool
             answer.evidence, answer.note = list(latest.evidence), latest.note
         answer = from_json(redact_value(to_json(answer)), answers.Content)
-        answer.content_base64 = None if shown is None else base64.b64encode(shown).decode()
+        answer.content_base64 = None if visible is None else base64.b64encode(visible).decode()
         return answer
 
-    def restore(self, request: calls.Restore, progress: Progress, take: Take) -> answers.Restore:
+    def restore(self, request: calls.Restore, progress: Progress, on_part: OnPart) -> answers.Restore:
         """See calls.Restore.
 
         Raises:
@@ -90,7 +90,7 @@ class ContentCalls(FileCalls):
         # Where names clash, what is there now comes before what was deleted, and all of those before mere parts.
         chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
         for number, (history, revision) in enumerate(chosen, start=1):
-            take(_content(history, revision, prefix))
+            on_part(_content(history, revision, prefix))
             if number % STEP == 0 or number == len(chosen):
                 progress({"phase": "restoring", "done": number, "total": len(chosen)})
         return answers.Restore(

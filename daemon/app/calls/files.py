@@ -237,8 +237,8 @@ def _lines(history: FileHistory) -> list[answers.FileLine]:
     clean = redact("\n".join(texts)).split("\n")
     if len(clean) != len(texts):
         # A secret over several lines: those that the redacted text does not have any more were part of it.
-        kept = set(clean)
-        clean = [redact(text) if text in kept else "[REDACTED]" for text in texts]
+        harmless = set(clean)
+        clean = [redact(text) if text in harmless else "[REDACTED]" for text in texts]
     return [
         answers.FileLine(line.time, line.session_id, line.message_id, line.tool, text)
         for line, text in zip(lines, clean, strict=True)

@@ -60,11 +60,11 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     outside = track.is_gone and edit.existed is True
     unseen = edit.existed is not False and not track.is_gone and (base is None or track.mark_unknown)
     unseen = unseen and may_begin_with_mark(track.path)
-    kept = looks and unseen and apply.written("", apply.BOM, edit.version) != ""
+    mark_unknown = looks and unseen and apply.written("", apply.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
     kinds = frozenset({kind_of(edit)})
     result = _Result(
-        text, content, (evidence,), kinds, outside_change=outside, mark_unknown=kept, may_format=may_format
+        text, content, (evidence,), kinds, outside_change=outside, mark_unknown=mark_unknown, may_format=may_format
     )
     _record(track, edit, result)
 
