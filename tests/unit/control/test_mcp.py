@@ -95,7 +95,7 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
     assert not {"$ref", "null", "$defs"} & set(json.dumps(tools).replace('"', " ").split())
     assert tools["recall"]["required"] == ["query"]
     assert tools["recall"]["properties"]["results"] == {
-        "type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "At most so many results.",
+        "type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "The most results to return.",
     }  # fmt: skip
     assert "title" in tools["recall"]["properties"]["kinds"]["items"]["enum"]
 
