@@ -14,7 +14,15 @@ run: .venv/.ready            ## set up what is missing, then do the main job onc
 	@$(BIN)/python tools/first_run.py
 
 test: .venv/.ready           ## set up what is missing, then run every test (TESTS=tests/unit: some, WORKERS=1: in one process, ORDER=random)
-	$(PYTEST) $(or $(TESTS),--cov --cov-report=term:skip-covered)
+ifdef TESTS
+	$(PYTEST) $(TESTS)
+else
+	@# Two jobs: what the second runs are mostly processes, which measuring would only slow down.
+	@status=0; \
+	$(PYTEST) tests/unit --cov --cov-report=term:skip-covered || status=1; \
+	$(PYTEST) tests --ignore=tests/unit || status=1; \
+	exit $$status
+endif
 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
 	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")

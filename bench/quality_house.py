@@ -1,7 +1,7 @@
 """What both quality benchmarks share: texts become recorded sessions in a real archive with real indexes, and figures.
 
 Messages go in as OpenCode's records, through the product's own archive, outbox, chunker, embedder and indexes, and are
-asked through `Recall.answer`: what is measured is what users get.
+asked through `RecallEngine.answer`: what is measured is what users get.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
 from daemon.model import Session
-from daemon.recall.query import Recall as Asked
-from daemon.recall.search import Recall
+from daemon.recall.query import Recall
+from daemon.recall.search import RecallEngine
 from daemon.transcript.replay import replay
 
 DEEP = 50
@@ -59,14 +59,14 @@ class House:
 
     archive: Archive
     lexical: Lexical
-    recall: Recall
+    recall: RecallEngine
 
     def sessions(self, mode: str) -> Callable[[str], list[str]]:
         """How a mode of recall answers a question: session ids, best first."""
 
         def ask(text: str) -> list[str]:
             answer = self.recall.answer(
-                Asked(query=text, match=mode, group="session", results=DEEP)
+                Recall(query=text, match=mode, group="session", results=DEEP)
             )  # one of asked.Match
             if answer["degraded"]:
                 raise SystemExit(f"the answer to {text!r} is not whole: {answer['degraded']}")
@@ -128,7 +128,7 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
         meaning = SemanticDrain(archive, vectors, embedder, indexed_kb=1024, embedded_kb=64, batch=64)
         while meaning.step(500).messages:
             print(f"  {archive.waiting('semantic')} messages to embed", end="\r", file=sys.stderr, flush=True)
-        yield House(archive, lexical, Recall(archive, lexical, lambda: vectors, embedder, budget_s=BUDGET_S))
+        yield House(archive, lexical, RecallEngine(archive, lexical, lambda: vectors, embedder, budget_s=BUDGET_S))
 
 
 def _words(directory: Path, archive: Archive) -> Lexical:

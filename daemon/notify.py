@@ -13,7 +13,6 @@ import importlib
 import logging
 import os
 import socket
-import time
 from collections.abc import Callable, Mapping
 
 SEND_SECONDS = 1.0
@@ -33,11 +32,6 @@ class Notifier:
         self._has_failed = False
 
     @property
-    def is_supervised(self) -> bool:
-        """Whether somebody listens: started by systemd with Type=notify."""
-        return bool(self._address)
-
-    @property
     def watchdog_interval_s(self) -> float | None:
         """How often to ping, seconds: a third of WatchdogSec. None when no ping is expected of this process."""
         text = self._environment.get("WATCHDOG_USEC", "")
@@ -50,7 +44,7 @@ class Notifier:
         return int(text) / 3 / 1_000_000
 
     def ready(self, status: str = "") -> bool:
-        """Start-up, or reloading, is complete."""
+        """Start-up is complete."""
         return self._send("READY=1", *_status(status))
 
     def status(self, text: str) -> bool:
@@ -64,10 +58,6 @@ class Notifier:
     def extend(self, seconds: float) -> bool:
         """Start-up, or stopping, goes on and needs up to this much longer from now."""
         return self._send(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
-
-    def reloading(self) -> bool:
-        """The configuration is being read again; `ready` ends it."""
-        return self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self, status: str = "") -> bool:
         """Shutting down has begun."""

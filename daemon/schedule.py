@@ -53,8 +53,8 @@ class CronTimes(BaseTrigger):  # type: ignore[misc]  # apscheduler 3 carries no 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime | None:
         """The earliest time after `previous_fire_time`, or from `now` on when there was none."""
         while True:
-            found = [t.get_next_fire_time(previous_fire_time, now) for t in self._triggers]
-            times = [t for t in found if t is not None]
+            next_times = [t.get_next_fire_time(previous_fire_time, now) for t in self._triggers]
+            times = [t for t in next_times if t is not None]
             if not times:
                 return None
             earliest: datetime = min(times, key=datetime.timestamp)
@@ -216,12 +216,6 @@ class Scheduler:
         """Call back no more; calls under way are not waited for. Stopping twice is no error."""
         if self._loop.running:
             self._loop.shutdown(wait=False)
-
-    def next_ms(self, key: str) -> int | None:
-        """When this job is due next, epoch milliseconds; None when there is none, or not before `start`."""
-        job = self._loop.get_job(key)
-        due = getattr(job, "next_run_time", None)
-        return None if due is None else int(due.timestamp() * 1000)
 
     def look(self) -> None:
         """Look at the clock now: for whoever knows that it changed (resume from sleep)."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
+import re
 import tarfile
+import tempfile
 import threading
 import time
 import zlib
@@ -34,6 +37,28 @@ settings.load_profile("project")
 os.environ["TZ"] = "UTC"
 time.tzset()
 
+DISK = tempfile.gettempdir()
+MEMORY = "/dev/shm"
+ENOUGH_MEMORY = 8 << 30
+
+
+def _keep_files_in_memory() -> None:
+    """Make temporary directories in memory, where there is plenty, because a disk takes long to confirm each write.
+
+    Tests that are about the disk have the mark `on_disk`.
+    """
+    try:
+        found = os.statvfs(MEMORY)
+        free = re.search(r"MemAvailable: +(\d+)", Path("/proc/meminfo").read_text())
+    except OSError:
+        return
+    is_usable = os.access(MEMORY, os.W_OK) and not found.f_flag & os.ST_NOEXEC
+    if is_usable and free and min(int(free[1]) << 10, found.f_bavail * found.f_frsize) >= ENOUGH_MEMORY:
+        tempfile.tempdir = MEMORY
+
+
+_keep_files_in_memory()
+
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = {
     "json": ("opencode-1.1.65-json.tar.gz", "json-A"),
@@ -61,16 +86,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         )
         group = f"{file}-{binary}" if folder == "live" else file
     item.add_marker(pytest.mark.xdist_group(group))
-    if "unit" not in item.path.parts:
-        item.add_marker(pytest.mark.no_cover)  # measuring costs four fifths more time, and most of these run processes
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         folder = item.path.parent.name
         return LONGEST_FIRST.index(folder) if folder in LONGEST_FIRST else len(LONGEST_FIRST)
 
     items.sort(key=rank)
+    # With pytest 9.2, xdist 3.8 took no notice of groups and said nothing: every fixture of a file was made twice.
+    if config.getoption("loadgroup", False) and not all("@" in item.nodeid for item in items):
+        raise pytest.UsageError("pytest-xdist does not group the tests; which version of pytest is this?")
 
 
 @dataclass(frozen=True)
@@ -116,10 +143,28 @@ def _no_secret_known() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """pytest's own; for a test with the mark `on_disk`, a directory on the disk."""
+    if request.node.get_closest_marker("on_disk") is None:
+        yield tmp_path
+    else:
+        with tempfile.TemporaryDirectory(prefix="reconstitute-", dir=DISK, ignore_cleanup_errors=True) as place:
+            yield Path(place)
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New directories, one for each test. `mktemp` would look at all that there are for each."""
+    place = tmp_path_factory.mktemp("homes")
+    return (place / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clean_environment(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """HOME and every XDG place point into a directory of this test; variables of ours and of Ollama's are gone."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     for name in list(os.environ):
         if name != "RECONSTITUTE_TEST_CACHE" and name.startswith(
             ("RECONSTITUTE_", "OLLAMA_", "OPENCODE", "XDG_", "CHROMA_", "NOTIFY_SOCKET", "WATCHDOG_")

@@ -204,10 +204,6 @@ class Archive(OwnRecords):
         messages = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
         return messages + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
 
-    def session_versions(self, session_id: str) -> list[bytes]:
-        """Raw session records that said something which the current one no longer says."""
-        return [raw for _, raw in self._store.scan(f"sess:{keys.escape(session_id)}:was:".encode())]
-
     def state(self, message_id: str) -> Json | None:
         """hash, session, created, generation, sources, deleted, parts, gone, edits of a message."""
         state: Json | None = self._load(keys.message_state(message_id))

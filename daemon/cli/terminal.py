@@ -204,7 +204,12 @@ def mark(text: str, terms: Any) -> str:
 def progress(*, brief: bool = False) -> Iterator[Progress]:
     """A Progress to hand to a Service's long call; of a `brief` one only a terminal shows anything."""
     if not sys.stderr.isatty():
-        yield silent if brief else _Lines()
+        if brief:
+            yield silent
+            return
+        lines = _Lines()
+        yield lines
+        lines.finish()
         return
     with ExitStack() as drawing:
         step: Progress | None = None
@@ -220,19 +225,32 @@ def progress(*, brief: bool = False) -> Iterator[Progress]:
 
 
 class _Lines:
-    """A line when a phase begins and every LINE_SECONDS after."""
+    """A line when a phase begins, every LINE_SECONDS after that, and how far it came when it ends."""
 
     def __init__(self) -> None:
         self._phase = ""
         self._last = 0.0
+        self._latest: Json | None = None
 
     def __call__(self, event: Json) -> None:
         phase, now = str(event.get("phase", "")), time.monotonic()
-        if phase == self._phase and now - self._last < LINE_SECONDS:
+        if phase != self._phase:
+            self.finish()
+        elif now - self._last < LINE_SECONDS:
+            self._latest = event
             return
-        self._phase, self._last = phase, now
+        self._phase, self._last, self._latest = phase, now, None
+        self._write(event)
+
+    def finish(self) -> None:
+        """Write the phase's last event, if it is not written yet."""
+        latest, self._latest = self._latest, None
+        if latest is not None:
+            self._write(latest)
+
+    def _write(self, event: Json) -> None:
         done, total = event.get("done"), event.get("total")
-        note(f"{phase}: {done} of {total}" if total else f"{phase}: {done}" if done else phase)
+        note(f"{self._phase}: {done} of {total}" if total else f"{self._phase}: {done}" if done else self._phase)
 
 
 @contextmanager

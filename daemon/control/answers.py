@@ -132,7 +132,10 @@ class ErrorStatus(Answer):
 
 
 class Status(Answer):
-    """`running`: a daemon answers. `differs`: the settings in which it differs from the caller's."""
+    """`running`: the service answers, with its `pid` and when it `started`; both are null without one.
+
+    `differs`: the settings in which it differs from the caller's.
+    """
 
     version: str = "?"
     pid: int | None = None
@@ -274,8 +277,11 @@ class Change(Answer):
 
 
 class RecordedFile(Answer):
-    """A file's last state. Of a deleted one `sha256` and `size` are those of what it held before, `grade` is how well
-    that is known, and `disk` is ``identical`` where nothing stands.
+    """A file's last state. For a deleted file, `sha256`, `size` and `grade` describe its last content.
+
+    `disk` is ``identical``, ``differs``, ``missing``, ``present`` (nothing is proven to compare it with) or
+    ``unreadable``; for a deleted file ``absent``, or ``differs`` if something is there again. `folder`: it is no file,
+    but a folder of which not even the names in it are kept.
     """
 
     path: str = ""
@@ -287,6 +293,7 @@ class RecordedFile(Answer):
     disk: str = ""
     last_change: Change | None = None
     note: str = ""
+    folder: bool = False
 
 
 class Files(Answer):

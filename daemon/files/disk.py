@@ -20,6 +20,7 @@ class Disk(StrEnum):
     IDENTICAL = "identical"
     DIFFERS = "differs"
     MISSING = "missing"
+    ABSENT = "absent"  # nothing stands where the file was deleted
     PRESENT = "present"  # something is there, and nothing proven to compare it with
     UNREADABLE = "unreadable"
 
@@ -53,12 +54,12 @@ def _read(path: str, most: int) -> bytes:
 def standing(path: str, sha256: str, size: int | None, *, deleted: bool = False) -> Disk:
     """Compare the file at an absolute path with what is known of it: hash and size, or that it was deleted.
 
-    A deleted file is identical where nothing stands. A file that has another size is not read.
+    Where nothing stands, a deleted file is absent and any other is missing. A file of another size is not read.
     """
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return Disk.IDENTICAL if deleted else Disk.MISSING
+        return Disk.ABSENT if deleted else Disk.MISSING
     except (OSError, ValueError):
         return Disk.UNREADABLE
     if deleted or not sha256 or size is None:

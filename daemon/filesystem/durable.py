@@ -3,8 +3,8 @@
 A `Root` holds an open directory. Every path after it is walked component by component with O_NOFOLLOW, so a link
 planted beneath the root is an error and never a way out (docs/reliability.md, P1). A file is replaced by a temporary
 one and a rename, and both the file and its directory are synced, with the result checked: "not supported" is logged
-once, anything else is raised. The databases write their own files, `restore` fills a folder of the user's, and
-`service install` writes the unit; nothing else of ours writes without this module.
+once, anything else is raised. The databases write their own files, and `restore` fills a folder of the user's; nothing
+else of ours writes without this module.
 """
 
 from __future__ import annotations
@@ -293,11 +293,11 @@ class Root:
                 raise
             self._warn("sync", error)
 
-    def _warn(self, what: str, error: OSError) -> None:
+    def _warn(self, action: str, error: OSError) -> None:
         if not self._warned:
             self._warned = True
             text = "%s: this filesystem cannot %s (%s); a power cut may lose the last writes"
-            logging.getLogger(__name__).warning(text, self.path, what, error.strerror)
+            logging.getLogger(__name__).warning(text, self.path, action, error.strerror)
 
 
 def atomic_write(path: Path, data: bytes, mode: int = 0o600) -> None:

@@ -75,8 +75,9 @@ class VectorRow:
 class Match:
     """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better.
 
-    `terms` are the words of the query that it holds, of a long run of Chinese or the like the longest stretch; `near`
-    the (asked, found) pairs where it only holds a spelling near to one. `record` is the chunk's id.
+    `terms` are the words of the query that it holds; of a long run of Chinese or the like, the longest stretch.
+    `spelling_pairs` are (word of the query, word of the text) where it only holds a similar spelling. `record` is the
+    chunk's id.
     """
 
     message_id: str
@@ -86,7 +87,7 @@ class Match:
     tool: str = ""
     text: str = ""
     terms: tuple[str, ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
+    spelling_pairs: tuple[tuple[str, str], ...] = ()
     record: str = ""
 
 
@@ -159,9 +160,9 @@ class LexicalIndex(Protocol):
         """
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        """As `search`, but a word may also be a spelling near to the one asked for; `near` says which.
+        """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
 
-        What has a word as it was asked for stands above what has only a near one.
+        A part with a word of the query ranks above one that only has a similar spelling.
         """
 
     def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
@@ -180,10 +181,10 @@ class LexicalIndex(Protocol):
         """How many windows there are, and how many hold each content term of `query`, the terms as it writes them."""
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
-        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
+        """Words of the index that are spelt like `word`, the most similar first, each with the number of its parts."""
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
-        """See Passing."""
+        """See AllowedIds."""
 
     def count(self) -> int:
         """How many parts it holds."""

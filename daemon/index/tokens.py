@@ -183,11 +183,11 @@ _tokens_of = lru_cache(maxsize=1 << 17)(_made)
 # A message stands in its own window and in those of the next ones.
 @lru_cache(maxsize=1024)
 def _loose_line(line: str) -> str:
-    found = []
+    lines = []
     for match in _TERM.finditer(normal(line)):
         surface = match.group()
-        found.append((_tokens_of(surface) if len(surface) <= _REMEMBERED else _made(surface))[3])
-    return " ".join(tokens for tokens in found if tokens)
+        lines.append((_tokens_of(surface) if len(surface) <= _REMEMBERED else _made(surface))[3])
+    return " ".join(tokens for tokens in lines if tokens)
 
 
 @lru_cache(maxsize=1 << 17)

@@ -91,7 +91,7 @@ class Upkeep:
         self._is_closed = False
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lexical_state = "ready"
-        self.semantic_state = "not opened yet"
+        self.semantic_state = ""
         self.choice = ""
         self._embedder: Embedder | None = None
         self._semantic: Semantic | None = None
@@ -316,7 +316,7 @@ class Upkeep:
         return {
             "lexical": {"state": self.lexical_state, "count": _count(self.lexical)},
             "semantic": {
-                "state": self.semantic_state,
+                "state": self.semantic_state or self._unopened_state(),
                 "count": _count(self._semantic),
                 "notes": _count(self.notes),
                 "embedder": self.choice,
@@ -324,6 +324,12 @@ class Upkeep:
                 "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
             },
         }
+
+    def _unopened_state(self) -> str:
+        """What can be said of the semantic index without opening it, which takes seconds."""
+        if self.is_embedded and not (self._directory / "semantic" / _NAME).exists():
+            return "not built yet"
+        return "built; opened when it is needed" if self.is_embedded else "opened when it is needed"
 
     def close(self) -> None:
         """The indexes first, the archive is the caller's."""

@@ -254,6 +254,8 @@ class JsonTree:
         parts = self._parts(session_id, message_id, problems)
         path = self.storage / "message" / session_id / f"{message_id}.json"
         orphan = not os.path.lexists(path)
+        if orphan and not parts and not problems:
+            raise SourceBusy(f"{path}: gone between listing and reading")
         try:
             raw = (
                 orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
@@ -358,10 +360,10 @@ def _holds_something(folder: str) -> bool:
 
 def _stat(entry: os.DirEntry[str]) -> tuple[int, int, int]:
     try:
-        found = entry.stat(follow_symlinks=False)
+        info = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return (0, 0, 0)  # unlinked since it was listed: the next listing will not have it
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+    return (info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 def _stamp(entry: os.DirEntry[str]) -> str:

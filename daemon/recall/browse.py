@@ -33,9 +33,9 @@ def get(archive: Archive, request: RecallGet) -> Json:
     Raises:
         BadRequest: the message is not in the archive.
     """
-    message, warnings = _found(archive, request.messageID, request.sessionID)
-    shown = _item(archive, message, request.maxChars)
-    return {"ok": True, **shown, "context": _context(archive, message.session_id), "warnings": warnings}
+    message, warnings = _message(archive, request.messageID, request.sessionID)
+    shown_message = _item(archive, message, request.maxChars)
+    return {"ok": True, **shown_message, "context": _context(archive, message.session_id), "warnings": warnings}
 
 
 def context(archive: Archive, request: RecallContext) -> Json:
@@ -47,23 +47,23 @@ def context(archive: Archive, request: RecallContext) -> Json:
     Raises:
         BadRequest: the message is not in the archive.
     """
-    message, warnings = _found(archive, request.messageID, request.sessionID)
+    message, warnings = _message(archive, request.messageID, request.sessionID)
     before = request.window if request.before is None else request.before
     after = request.window if request.after is None else request.after
     order = archive.message_ids(message.session_id)
     place = order.index(message.id) if message.id in order else 0
     ids = order[max(0, place - before) : place + after + 1]
-    shown: Sequence[Json]
+    items: Sequence[Json]
     if request.format == "messages":
         wanted = len(ids)
-        ids, shown = around(archive, message.id, before, after, request.budgetTokens)
+        ids, items = around(archive, message.id, before, after, request.budgetTokens)
         warnings += _short_of(message.id, request.budgetTokens, wanted - len(ids), is_empty=not ids)
     else:
-        shown = _items(archive, ids, request.maxChars, center=message.id)
+        items = _items(archive, ids, request.maxChars, center=message.id)
     first = order.index(ids[0]) if ids else place
     return {
         "ok": True,
-        "messages": shown,
+        "messages": items,
         "context": _context(archive, message.session_id),
         "hasMoreBefore": first > 0,
         "hasMoreAfter": first + max(1, len(ids)) < len(order),
@@ -90,7 +90,7 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
             warnings.append(
-                f"{counted(waiting, 'archived message')} still waiting to be indexed, not searched for query"
+                f"{counted(waiting, 'archived message')} still waiting to be indexed, not searched for `query`"
             )
     elif role:
         ids = [message.id for message in archive.messages(session_id) if message.role == role]
@@ -98,7 +98,7 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
         ids.reverse()
     page = _items(archive, ids[request.offset : request.offset + request.limit], request.maxChars)
     if request.offset >= len(ids) > 0:
-        warnings.append(f"offset {request.offset} is behind the last of {counted(len(ids), 'message')}")
+        warnings.append(f"`offset` {request.offset} is past the last of {counted(len(ids), 'message')}")
     return {
         "ok": True,
         "messages": page,
@@ -163,14 +163,16 @@ def _place(rows: Mapping[str, Row], request: RecallSessions, here: str, warnings
 def _why_empty(rows: Mapping[str, Row], request: RecallSessions, *, there: int, fitting: int) -> list[str]:
     """What was asked for and is nowhere, where a list without it would only look short."""
     project, directory = request.projectID.strip(), request.directory.strip()
-    said = []
+    reasons = []
     if project and not any(row.project_id == project for row in rows.values()):
-        said.append(f"project {redact(project)!r} is not in the archive; each session of the list names its own")
+        reasons.append(f"project {redact(project)!r} is not in the archive; each session of the list names its own")
     if directory and not there:
-        said.append(f"no recorded session is of {redact(directory)} (within {request.within}, scope {request.scope})")
+        reasons.append(
+            f"no recorded session is of {redact(directory)} (`within={request.within}`, `scope={request.scope}`)"
+        )
     if request.offset >= fitting > 0:
-        said.append(f"offset {request.offset} is behind the last of {counted(fitting, 'session')}")
-    return said
+        reasons.append(f"`offset` {request.offset} is past the last of {counted(fitting, 'session')}")
+    return reasons
 
 
 def _fits(row: Row, request: RecallSessions) -> bool:
@@ -202,11 +204,13 @@ def _listed(archive: Archive, row: Row) -> Json:
     }
 
 
-def _found(archive: Archive, message_id: str, session_id: str) -> tuple[Message, list[str]]:
+def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Message, list[str]]:
     """The message, and a warning where it is in another session than the one that was named."""
     message = archive.message(message_id.strip())
     if message is None:
-        raise BadRequest(f"message {message_id.strip()!r} is not in the archive; recall and recall_messages give ids")
+        raise BadRequest(
+            f"message {message_id.strip()!r} is not in the archive; `recall()` and `recall_messages()` give ids"
+        )
     named = session_id.strip()
     if named in ("", message.session_id):
         return message, []
@@ -217,7 +221,7 @@ def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> 
     """The session that was named, or the latest one of `here` with a warning that says so."""
     if session_id:
         if archive.session(session_id) is None and not archive.message_ids(session_id):
-            raise BadRequest(f"session {session_id!r} is not in the archive; recall_sessions lists what is")
+            raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
         return session_id, []
     rows = catalog.rows()
     where = absolute(here, "", "directory") if here.strip().startswith("/") else ""
@@ -226,15 +230,19 @@ def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> 
     latest = (latest_at(live, where) or latest_at(rows, where)) if where else None
     if latest is None:
         place = f"{where} or a directory above it" if where else "the current directory, which is not known"
-        raise BadRequest(f"no sessionID is given, and no session was recorded in {place}; recall_sessions lists all")
+        raise BadRequest(
+            f"no `sessionID` is given, and no session was recorded in {place}; `recall_sessions()` lists all"
+        )
     title, folder = redact(latest.title), redact(latest.directory)
-    return latest.id, [f"no sessionID was given: taken is {latest.id} ({title!r}), the latest of {folder}"]
+    return latest.id, [f"no `sessionID` was given: taken is {latest.id} ({title!r}), the latest of {folder}"]
 
 
 def _items(archive: Archive, ids: Sequence[str], max_chars: int, center: str = "") -> list[Json]:
-    found = (archive.message(message_id) for message_id in ids)
+    archived = (archive.message(message_id) for message_id in ids)
     return [
-        _item(archive, message, max_chars, is_center=message.id == center) for message in found if message is not None
+        _item(archive, message, max_chars, is_center=message.id == center)
+        for message in archived
+        if message is not None
     ]
 
 
@@ -255,6 +263,6 @@ def _context(archive: Archive, session_id: str) -> Json:
 
 def _short_of(message_id: str, budget: int, missing: int, *, is_empty: bool) -> list[str]:
     if is_empty:
-        return [f"message {message_id} alone is longer than {budget} tokens (estimated); raise budgetTokens"]
+        return [f"message {message_id} alone is longer than {budget} tokens (estimated); raise `budgetTokens`"]
     left_out = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
     return [left_out] if missing else []

@@ -32,8 +32,8 @@ class Aside:
         """``{loadErrorCount, loadErrors: [{record, reason}]}``; empty where everything was read."""
         if not self.count:
             return {}
-        shown = [{"record": record, "reason": reason} for record, reason in self.samples]
-        return {"loadErrorCount": self.count, "loadErrors": shown}
+        samples = [{"record": record, "reason": reason} for record, reason in self.samples]
+        return {"loadErrorCount": self.count, "loadErrors": samples}
 
     def warnings(self) -> list[str]:
         """At most one: what is not found may stand there."""
@@ -56,10 +56,10 @@ class KeptAside:
         """What is kept aside at the moment."""
         changes = self._archive.quarantine_changes  # before it is read: a change meanwhile is seen the next time
         if self._known[0] != changes:
-            found = [entry for entry in self._archive.quarantined().items() if entry[0].startswith(_RECORDS)]
-            found.sort(key=lambda entry: (-entry[1].get("time", 0), entry[0]))
-            samples = tuple((_shown(place), _shown(str(entry.get("reason")))) for place, entry in found[:_SAMPLES])
-            self._known = changes, Aside(len(found), samples)
+            entries = [entry for entry in self._archive.quarantined().items() if entry[0].startswith(_RECORDS)]
+            entries.sort(key=lambda entry: (-entry[1].get("time", 0), entry[0]))
+            samples = tuple((_shown(place), _shown(str(entry.get("reason")))) for place, entry in entries[:_SAMPLES])
+            self._known = changes, Aside(len(entries), samples)
         return self._known[1]
 
 
@@ -99,11 +99,11 @@ class Catalog:
         with self._lock:
             if self._place < 0:
                 self._place, _ = self._archive.sessions_touched()
-                self._rows = {row.id: row for one in self._archive.sessions() if (row := self._row(one.id))}
+                self._rows = {row.id: row for session in self._archive.sessions() if (row := self._row(session.id))}
                 return self._rows
             place, touched = self._archive.sessions_touched(self._place)
             if touched:
-                renewed = {row.id: row for one in set(touched) if (row := self._row(one))}
+                renewed = {row.id: row for session_id in set(touched) if (row := self._row(session_id))}
                 self._rows = self._rows | renewed  # a new mapping: another thread may be walking the old one
             self._place = place
             return self._rows

@@ -1,8 +1,8 @@
 """Search over one archive and its indexes: the one engine behind every search.
 
-`Recall.answer` takes a request as clients write it and gives the JSON they get; `Recall.search` is the same search for
-callers in this process, limited by index filters, with typed results. Both read the indexes and the archive and change
-neither. Whatever was unavailable, left out or deleted at its source is said in the answer.
+`RecallEngine.answer` takes a request as clients write it and gives the JSON they get; `RecallEngine.search` is the same
+search for callers in this process, limited by index filters, with typed results. Both read the indexes and the archive
+and change neither. Whatever was unavailable, left out or deleted at its source is said in the answer.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from daemon.model import Hit, Json
 from daemon.recall.answer import Response
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import Match, parse
-from daemon.recall.query import Recall as Request
+from daemon.recall.query import Match, Recall, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Allowed, Scope, by_all_names, resolve
 from daemon.recall.ranking import Budget, Plan, Search
@@ -49,7 +48,7 @@ class SearchResults:
     degraded: tuple[str, ...] = ()
 
 
-class Recall:
+class RecallEngine:
     """Searches one archive."""
 
     def __init__(
@@ -80,7 +79,7 @@ class Recall:
         """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
         return self._archive.waiting("lexical") > self._archive.waiting("semantic")
 
-    def answer(self, request: Request, here: str = "", now: int | None = None) -> Json:
+    def answer(self, request: Recall, here: str = "", now: int | None = None) -> Json:
         """The answer to the call `recall` (Response.body).
 
         `here` is the caller's directory, "" where that is unknown; `now` is epoch ms, None for the clock's.
@@ -105,13 +104,13 @@ class Recall:
         parse.check(query)
         if not 1 <= limit <= MOST:
             raise BadRequest(f"limit {limit} is out of range: use 1 to {MOST}")
-        request = Request(query=query, match=match, results=limit, width=_SNIPPET)
+        request = Recall(query=query, match=match, results=limit, width=_SNIPPET)
         limited_by = ("filters",) if filters != ANY else ()
         allowed = Allowed(filters.kinds, filters.tool)
         scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, allowed=allowed)
         response = self._respond(request, scope, Budget(max(PATIENT_S, self._budget_s)), time.time_ns() // 1_000_000)
         page = response.page()
-        made = [one for _, one in response.shown(page)]
+        made = [item for _, item in response.rendered(page)]
         warnings = tuple(response.warnings(page, made))
         return SearchResults(tuple(map(_hit, made)), warnings, tuple(response.degraded()))
 
@@ -142,7 +141,7 @@ class Recall:
             self._on_failure("lexical", error)
             return []
 
-    def _respond(self, request: Request, scope: Scope, budget: Budget, now: int) -> Response:
+    def _respond(self, request: Recall, scope: Scope, budget: Budget, now: int) -> Response:
         """Search, and what its answer is made from."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()

@@ -74,11 +74,11 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
     after = list(itertools.islice(walk.entries(key, is_before=False), request.depth_after + 1))
     if waiting := archive.waiting("lexical"):
         walk.warnings.append(f"{counted(waiting, 'archived message')} still waiting to be indexed, not shown here yet")
-    shown = [*reversed(before[: request.depth_before]), *own, *after[: request.depth_after]]
+    selected = [*reversed(before[: request.depth_before]), *own, *after[: request.depth_after]]
     return {
         "ok": True,
         "anchor": anchor,
-        "entries": [walk.shown(entry, is_anchor=entry in own) for entry in shown],
+        "entries": [walk.as_json(entry, is_anchor=entry in own) for entry in selected],
         "hasMoreBefore": len(before) > request.depth_before or "before" in walk.unread,
         "hasMoreAfter": len(after) > request.depth_after or "after" in walk.unread,
         "warnings": walk.warnings,
@@ -91,23 +91,23 @@ class _Walk:
     def __init__(
         self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], request: RecallTimeline
     ) -> None:
-        self._archive, self._lexical, self._rows, self._asked = archive, lexical, rows, request
+        self._archive, self._lexical, self._rows, self._request = archive, lexical, rows, request
         self.warnings: list[str] = []
         self._chosen = _chosen(rows, request, self.warnings)
         self.unread: set[str] = set()
 
     def anchor(self, now: int) -> tuple[Json, _Key, list[_Entry]]:
         """What the anchor is, its place in the order, and its own entry where it is one."""
-        wanted = self._asked.anchor.strip() or "now"
+        wanted = self._request.anchor.strip() or "now"
         message = self._archive.message(wanted)
         if message is not None:
-            entry = _said(message)
+            entry = _spoken(message)
             return {"type": "message", "id": message.id, "time": message.created}, entry.key, [entry]
         if wanted in self._rows:
             entry = _begun(self._rows[wanted])
             return {"type": "session", "id": wanted, "time": entry.key[0]}, entry.key, [entry]
         if re.match(r"(?:msg|ses)_", wanted):
-            raise BadRequest(f"anchor {wanted!r} is not in the archive; recall and recall_sessions give ids")
+            raise BadRequest(f"`anchor` {wanted!r} is not in the archive; `recall()` and `recall_sessions()` give ids")
         time = parse_time(wanted, now, "anchor")
         time = now if time is None else time
         return {"type": "time", "time": time}, (time, -1, "", "", 0, ""), []
@@ -119,17 +119,17 @@ class _Walk:
             "prompt": self._prompts,
             "file": self._changes,
         }
-        wanted = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._asked.kinds or ways)]
+        wanted = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._request.kinds or ways)]
         for entry in heapq.merge(*wanted, key=lambda entry: entry.key, reverse=is_before):
             if entry.type and (entry.key < key if is_before else entry.key > key):
                 yield entry
 
-    def shown(self, entry: _Entry, *, is_anchor: bool) -> Json:
+    def as_json(self, entry: _Entry, *, is_anchor: bool) -> Json:
         """The entry as it is answered."""
         row = self._rows.get(entry.key[2])
-        is_full = self._asked.format == "full"
-        said = redact(f"{entry.text}: {entry.note}" if entry.note and is_full else entry.text)
-        line = one_line(said)
+        is_full = self._request.format == "full"
+        spoken = redact(f"{entry.text}: {entry.note}" if entry.note and is_full else entry.text)
+        line = one_line(spoken)
         return {
             "type": entry.type,
             "time": entry.key[0],
@@ -137,14 +137,14 @@ class _Walk:
             "sessionTitle": redact(row.title) if row else "",
             **({"messageID": entry.key[3]} if entry.key[3] else {}),
             **{name: redact(value) for name, value in entry.more.items() if value},
-            "text": said if is_full else line if len(line) <= LINE else line[: LINE - 1] + "…",
+            "text": spoken if is_full else line if len(line) <= LINE else line[: LINE - 1] + "…",
             "anchor": is_anchor,
         }
 
     # -- the three kinds, each from a time outwards; what stands at that time comes on both sides --------------------
 
     def _sessions(self, time: int, is_before: bool) -> Iterator[_Entry]:
-        rows = self._rows.values() if self._chosen is None else [self._rows[one] for one in self._chosen]
+        rows = self._rows.values() if self._chosen is None else [self._rows[session_id] for session_id in self._chosen]
         side = [row for row in rows if (row.created <= time if is_before else row.created >= time)]
         return map(_begun, sorted(side, key=lambda row: (row.created, row.id), reverse=is_before))
 
@@ -157,12 +157,12 @@ class _Walk:
             if message is None or message.role != "user":
                 continue  # another part of the same prompt, a task that a model gave, or the index is behind
             seen.add(match.message_id)
-            entry = _said(message)
+            entry = _spoken(message)
             if same and same[0].key[0] != entry.key[0]:
-                yield from sorted(same, key=lambda one: one.key, reverse=is_before)
+                yield from sorted(same, key=lambda each: each.key, reverse=is_before)
                 same = []
             same.append(entry)
-        yield from sorted(same, key=lambda one: one.key, reverse=is_before)
+        yield from sorted(same, key=lambda each: each.key, reverse=is_before)
 
     def _changes(self, time: int, is_before: bool) -> Iterator[_Entry]:
         """Calls come by the beginning of their message, changes happen later: they wait until no nearer one can come.
@@ -197,12 +197,14 @@ class _Walk:
 
     def _matches(self, kinds: tuple[Kind, ...], time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
         """Parts of these kinds from `time` outwards, in growing pages; after `most` no more, with a warning."""
-        filters = Filters(session_id=self._asked.sessionID.strip(), sessions=self._chosen, kinds=tuple(map(str, kinds)))
-        done, limit = 0, _PAGE if most is not None else max(self._asked.depth_before, self._asked.depth_after) + 8
+        filters = Filters(
+            session_id=self._request.sessionID.strip(), sessions=self._chosen, kinds=tuple(map(str, kinds))
+        )
+        done, limit = 0, _PAGE if most is not None else max(self._request.depth_before, self._request.depth_after) + 8
         while True:
-            found = self._lexical.by_time(time, filters, limit, before=is_before)
-            yield from found[done:]
-            done = len(found)
+            matches = self._lexical.by_time(time, filters, limit, before=is_before)
+            yield from matches[done:]
+            done = len(matches)
             if done < limit:
                 return
             if most is not None and done >= most:
@@ -222,16 +224,16 @@ def _chosen(rows: Mapping[str, Row], request: RecallTimeline, warnings: list[str
         chosen = frozenset(row.id for row in rows.values() if is_within(row.directory, folder))
         if not chosen:
             warnings.append(
-                f"no recorded session is of {redact(folder)} or beneath it; recall_sessions lists those there are"
+                f"no recorded session is of {redact(folder)} or beneath it; `recall_sessions()` lists those there are"
             )
     elif project:
         chosen = frozenset(row.id for row in rows.values() if row.project_id == project)
         if not chosen:
-            raise BadRequest(f"project {project!r} is not in the archive; give its id, or an absolute directory")
+            raise BadRequest(f"`project` {project!r} is not in the archive; give its id, or an absolute directory")
     if not session_id:
         return chosen
     if session_id not in rows:
-        raise BadRequest(f"session {session_id!r} is not in the archive; recall_sessions lists what is")
+        raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
     return frozenset({session_id}) if chosen is None else chosen & {session_id}
 
 
@@ -239,7 +241,7 @@ def _begun(row: Row) -> _Entry:
     return _Entry((row.created, _RANKS["session"], row.id, "", 0, ""), "session", row.title)
 
 
-def _said(message: Message) -> _Entry:
+def _spoken(message: Message) -> _Entry:
     """A message as an entry: what was typed, or answered; of one without words its tasks and the names of its files."""
     kind = "prompt" if message.role == "user" else "answer"
     spoken = [part for part in message.parts if part.type == "text" and part.data.get("synthetic") is not True]
@@ -252,18 +254,18 @@ def _said(message: Message) -> _Entry:
 def _named(part: Part) -> Iterator[str]:
     """What a part without a text of its own is about: a task what it is and asks for, a file its name."""
     keys = ("description", "prompt", "command", "name") if part.type in ("subtask", "agent") else ("filename",)
-    said = dict.fromkeys(text(part.data.get(key)) for key in keys)
-    yield from (word for word in said if word.strip())
+    words = dict.fromkeys(text(part.data.get(key)) for key in keys)
+    yield from (word for word in words if word.strip())
 
 
 def _change(edit: FileEdit, place: int, directory: str) -> _Entry:
     folder = directory.rstrip("/")
 
-    def near(path: str) -> str:
+    def relative(path: str) -> str:
         return path[len(folder) + 1 :] if path.startswith(folder + "/") else path
 
-    goal = f" -> {near(edit.other)}" if edit.other and edit.operation in (Operation.MOVE, Operation.COPY) else ""
-    line = f"{edit.operation} {near(edit.path)}{goal}"
+    goal = f" -> {relative(edit.other)}" if edit.other and edit.operation in (Operation.MOVE, Operation.COPY) else ""
+    line = f"{edit.operation} {relative(edit.path)}{goal}"
     more = {"path": edit.path, "operation": str(edit.operation), "tool": edit.tool}
     key = (edit.time, _RANKS["file"], edit.session_id, edit.message_id, place, edit.path)
     return _Entry(key, "file", line, edit.note, more)

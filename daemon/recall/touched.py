@@ -54,33 +54,35 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
     """
     path = absolute(request.path, "", "path")
     if not path:
-        raise BadRequest("path is blank: write an absolute path, as /home/you/project")
+        raise BadRequest("`path` is blank: write an absolute path, as /home/you/project")
     if "\0" in path:
-        raise BadRequest(f"path {redact(path)!r}: no path holds a NUL character; leave it out")
+        raise BadRequest(f"`path` {redact(path)!r}: no path holds a NUL character; leave it out")
     known = names(archive.files, path)
-    found = _from_edits(archive, known)
+    by_session = _from_edits(archive, known)
     warnings: list[str] = []
     rows = catalog.rows()
-    if request.mentions and _add_mentions(archive, lexical, rows, known, found, most=request.limit):
-        warnings.append(f"more sessions mention {redact(path)} than are counted here; raise limit to see them")
-    newest = sorted(found, key=lambda one: (-found[one].last, one))
-    for one in newest[: request.limit]:
-        archive.secrets.learn(one)  # the rows are kept in memory: nothing of the session is read for them
+    if request.mentions and _add_mentions(archive, lexical, rows, known, by_session, most=request.limit):
+        warnings.append(f"more sessions mention {redact(path)} than are counted here; raise `limit` to see them")
+    newest = sorted(by_session, key=lambda session_id: (-by_session[session_id].last, session_id))
+    for session_id in newest[: request.limit]:
+        archive.secrets.learn(session_id)  # the rows are kept in memory: nothing of the session is read for them
     return {
         "ok": True,
         "path": redact(path),
-        "sessions": [_shown(one, rows.get(one), found[one]) for one in newest[: request.limit]],
-        "total": len(found),
+        "sessions": [
+            _as_json(session_id, rows.get(session_id), by_session[session_id]) for session_id in newest[: request.limit]
+        ],
+        "total": len(by_session),
         "warnings": warnings,
     }
 
 
 def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:
     """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
-    found: dict[str, _Touch] = {}
+    by_session: dict[str, _Touch] = {}
     seen: set[tuple[str, str, int]] = set()
     for edit, path in touches(archive.files, known):
-        touch = found.setdefault(edit.session_id, _Touch(edit.time, edit.time))
+        touch = by_session.setdefault(edit.session_id, _Touch(edit.time, edit.time))
         touch.files[path] = max(edit.time, touch.files.get(path, 0))
         event = (edit.message_id, edit.part_id, edit.number)
         if event in seen:
@@ -90,7 +92,7 @@ def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:
         touch.changes += edit.operation in CHANGES
         touch.reads += edit.operation in READS
         touch.unclear += edit.operation in MAYBE
-    return found
+    return by_session
 
 
 def _add_mentions(
@@ -98,14 +100,14 @@ def _add_mentions(
     lexical: LexicalIndex,
     rows: Mapping[str, Row],
     known: Sequence[Name],
-    found: dict[str, _Touch],
+    by_session: dict[str, _Touch],
     *,
     most: int,
 ) -> bool:
     """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
     added = 0
-    for name in dict.fromkeys(one.old for one in known):
-        left = set(rows) - set(found)
+    for name in dict.fromkeys(each.old for each in known):
+        left = set(rows) - set(by_session)
         while left:
             matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)
             latest: dict[str, int] = {}
@@ -117,7 +119,9 @@ def _add_mentions(
                 if added == most:
                     return True
                 added += 1
-                found[session_id] = _Touch(_first(archive, lexical, name, session_id, time), time, mention_only=True)
+                by_session[session_id] = _Touch(
+                    _first(archive, lexical, name, session_id, time), time, mention_only=True
+                )
             left -= set(latest)
             if len(matches) < _PAGE or not latest:
                 break
@@ -131,7 +135,7 @@ def _first(archive: Archive, lexical: LexicalIndex, name: str, session_id: str, 
     return default if state is None else int(state["created"])
 
 
-def _shown(session_id: str, row: Row | None, touch: _Touch) -> Json:
+def _as_json(session_id: str, row: Row | None, touch: _Touch) -> Json:
     files = sorted(touch.files, key=lambda path: (-touch.files[path], path))
     return {
         "sessionID": session_id,

@@ -26,7 +26,7 @@ from daemon.files.trees import is_beneath
 from daemon.hints import for_commands
 from daemon.model import FileEdit, Json, Page, Target
 from daemon.moments import parse_moment
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute import output, passages
 from daemon.reconstitute.agent.all_questions import AllQuestions, QuestionRun
 from daemon.reconstitute.agent.context.opening import Case
@@ -72,9 +72,11 @@ class _Collected:
         """The case with its facts, and with the messages that the findings quote."""
         progress({"phase": "facts", "done": 0, "total": None})
         case = self.case
-        quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
+        quoted_ids = {
+            finding.question.id: tuple(dict.fromkeys(q.message_id for q in finding.quotes)) for finding in findings
+        }
         facts = gather(case.path, case.scope.sessions, case.files, self.programs, case.moment)
-        return replace(case, quoted=quoted, facts=facts)
+        return replace(case, quoted_ids=quoted_ids, facts=facts)
 
 
 class Reconstitution:
@@ -83,7 +85,7 @@ class Reconstitution:
     def __init__(
         self,
         archive: Archive,
-        recall: Recall,
+        recall: RecallEngine,
         files: Files,
         output_root: Path,
         *,
@@ -159,10 +161,12 @@ class Reconstitution:
         pages = _with_progress(renderer.pages(), progress)
         result = output.published(root, tree, target.path, pages, case.files, spare_bytes=self._spare_bytes)
         self.change_check = ChangeCheck(root, os.path.relpath(result["output"], root), case.files, began)
-        said = [*collected.warnings]
+        warnings_so_far = [*collected.warnings]
         if renderer.left_out:
-            said.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
-        warnings = dict.fromkeys([*said, *case.searches.warnings, *run.warnings, *result["warnings"]])
+            warnings_so_far.append(
+                f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}"
+            )
+        warnings = dict.fromkeys([*warnings_so_far, *case.searches.warnings, *run.warnings, *result["warnings"]])
         result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
         result |= self._answer_counts(case, run, findings)
         self._remember(target, case, root, output.entry(renderer, root, result), result)
@@ -218,6 +222,7 @@ class Reconstitution:
         for number, file in enumerate(recover(histories, target.path), start=1):
             files.append(file)
             progress({"phase": "recover", "done": number, "total": len(histories)})
+        progress({"phase": "recover", "done": len(histories), "total": len(histories)})
         warnings = [*scope.warnings, *self._emptiness(target, scope, files)]
         is_early = bool(self._ground["pending"])
         case = Case(
@@ -270,7 +275,9 @@ class Reconstitution:
         if section is None or (not case.files and not case.scope.sessions):
             return QuestionRun()
         now = self._clock()
-        newest = max((one.session.updated for one in case.scope.sessions if one.session.updated <= now), default=0)
+        newest = max(
+            (session.session.updated for session in case.scope.sessions if session.session.updated <= now), default=0
+        )
         quiet_s = section.quiet_minutes * 60 - (now - newest) / 1000
         is_busy = target.refresh == "continuous" and quiet_s > 0
         trouble = "its sessions go on; it waits until they are quiet (agent.quiet_minutes)" if is_busy else ""
@@ -303,7 +310,9 @@ class Reconstitution:
             "model": self._model_name,
             "who": redact(self._who.why),
             "questions": len(case.questions),
-            "answered": sum(one.id in answers and bool(answers[one.id].statements) for one in case.questions),
+            "answered": sum(
+                question.id in answers and bool(answers[question.id].statements) for question in case.questions
+            ),
             "answers": output.answers(case.questions, run.record, findings),
             "model_calls": run.calls,
             "unanswered": run.unanswered,
@@ -333,6 +342,7 @@ class Reconstitution:
         for number, question in enumerate(own):
             progress({"phase": "quote", "done": number, "total": len(own)})
             findings.append(extractor.answer(question, case.searches.ranks(question)))
+        progress({"phase": "quote", "done": len(own), "total": len(own)})
         answers = {finding.question.id: _to_json(finding) for finding in findings}
         warnings = [*case.searches.warnings, *self._ground["pending"]]
         value = {"key": key, "answers": answers, "warnings": warnings}
@@ -345,10 +355,11 @@ def _with_progress(pages: Sequence[Page], progress: Progress) -> list[Page]:
     """The pages, each of which reports when it is made. Stopping there is safe: nothing is published before all are."""
 
     def text(number: int, page: Page) -> str:
+        made = page.text
         progress({"phase": "write", "done": number, "total": len(pages)})
-        return page.text
+        return made
 
-    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages)]
+    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages, start=1)]
 
 
 def _to_json(findings: Findings) -> Json:

@@ -74,12 +74,12 @@ class Answer:
     @property
     def quotes(self) -> int:
         """How many quotes support it: each was found, by code, in a message or file that the model was shown."""
-        return len({source for one in self.statements for source in one.sources})
+        return len({source for made in self.statements for source in made.sources})
 
     @property
     def sessions(self) -> int:
         """How many sessions these quotes are from."""
-        return len({source.session_id for one in self.statements for source in one.sources})
+        return len({source.session_id for made in self.statements for source in made.sources})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,5 +137,5 @@ def answer(stored: Json) -> Answer:
     """The inverse of to_json for an Answer. Version 0.1 also kept how sure the model said it was."""
     sound = statements(stored["statements"])
     dropped = stored["dropped"] + len(stored["statements"]) - len(sound)
-    kept = {name: value for name, value in stored.items() if name != "confidence"}
-    return Answer(**kept | {"statements": sound, "dropped": dropped})
+    fields = {name: value for name, value in stored.items() if name != "confidence"}
+    return Answer(**fields | {"statements": sound, "dropped": dropped})

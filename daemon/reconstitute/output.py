@@ -35,7 +35,7 @@ class _File:
     """`size` is that of the content it was compared with; `known` its stamp, () where it is to be looked at anew."""
 
     path: str
-    said: Disk
+    disk: Disk
     size: int | None
     known: Stamp | tuple[()] | None
 
@@ -45,46 +45,50 @@ class ChangeCheck:
 
     def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
         self._pages = PageChangeCheck(output_root, folder, began_ns)
-        self._files = [_file(one, began_ns) for one in files]
+        self._files = [_file(file, began_ns) for file in files]
 
     def has_changed(self) -> bool:
         """Whether the next run may say something else; reads no file that was recorded."""
-        return any(_is_other(one) for one in self._files) or self._pages.has_changed()
+        return any(_is_other(file) for file in self._files) or self._pages.has_changed()
 
 
-def _file(one: Recovered, began_ns: int) -> _File:
+def _file(recovered: Recovered, began_ns: int) -> _File:
     size = None
-    if one.disk in {Disk.IDENTICAL, Disk.DIFFERS} and one.state is not State.DELETED and one.shown is not None:
-        size = one.shown.size
-    file = _File(one.path, one.disk, size, ())
+    if (
+        recovered.disk in {Disk.IDENTICAL, Disk.DIFFERS}
+        and recovered.state is not State.DELETED
+        and recovered.shown is not None
+    ):
+        size = recovered.shown.size
+    file = _File(recovered.path, recovered.disk, size, ())
     try:
-        now = stamp(one.path)
+        now = stamp(recovered.path)
     except (OSError, ValueError):
         return file
-    is_as_said = (now is None) == (one.disk is Disk.MISSING)
+    is_as_said = (now is None) == (recovered.disk is Disk.MISSING)
     if is_as_said and (now is None or now[2] < began_ns - SLACK_NS):
         file.known = now
     return file
 
 
-def _is_other(one: _File) -> bool:
+def _is_other(file: _File) -> bool:
     try:
-        now = stamp(one.path)
+        now = stamp(file.path)
     except (OSError, ValueError):
-        return one.said is not Disk.UNREADABLE
-    if now == one.known:
+        return file.disk is not Disk.UNREADABLE
+    if now == file.known:
         return False
-    one.known = now
-    return _rough(one, now) is not one.said
+    file.known = now
+    return _rough(file, now) is not file.disk
 
 
-def _rough(one: _File, now: Stamp | None) -> Disk | None:
+def _rough(file: _File, now: Stamp | None) -> Disk | None:
     """What can be told without reading the file; None: it may be identical."""
     if now is None:
         return Disk.MISSING
-    if one.size is None:
-        return Disk.PRESENT if one.said is not Disk.DIFFERS else None
-    return None if stat.S_ISREG(now[0]) and now[1] == one.size else Disk.DIFFERS
+    if file.size is None:
+        return Disk.PRESENT if file.disk is not Disk.DIFFERS else None
+    return None if stat.S_ISREG(now[0]) and now[1] == file.size else Disk.DIFFERS
 
 
 def published(
@@ -92,8 +96,9 @@ def published(
 ) -> Json:
     """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
     done = publish(root, tree, pages, spare_bytes=spare_bytes)
+    files = [file for file in files if not file.is_folder]
     proven = sum(file.state in CERTAIN for file in files)
-    warnings = [*done.said]
+    warnings = [*done.notices]
     warnings += [f"{page}: something that is not ours stands there and is left" for page in done.taken]
     if done.nested:
         number = counted(len(done.nested), "page")
@@ -116,23 +121,27 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
     """What a person's own questions were answered: ``[{question, model, statements: [{text, reason, messages}], note,
     quotes}]``, redacted; without a model's statements the quotations stand in.
     """
-    quoted = {one.question.id: [quote.text for quote in one.quotes] for one in findings}
+    quotes = {finding.question.id: [quote.text for quote in finding.quotes] for finding in findings}
     answered = []
     for question in questions:
         if question.id in DEFAULT:
             continue
-        said = record.answers.get(question.id)
+        given = record.answers.get(question.id)
         statements = [
-            {"text": one.text, "reason": one.reason, "messages": [source.message_id for source in one.sources]}
-            for one in (said.statements if said is not None else ())
+            {
+                "text": statement.text,
+                "reason": statement.reason,
+                "messages": [source.message_id for source in statement.sources],
+            }
+            for statement in (given.statements if given is not None else ())
         ]
         answered.append(
             {
                 "question": question.ask,
-                "model": said.model if said is not None else "",
+                "model": given.model if given is not None else "",
                 "statements": statements,
-                "note": said.note if said is not None else "",
-                "quotes": [] if statements else quoted.get(question.id, []),
+                "note": given.note if given is not None else "",
+                "quotes": [] if statements else quotes.get(question.id, []),
             }
         )
     made: list[Json] = redact_value(answered)
@@ -157,18 +166,18 @@ def remember(archive: Archive, target: str, entry: Json) -> None:
 
 def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:
     """The index over all trees that are still in this output directory; warnings."""
-    kept = [one for target in archive.targets() for one in _trees(archive, target) if one["root"] == str(root)]
-    there = [one for one in kept if (root / one["folder"] / README).is_file()]
-    entries = [from_json({key: value for key, value in one.items() if key != "root"}) for one in there]
+    in_root = [tree for target in archive.targets() for tree in _trees(archive, target) if tree["root"] == str(root)]
+    there = [tree for tree in in_root if (root / tree["folder"] / README).is_file()]
+    entries = [from_json({key: value for key, value in tree.items() if key != "root"}) for tree in there]
     return publish_index(root, entries, spare_bytes)
 
 
 def _trees(archive: Archive, target: str) -> list[Json]:
     """The lines of a target's trees; version 0.1 kept them with its last runs only."""
     lasts = [(archive.target_get(target, name) or {}).get("entry") for name in ("last", "last-at")]
-    entries = {(one["root"], one["folder"]): one for one in lasts if one is not None}
-    kept = archive.target_get(target, _TREES) or {}
-    return list((entries | {(one["root"], one["folder"]): one for one in kept.values()}).values())
+    entries = {(tree["root"], tree["folder"]): tree for tree in lasts if tree is not None}
+    stored = archive.target_get(target, _TREES) or {}
+    return list((entries | {(tree["root"], tree["folder"]): tree for tree in stored.values()}).values())
 
 
 def tree_suffix(moment: int | None) -> str:

@@ -19,7 +19,7 @@ from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Kind
 from daemon.recall.query.parse import STOPWORDS
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.scope import Scope
@@ -122,14 +122,14 @@ def _sentences(line: str) -> list[str]:
 
 def passages_of(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
     """What was said in the sessions."""
-    for one in sessions:
-        for turn in one.own_turns:  # a fork's copies are quoted from where they come
+    for session in sessions:
+        for turn in session.own_turns:  # a fork's copies are quoted from where they come
             kind = Kind.TASK if turn.is_command else Kind.PROMPT
             for text in split(turn.prompt):
-                yield Passage(text, kind, turn.prompt_id, one.id, one.title, turn.time)
+                yield Passage(text, kind, turn.prompt_id, session.id, session.title, turn.time)
             for reply in turn.replies:
                 for text in split(reply.text):
-                    yield Passage(text, Kind.ANSWER, reply.message_id, one.id, one.title, reply.time)
+                    yield Passage(text, Kind.ANSWER, reply.message_id, session.id, session.title, reply.time)
 
 
 class Extractor:
@@ -142,27 +142,27 @@ class Extractor:
 
     def answer(self, question: Question, ranks: Mapping[str, int], limit: int = 5) -> Findings:
         """Up to `limit` passages for `question`; `ranks` maps message ids to their place (from 0) in recall."""
-        asked = frozenset(_stems(question.ask))
+        stems = frozenset(_stems(question.ask))
         scored = []
         for number, passage in enumerate(self._passages):
-            overlap = self._overlap(asked, number)
+            overlap = self._overlap(stems, number)
             if overlap:
-                near = 1.2 / (1 + ranks[passage.message_id] / 5) if passage.message_id in ranks else 0.0
-                scored.append((4.0 * overlap * _WEIGHTS[Kind(passage.kind)] + near, passage))
+                search_score = 1.2 / (1 + ranks[passage.message_id] / 5) if passage.message_id in ranks else 0.0
+                scored.append((4.0 * overlap * _WEIGHTS[Kind(passage.kind)] + search_score, passage))
         best = max((score for score, _ in scored), default=0.0)
         quotes = _choose([pair for pair in scored if pair[0] >= _LEAST_SHARE * best], limit)
         if quotes:
             return Findings(question, quotes)
         closest = [(1.0 / (1 + ranks[p.message_id]), p) for p in self._passages if p.message_id in ranks]
-        nearest = _choose(closest, min(limit, 3))
-        return Findings(question, nearest, CLOSEST if nearest else NOTHING)
+        closest_passages = _choose(closest, min(limit, 3))
+        return Findings(question, closest_passages, CLOSEST if closest_passages else NOTHING)
 
-    def _overlap(self, asked: frozenset[str], number: int) -> float:
+    def _overlap(self, stems: frozenset[str], number: int) -> float:
         """The share of the question's words that the passage has, rare words weighing more; 0 below a third."""
-        if not asked:
+        if not stems:
             return 0.0
-        rarity = {stem: math.log1p(len(self._passages) / (1 + self._often[stem])) for stem in asked}
-        share = sum(rarity[stem] for stem in asked & self._stems[number]) / (sum(rarity.values()) or 1.0)
+        rarity = {stem: math.log1p(len(self._passages) / (1 + self._often[stem])) for stem in stems}
+        share = sum(rarity[stem] for stem in stems & self._stems[number]) / (sum(rarity.values()) or 1.0)
         return share if share >= 1 / 3 else 0.0
 
 
@@ -206,7 +206,7 @@ class QuestionSearch:
     def __init__(
         self,
         archive: Archive,
-        recall: Recall,
+        recall: RecallEngine,
         path: str,
         scope: Scope,
         moment: int | None = None,
@@ -218,7 +218,7 @@ class QuestionSearch:
         """
         self._moment, self._is_early = moment, is_early
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
-        self._known = {message_id for one in scope.sessions for message_id in one.message_ids}
+        self._known = {message_id for session in scope.sessions for message_id in session.message_ids}
         self._is_over = False
         self.warnings: list[str] = []
 
@@ -230,9 +230,9 @@ class QuestionSearch:
         stored: dict[str, int] | None = None if self._is_early else self._archive.cache_get(_KIND, key)
         if stored is not None:
             return stored
-        said = len(self.warnings)
+        warnings_before = len(self.warnings)
         ranks = self._search(question)
-        if not self._is_early and not self._is_over and len(self.warnings) == said and not self.warnings:
+        if not self._is_early and not self._is_over and len(self.warnings) == warnings_before and not self.warnings:
             self._archive.cache_put(_KIND, key, ranks, _KEPT_S)
         return ranks
 
@@ -257,11 +257,13 @@ class QuestionSearch:
 
     def _asks(self, question: Question) -> list[tuple[str, Filters]]:
         """Everything beneath the target at once, and the busiest sessions elsewhere one by one."""
-        outside = [one for one in self._scope.sessions if not is_beneath(one.session.directory, self._path)]
-        busiest = sorted(outside, key=lambda one: (-len(one.message_ids), one.session.id))[:_MOST_SESSIONS]
+        outside = [session for session in self._scope.sessions if not is_beneath(session.session.directory, self._path)]
+        busiest = sorted(outside, key=lambda session: (-len(session.message_ids), session.session.id))[:_MOST_SESSIONS]
         end = None if self._moment is None else self._moment + 1
         asks = [
-            (query, Filters(session_id=one.session.id, before=end)) for one in busiest for query in question.queries[:1]
+            (query, Filters(session_id=session.session.id, before=end))
+            for session in busiest
+            for query in question.queries[:1]
         ]
         if len(outside) < len(self._scope.sessions):
             asks += [(query, Filters(directory=self._path, before=end)) for query in question.queries]

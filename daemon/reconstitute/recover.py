@@ -15,7 +15,7 @@ from daemon.display import counted, visible
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk, compare
 from daemon.files.fragments import Fragments
-from daemon.files.history import DIFF, LOST_FOLDER, SNAPSHOT
+from daemon.files.history import DIFF, SNAPSHOT, is_lost_folder
 from daemon.files.trees import above
 from daemon.model import Operation
 from daemon.redact import redact
@@ -99,7 +99,7 @@ class Recovered:
     @property
     def is_folder(self) -> bool:
         """Whether it is a folder of which not even the names in it are kept."""
-        return self.state is State.LOST and self.last.note.startswith(LOST_FOLDER)
+        return is_lost_folder(self.last.grade, self.last.note)
 
     @property
     def was_touched(self) -> bool:
@@ -114,9 +114,9 @@ def shell_word(path: str) -> str:
 
     A quoted path may hide a secret from the rules that know it, so the path itself is looked at too.
     """
-    quoted = shlex.quote(path)
-    is_plain = redact(path) == path and redact(quoted) == quoted and " ".join(visible(quoted).split()) == quoted
-    return quoted if is_plain else ""
+    word = shlex.quote(path)
+    is_plain = redact(path) == path and redact(word) == word and " ".join(visible(word).split()) == word
+    return word if is_plain else ""
 
 
 def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered]:
@@ -177,10 +177,10 @@ def _on_disk(path: str, shown: Revision | None) -> Disk:
 
 def evidence(revision: Revision) -> str:
     """What proves a revision, or why it is not proven, in one line."""
-    told = [*revision.evidence, note_for_people(revision)]
+    remarks = [*revision.evidence, note_for_people(revision)]
     if revision.was_changed_outside:
-        told.append("changed outside OpenCode before this")
-    return "; ".join(dict.fromkeys(filter(None, told)))
+        remarks.append("changed outside OpenCode before this")
+    return "; ".join(dict.fromkeys(filter(None, remarks)))
 
 
 def note_for_people(revision: Revision) -> str:

@@ -27,7 +27,7 @@ from daemon.files.history import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.reconstitute.facts.session import file_changes, finish, page_size, read_session, turns
 from daemon.reconstitute.facts.session.reverts import with_kept
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
@@ -63,7 +63,7 @@ class _Draft:
 
 def collect(
     archive: Archive,
-    recall: Recall,
+    recall: RecallEngine,
     target: str,
     histories: Iterable[FileHistory],
     until: int | None,
@@ -100,10 +100,10 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    involved = finish(with_kept(one, histories) for one in draft.sessions)
+    involved = finish(with_kept(session, histories) for session in draft.sessions)
     if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
         inside = [name for name, _ in names]
-        involved = tuple(replace(one, outside=_outside(one, target, inside)) for one in involved)
+        involved = tuple(replace(session, outside=_outside(session, target, inside)) for session in involved)
     return Scope(target, involved, by_path, _fingerprint(archive, involved), tuple(draft.warnings))
 
 
@@ -144,7 +144,7 @@ def _started(session: Session, until: int | None) -> bool:
     return until is None or session.created <= until
 
 
-def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> Iterator[tuple[str, str]]:
+def _mentions(archive: Archive, recall: RecallEngine, target: str, draft: _Draft) -> Iterator[tuple[str, str]]:
     """Messages that name the target: by its absolute path, or relative to a session's directory above it."""
     folders = {session.directory for session in archive.sessions()} - {"", target}
     above = [folder for folder in folders if is_beneath(target, folder)]
@@ -185,26 +185,29 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     draft.unread += len(unread)
     messages = [m for i in order if (m := archive.message(i)) and (until is None or m.created <= until)]
     read = messages if wanted is None else _turns(messages, wanted)
-    kept = [m.id for m in read]
-    kept += [message_id for message_id in unread if wanted is None or message_id in wanted]
-    if not kept:
+    message_ids = [m.id for m in read]
+    message_ids += [message_id for message_id in unread if wanted is None or message_id in wanted]
+    if not message_ids:
         return
     changes = draft.changes.get(session.id, ())
     facts = read_session(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
     number = {message_id: place for place, message_id in enumerate(every, start=1)}
     size = {message.id: page_size(message) for message in read}
-    numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)
-    draft.sessions.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
+    numbers, of_size = (
+        tuple(number[message_id] for message_id in message_ids),
+        tuple(size.get(message_id, 0) for message_id in message_ids),
+    )
+    draft.sessions.append(replace(facts, message_ids=tuple(message_ids), numbers=numbers, sizes=of_size))
 
 
-def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str, ...]:
+def _outside(session: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str, ...]:
     """The files beneath none of the folder's names that the calls of its own turns say they changed, as from `target`.
 
     Of a session that worked in the folder: what another one did at home is nothing that the folder's page tells.
     """
-    if not one.is_whole:
+    if not session.is_whole:
         return ()
-    own = (call for turn in one.own_turns if not turn.taken_back for call in turn.calls)
+    own = (call for turn in session.own_turns if not turn.taken_back for call in turn.calls)
     paths = {path for call in own for path in call.changed if path.startswith("/")}
     elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
     return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)
@@ -212,18 +215,18 @@ def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
     """The messages of the turns that have a wanted one."""
-    kept = (turn for turn in turns.divided(messages) if any(message.id in wanted for message in turn))
-    return list(chain.from_iterable(kept))
+    wanted_turns = (turn for turn in turns.divided(messages) if any(message.id in wanted for message in turn))
+    return list(chain.from_iterable(wanted_turns))
 
 
 def _fingerprint(archive: Archive, involved: Sequence[SessionFacts]) -> str:
     """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
-    for one in involved:
-        endings = [(turn.ending, turn.taken_back, turn.in_doubt, turn.in_part, turn.kept) for turn in one.turns]
-        told = (one.id, one.title, one.deleted, one.todos, one.reverts, endings)
-        total.update(repr(told).encode("utf-8", "replace"))
-        for message_id in one.message_ids:
+    for session in involved:
+        endings = [(turn.ending, turn.taken_back, turn.in_doubt, turn.in_part, turn.kept) for turn in session.turns]
+        content = (session.id, session.title, session.deleted, session.todos, session.reverts, endings)
+        total.update(repr(content).encode("utf-8", "replace"))
+        for message_id in session.message_ids:
             state = archive.state(message_id) or {}
             total.update(f"{message_id}\0{state.get('hash')}\0{state.get('deleted')}\n".encode())
     return total.hexdigest()
@@ -235,24 +238,24 @@ class Conversations:
     def __init__(self, archive: Archive, sessions: Sequence[SessionFacts]) -> None:
         self._archive = archive
         self._secrets: dict[str, str] = {}
-        for one in sessions:
-            self._secrets |= archive.secrets.of(one.id)
+        for session in sessions:
+            self._secrets |= archive.secrets.of(session.id)
         self._hidden = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
 
     def digest(self, message_ids: Sequence[str]) -> str:
         """Changes whenever what `said` answers may change, but for the time at which a deletion was noticed."""
-        states = [self._archive.state(one) or {} for one in message_ids]
-        shown = [
-            [one, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
-            for one, state in zip(message_ids, states, strict=True)
+        states = [self._archive.state(message_id) or {} for message_id in message_ids]
+        contents = [
+            [message_id, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
+            for message_id, state in zip(message_ids, states, strict=True)
         ]
-        return records.digest(self._hidden.encode(), records.dumps(shown))
+        return records.digest(self._hidden.encode(), records.dumps(contents))
 
     def hiding(self) -> AbstractContextManager[None]:
         """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""
         return known.only(self._secrets)
 
-    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
+    def messages(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
         """These messages of a session, in this order; one that the archive does not have is passed over."""
         session = open_session(self._archive, Export(session=session_id, results="full"), session_id)
         return replace(session, only=message_ids).messages()

@@ -71,7 +71,7 @@ class _Making:
         self.messages += self._results
         self._results = []
 
-    def _room(self, role: str, *filled: str) -> OllamaMessage:
+    def _message_for(self, role: str, *filled: str) -> OllamaMessage:
         """The open message, or a new one where it is another's, or where one of these fields is already taken."""
         if self._open is None or self._open["role"] != role or any(self._open.get(name) for name in filled):
             self.flush()
@@ -80,17 +80,17 @@ class _Making:
 
     def say(self, text: str) -> None:
         if text:
-            self._room(self._role, "content", "tool_calls")["content"] = text
+            self._message_for(self._role, "content", "tool_calls")["content"] = text
 
     def think(self, text: str) -> None:
         if text:
-            self._room("assistant", "content", "tool_calls", "thinking")["thinking"] = text
+            self._message_for("assistant", "content", "tool_calls", "thinking")["thinking"] = text
 
     def show(self, image: str) -> None:
-        self._room(self._role, "tool_calls").setdefault("images", []).append(image)
+        self._message_for(self._role, "tool_calls").setdefault("images", []).append(image)
 
     def call(self, name: str, arguments: Json, result: OllamaMessage) -> None:
-        calls = self._room("assistant").setdefault("tool_calls", [])
+        calls = self._message_for("assistant").setdefault("tool_calls", [])
         calls.append({"type": "function", "function": {"index": len(calls), "name": name, "arguments": arguments}})
         self._results.append(result)
 
@@ -177,56 +177,6 @@ def _is_base64(text: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return bool(text)
-
-
-def validate(messages: Sequence[OllamaMessage]) -> list[str]:
-    """What Ollama would not take, or would misread, in words; empty when all is well.
-
-    Checks the form of each entry and that the results behind an assistant message are its calls', one each, in order.
-    """
-    problems: list[str] = []
-    awaited: list[str] = []
-    for number, message in enumerate(messages):
-        role = message.get("role")
-        problems += [f"message {number}: {problem}" for problem in _form(message)]
-        if role == "tool":
-            if not awaited:
-                problems.append(f"message {number}: a tool result without a call")
-            elif awaited.pop(0) != message.get("tool_name"):
-                problems.append(f"message {number}: the result of another tool than the one called")
-            continue
-        if awaited:
-            problems.append(f"message {number}: {len(awaited)} tool results are missing before it")
-        calls = message.get("tool_calls") or []
-        awaited = [str(records.table(records.table(call).get("function")).get("name")) for call in calls]
-    if awaited:
-        problems.append(f"{len(awaited)} tool results are missing at the end")
-    return problems
-
-
-def _form(message: OllamaMessage) -> list[str]:
-    role = message.get("role")
-    problems = [] if role in ROLES | {"tool"} else [f"role {role!r}"]
-    if not isinstance(message.get("content"), str):
-        problems.append("content is not text")
-    if "thinking" in message and (role != "assistant" or not isinstance(message["thinking"], str)):
-        problems.append("thinking belongs to an assistant, as text")
-    if "tool_calls" in message and role != "assistant":
-        problems.append("only an assistant calls tools")
-    if role == "tool" and not message.get("tool_name"):
-        problems.append("a tool result without tool_name")
-    problems += ["an image that is not base64" for image in message.get("images", []) if not _is_base64(str(image))]
-    for number, call in enumerate(message.get("tool_calls", [])):
-        function = records.table(records.table(call).get("function"))
-        if not function.get("name") or not isinstance(function.get("arguments"), dict):
-            problems.append(f"call {number} lacks a name, or arguments that are an object")
-    try:
-        compact_form = compact(message)
-    except (TypeError, ValueError) as error:
-        return [*problems, f"not JSON: {error}"]
-    if valid(message) != message or not compact_form:
-        problems.append("text that is not valid UTF-8")
-    return problems
 
 
 def clean_replay(message: Message, entries: Sequence[OllamaMessage] | None = None) -> list[OllamaMessage]:

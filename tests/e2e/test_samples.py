@@ -14,8 +14,8 @@ import pytest
 from daemon import config
 from daemon.app.engine import Engine
 from daemon.model import Message
-from daemon.transcript.replay import validate
 from tests.conftest import Sample
+from tests.support.chat_messages import ollama_problems
 from tests.support.servers.plain_service import PlainService
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{4,24}")
@@ -98,7 +98,7 @@ def test_the_replay_of_every_message_is_valid_and_complete(engine: PlainService)
         message = engine.archive.message(message_id)
         assert message is not None
         replay = engine.archive.replay(message_id)
-        assert validate(replay) == []
+        assert ollama_problems(replay) == []
         whole = "\0".join(strings(replay))
         for _, text in said(message):
             for line in text.splitlines():

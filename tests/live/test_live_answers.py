@@ -88,6 +88,7 @@ def seen(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[See
                 opencode.prompt(session, PROMPT)
                 last = opencode.messages(session)[-1]["info"]["id"]
                 daemon.wait_until_found({"interrupt line": last}, 60)
+                daemon.wait_until_drained()
                 results = []
                 for number in (1, 2):
                     daemon.drop_request(f"{number}.txt", f"{garden}\n")

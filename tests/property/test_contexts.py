@@ -22,7 +22,8 @@ from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.answer.messages import around, tokens, window
 from daemon.recall.browse import context
 from daemon.recall.query import RecallContext
-from daemon.transcript.replay import clean_replay, replay, validate
+from daemon.transcript.replay import clean_replay, replay
+from tests.support.chat_messages import ollama_problems
 from tests.support.examples import examples
 from tests.support.stores.records import message, session
 
@@ -112,7 +113,7 @@ def _are_whole_messages(archive: Archive, ordered: Sequence[str], array: Sequenc
 def test_a_context_holds_whole_messages_in_order_within_the_budget(told, chosen, before, after, chars, most):
     with _archived(told) as (archive, messages):
         array = window(archive, _hits(messages, chosen), before, after, chars, budget_tokens=most)
-        assert validate(array) == []
+        assert ollama_problems(array) == []
         assert sum(len(_json(entry)) for entry in array) <= chars
         assert most is None or sum(map(tokens, array)) <= most
         assert SECRET not in _json(array)
@@ -131,7 +132,7 @@ def test_a_context_around_a_message_is_an_unbroken_stretch_that_has_it(told, num
         ids, array = around(archive, one.id, before, after, budget)
         order = archive.message_ids(one.session_id)
         place = order.index(one.id)
-        assert validate(array) == []
+        assert ollama_problems(array) == []
         assert sum(map(tokens, array)) <= budget
         assert array == [entry for message_id in ids for entry in _clean(archive, message_id)]
         alone = sum(map(tokens, _clean(archive, one.id)))

@@ -16,7 +16,8 @@ from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.model import Message, Session
-from daemon.transcript.replay import BOOKKEEPING, replay, validate
+from daemon.transcript.replay import BOOKKEEPING, replay
+from tests.support.chat_messages import ollama_problems
 from tests.support.examples import examples
 
 NAMES = st.text(st.characters(), max_size=12)  # with lone surrogates and control characters
@@ -159,7 +160,7 @@ def test_every_form_of_any_record_is_valid(told: list[Any], results: str | None,
                 assert list(entry)[:7] == ["id", "role", "timestamp", "model", "content", "thoughts", "tokens"]
                 assert ("tool_calls" in entry) is (results != "none")
         for one in lines(archive, format="messages", **options):
-            assert validate(one["messages"]) == []
+            assert ollama_problems(one["messages"]) == []
         pieces: list[str] = []
         export(archive, Export(format="markdown", **options), pieces.append, lambda _: None)
         assert "".join(pieces).encode().decode().count("\n- Session: ") == len(told)

@@ -166,6 +166,15 @@ def test_the_installed_command_starts_this_very_installation(place: Path) -> Non
     assert version.startswith("reconstitute ")
 
 
+def test_the_unit_is_on_the_disk_when_install_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut, the unit is the old one or the new one, whole: file and folder are synced."""
+    synced: list[os.stat_result] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd)))
+    assert unit._write(place, unit.unit_text(["/usr/bin/reconstitute", "run"]), force=False)
+    inodes = {status.st_ino for status in synced}
+    assert {place.stat().st_ino, place.parent.stat().st_ino} <= inodes
+
+
 def test_installing_again_changes_nothing(place: Path) -> None:
     service("install")
     before = place.stat()

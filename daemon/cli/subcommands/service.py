@@ -25,6 +25,7 @@ import click
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
 from daemon.errors import DaemonUnreachable, OutputRefused, ServesAnother
+from daemon.filesystem import durable
 
 UNIT = "reconstitute.service"
 _SAFE = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
@@ -185,10 +186,7 @@ def _write(path: Path, wanted: str, *, force: bool) -> bool:
             "and replace it with: reconstitute service install --force"
         )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staged = path.with_name(f".{path.name}.{os.getpid()}")
-        staged.write_text(wanted, encoding="utf-8", errors="surrogateescape")
-        os.replace(staged, path)
+        durable.atomic_write(path, wanted.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise OutputRefused(f"{path}: cannot be written: {error.strerror}; check the directory") from error
     terminal.say(f"{'Updated' if present is not None else 'Wrote'} {terminal.plain(path)}.")

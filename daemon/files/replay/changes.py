@@ -57,11 +57,11 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     text = apply.written(content, base, edit.version) if looks else content
     outside = track.is_gone and edit.existed is True
     may_be_marked = edit.existed is not False and not track.is_certain and track.may_have_mark()
-    kept = looks and may_be_marked and apply.written("", apply.BOM, edit.version) != ""
+    mark_unknown = looks and may_be_marked and apply.written("", apply.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
     kinds = frozenset({kind_of(edit)})
     result = _Result(
-        text, content, (evidence,), kinds, outside_change=outside, mark_unknown=kept, may_format=may_format
+        text, content, (evidence,), kinds, outside_change=outside, mark_unknown=mark_unknown, may_format=may_format
     )
     _record(track, edit, result)
 

@@ -21,11 +21,10 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
 from daemon.filesystem.disk_space import is_full
 from daemon.index import SAID, Entry, Filters, Match
-from daemon.index.lexical import files, scan
-from daemon.index.lexical import fuzzy as near
+from daemon.index.lexical import files, fuzzy, scan
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
-from daemon.index.lexical.query_terms import clue, content, quoted
+from daemon.index.lexical.query_terms import clue, content, quotation
 from daemon.index.lexical.ranking import (
     Candidate,
     Ranking,
@@ -96,10 +95,10 @@ class Lexical:
         with self._lock, self._named("writing to it"), self._transaction() as writer:
             for entry in entries:
                 writer.delete_documents_by_term("message_id", clean(entry.document.message_id))
-                for document, found in documents(entry):
+                for document, document_words in documents(entry):
                     writer.add_document(document)
                     if self._vocabulary is not None:
-                        words.update(found.split())
+                        words.update(document_words.split())
             if self._vocabulary is not None:
                 self._vocabulary.add(words)  # before the commit: nobody must see a text and not know its words
 
@@ -124,19 +123,19 @@ class Lexical:
             return []
         with self._named("searching it"):
             reading = self._reading()
-            found: list[Candidate] = []
+            candidates: list[Candidate] = []
             for group, narrowed in groups_for(filters):
                 most = max(limit, least_said) if group.is_said else limit
-                some = Ranking(reading, group, wanted, quoted(query)).best(narrowed, most)
-                for one in some:
-                    one.score *= group.weight
-                found += some
-            best = [match for match, _ in unique_matches(reading, best_first(found), wanted, limit)]
+                ranked = Ranking(reading, group, wanted, quotation(query)).best(narrowed, most)
+                for candidate in ranked:
+                    candidate.score *= group.weight
+                candidates += ranked
+            best = [match for match, _ in unique_matches(reading, best_first(candidates), wanted, limit)]
             if len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
                 return best
-            said = best_first([one for one in found if one.group.is_said])
+            statements = best_first([candidate for candidate in candidates if candidate.group.is_said])
             known = {(match.message_id, match.part_id, match.kind) for match in best}
-            for match, _ in unique_matches(reading, said, wanted, least_said):
+            for match, _ in unique_matches(reading, statements, wanted, least_said):
                 if (match.message_id, match.part_id, match.kind) not in known:
                     best.append(match)
             return sorted(best, key=lambda match: -match.score)
@@ -153,29 +152,33 @@ class Lexical:
             reading = self._reading()
             best = Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit]
             return [
-                Match(reading.match(one.address, 0).message_id, one.score, terms=shown_terms(one, wanted, ""))
-                for one in best
+                Match(
+                    reading.match(candidate.address, 0).message_id,
+                    candidate.score,
+                    terms=shown_terms(candidate, wanted, ""),
+                )
+                for candidate in best
             ]
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        """As `search`, but a word may also be a spelling near to the one asked for; `near` says which.
+        """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
 
         One letter more, less, other or exchanged with its neighbour in words of 4 to 7 letters, two from 8 on, none in
-        shorter words and in what has digits. What has a word as it was asked for stands above what has a near one.
+        shorter words and in what has digits. A part with a word of the query ranks above one with a similar spelling.
         """
         wanted = content(query)
         if not wanted or limit < 1:
             return []
         with self._named("searching it"):
             vocabulary, reading = self._known_words(), self._reading()
-            spelt = near.near_words(reading, vocabulary, wanted)
-            asked = near.Asked(wanted, quoted(query), spelt)
-            found: list[Candidate] = []
+            spelt = fuzzy.similar_words(reading, vocabulary, wanted)
+            fuzzy_query = fuzzy.FuzzyQuery(wanted, quotation(query), spelt)
+            candidates: list[Candidate] = []
             for group, narrowed in groups_for(filters):
-                found += near.by_closeness(reading, group, asked, narrowed, limit)
+                candidates += fuzzy.by_closeness(reading, group, fuzzy_query, narrowed, limit)
             return [
-                replace(match, near=near.pairs(match, one, wanted))
-                for match, one in unique_matches(reading, best_first(found), wanted, limit)
+                replace(match, spelling_pairs=fuzzy.pairs(match, candidate, wanted))
+                for match, candidate in unique_matches(reading, best_first(candidates), wanted, limit)
             ]
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
@@ -208,7 +211,7 @@ class Lexical:
             return scan.by_time(self._reading(), time, filters, limit, before=before)
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
-        """See Passing."""
+        """See AllowedIds."""
         with self._named("searching it"):
             reading = self._reading()
             messages = reading.flag("part", "0") if among is None else reading.keyed(among)
@@ -222,12 +225,12 @@ class Lexical:
         """
         with self._named("counting"):
             reading = self._reading()
-            clues = [clue(term, WINDOW) for term in content(query)]
+            term_matches = [clue(term, WINDOW) for term in content(query)]
             windows = reading.frequency("part", "0")
-            return windows, {one.term.text: windows_with(reading, one) for one in clues}
+            return windows, {term_match.term.text: windows_with(reading, term_match) for term_match in term_matches}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
-        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts.
+        """Words of the index that are spelt like `word`, the most similar first, each with the number of its parts.
 
         Nothing is spelt like "": who asks for that has time, and all that is kept of words in memory is read.
         """
@@ -237,8 +240,8 @@ class Lexical:
             vocabulary = self._known_words()
             if not word:
                 self._read_endings(vocabulary)
-            found = near.spellings(self._reading(), vocabulary, word, limit)
-            return [(other, parts) for _, other, parts in found]
+            similar = fuzzy.spellings(self._reading(), vocabulary, word, limit)
+            return [(other, parts) for _, other, parts in similar]
 
     def count(self) -> int:
         """How many parts it holds (a tool's input and output count apart)."""
@@ -260,7 +263,7 @@ class Lexical:
         return Snapshot(self._schema, self._searcher(), vocabulary.endings if vocabulary is not None else None)
 
     def _known_words(self) -> Vocabulary:
-        """All words that near spellings are looked for among: read once, then kept up with what is written."""
+        """All words among which similar spellings are searched: read once, then kept up with what is written."""
         vocabulary = self._vocabulary
         if vocabulary is None:
             with self._lock:  # no commit may come between reading the words and taking note of new ones

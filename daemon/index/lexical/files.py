@@ -42,8 +42,8 @@ def meta(directory: Path) -> Json:
 
 def _shape(directory: Path, version: str) -> str:
     """Identity of what wrote the index: the version it was given, and the schema as tantivy stored it."""
-    found = meta(directory)
-    stored = json.dumps([found["schema"], found["index_settings"]], sort_keys=True).encode()
+    contents = meta(directory)
+    stored = json.dumps([contents["schema"], contents["index_settings"]], sort_keys=True).encode()
     return f"{version} {sha256(stored).hexdigest()[:16]}\n"
 
 
@@ -72,8 +72,8 @@ def verify(directory: Path, version: str) -> None:
             raise IndexBroken(f"{directory / name}: {reason}; rebuild the index from the archive")
 
 
-def _names(found: Json) -> Iterator[str]:
-    for segment in found["segments"]:
+def _names(contents: Json) -> Iterator[str]:
+    for segment in contents["segments"]:
         base = str(segment["segment_id"]).replace("-", "")
         yield from (f"{base}.{kind}" for kind in ("idx", "term", "pos", "store", "fast", "fieldnorm"))
         if segment["deletes"]:
@@ -103,7 +103,7 @@ def _mismatch(data: mmap.mmap) -> str:
         stated = json.loads(data[end:-8])["crc"]
     except (ValueError, KeyError, TypeError):
         return "its footer cannot be read"
-    found = 0
+    checksum = 0
     for start in range(0, end, _BLOCK):
-        found = zlib.crc32(data[start : min(start + _BLOCK, end)], found)
-    return "" if found == stated else "its checksum does not fit"
+        checksum = zlib.crc32(data[start : min(start + _BLOCK, end)], checksum)
+    return "" if checksum == stated else "its checksum does not fit"

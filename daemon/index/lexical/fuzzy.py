@@ -1,8 +1,9 @@
-"""Words that are spelt nearly as those of a query: the index's vocabulary in memory, and the parts that have them.
+"""Words that are spelt like those of a query: the index's vocabulary in memory, and the parts that have them.
 
-Two words are as far apart as letters must be added, left out, changed or exchanged with their neighbours. Many words
-are compared at a time: those of one length are rows of a table, compared letter by letter only when the letters that
-occur in them allow it. What has a word as it was asked for always stands above what has a near one.
+The distance of two words is the number of letters that must be added, left out, changed or exchanged with their
+neighbours. Many words are compared at a time: those of one length are rows of a table, compared letter by letter only
+when the letters that occur in them allow it. A part with a word of the query always ranks above a part with a similar
+spelling.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Codes: TypeAlias = NDArray[np.uint32]
 Words: TypeAlias = NDArray[np.str_]
 Letters: TypeAlias = NDArray[np.uint64]
 _REMEMBERED = 256
-"""Words whose near ones are remembered: one answer asks for the same ones several times, and so does the next."""
+"""Words whose similar words are cached: one answer looks the same words up several times, and so does the next."""
 
 
 def allowed(word: str) -> int:
@@ -42,7 +43,7 @@ def allowed(word: str) -> int:
 
 
 class Vocabulary:
-    """A set of words that can be asked for the near ones; only those that are spelt have such. Thread-safe.
+    """A set of words that finds the similar ones of a word, among those of letters alone. Thread-safe.
 
     `endings` has all others as well, from `know_endings` on; until then it is None.
     """
@@ -74,8 +75,8 @@ class Vocabulary:
         endings.add(words)
         self.endings = endings
 
-    def near(self, word: str, most: int) -> list[tuple[int, str]]:
-        """(distance, word) for all others at most `most` apart, nearest first."""
+    def similar(self, word: str, most: int) -> list[tuple[int, str]]:
+        """(distance, word) for all others at most `most` apart, the most similar first."""
         remembered = self._remembered  # taken before the words are looked at
         known = remembered.get((word, most))
         if known is None:
@@ -86,21 +87,21 @@ class Vocabulary:
         return list(known)
 
     def _compared(self, word: str, most: int) -> list[tuple[int, str]]:
-        asked = _letters(_codes(np.array([word])))[0]
+        wanted = _letters(_codes(np.array([word])))[0]
         possible = []
         for length in range(max(1, len(word) - most), len(word) + most + 1):
             words, letters = self._table(length)
-            some = words[np.bitwise_count(letters ^ asked) <= 2 * most]
+            some = words[np.bitwise_count(letters ^ wanted) <= 2 * most]
             if len(some):
                 possible.append(some)
         if not possible:
             return []
         distances = _distances(possible, word, most)
         words = np.concatenate(possible)
-        close = distances <= most
-        found = dict(zip(words[close].tolist(), distances[close].tolist(), strict=True))
-        found.pop(word, None)
-        return sorted((distance, other) for other, distance in found.items())
+        is_similar = distances <= most
+        similar = dict(zip(words[is_similar].tolist(), distances[is_similar].tolist(), strict=True))
+        similar.pop(word, None)
+        return sorted((distance, other) for other, distance in similar.items())
 
     def _table(self, length: int) -> tuple[Words, Letters]:
         """The words of one length in order, those sorted in that came since somebody asked."""
@@ -128,7 +129,7 @@ def _codes(words: Words) -> Codes:
 def _letters(rows: Codes) -> Letters:
     """The letters that occur in each row, and those that occur in it twice, as bits.
 
-    One change alters two of them at most. Unlike letters may share one, which hides no near word.
+    One change alters two of them at most. Unlike letters may share one, which hides no similar word.
     """
     once, twice = np.zeros((2, len(rows)), dtype=np.uint64)
     for column in rows.T:
@@ -172,94 +173,96 @@ def _distances(possible: Sequence[Words], word: str, most: int) -> NDArray[np.ui
     return distances
 
 
-_MOST_NEAR = 8  # spellings of one word
+_MOST_SPELLINGS = 8  # spellings of one word
 _SURE = 1000  # a word that so many parts have is no typing error
 _WORTH = (1.0, 0.5, 0.3)  # of a word that differs in so many places
 
 
 def spellings(reading: Snapshot, vocabulary: Vocabulary, word: str, limit: int) -> list[tuple[int, str, int]]:
-    """(distance, word, number of parts), nearest first, then most frequent."""
+    """(distance, word, number of parts), the most similar first, then the most frequent."""
     folded = "".join(chain.from_iterable(term.pieces for term in tokens.terms(word)))
     most = allowed(folded)
     if not most:
         return []
-    found: list[tuple[int, str, int]] = []
-    for distance, others in groupby(vocabulary.near(folded, most), key=itemgetter(0)):
-        if len(found) >= limit:
+    similar: list[tuple[int, str, int]] = []
+    for distance, others in groupby(vocabulary.similar(folded, most), key=itemgetter(0)):
+        if len(similar) >= limit:
             break  # what is farther comes behind them, and to count it takes time
         counted = [(distance, other, _parts(reading, other)) for _, other in others]
-        found += sorted((one for one in counted if one[2]), key=lambda one: (-one[2], one[1]))
-    return found[:limit]
+        similar += sorted((row for row in counted if row[2]), key=lambda row: (-row[2], row[1]))
+    return similar[:limit]
 
 
-def near_words(reading: Snapshot, vocabulary: Vocabulary, wanted: Sequence[Term]) -> list[tuple[int, Spelling]]:
+def similar_words(reading: Snapshot, vocabulary: Vocabulary, wanted: Sequence[Term]) -> list[tuple[int, Spelling]]:
     """For each term, by its number, the words that may have been meant: of a name its pieces apart, too."""
-    found: list[tuple[int, Spelling]] = []
+    similar: list[tuple[int, Spelling]] = []
     for number, term in enumerate(wanted):
-        asked = dict.fromkeys((term.whole, *term.spelt) if term.form is not Form.RUN else ())
+        query_words = dict.fromkeys((term.whole, *term.spelt) if term.form is not Form.RUN else ())
         known = {term.whole, *term.spelt}
-        for word in asked:
+        for word in query_words:
             if _parts(reading, word) < (_SURE if word == term.whole else 1):
-                found += [
+                similar += [
                     (number, Spelling(term.text, other, distance))
-                    for distance, other, _ in spellings(reading, vocabulary, word, _MOST_NEAR)
+                    for distance, other, _ in spellings(reading, vocabulary, word, _MOST_SPELLINGS)
                     if other not in known
                 ]
-    return found
+    return similar
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query with the near spellings of its terms, each with the number of its term."""
+class FuzzyQuery:
+    """A query with the similar spellings of its terms, each with the number of its term."""
 
     wanted: Sequence[Term]
-    quoted: Sequence[tuple[int, str]]
-    near: Sequence[tuple[int, Spelling]]
+    quotation: Sequence[tuple[int, str]]
+    spellings: Sequence[tuple[int, Spelling]]
     _worth: list[float] = field(default_factory=list, init=False)
 
     def worth(self, reading: Snapshot) -> list[float]:
         """What each term counts in this state of the index: the same in every group, so looked up once."""
         if not self._worth:
             for place, term in enumerate(self.wanted):
-                self._worth.append(_rarity(reading, term, [one for number, one in self.near if number == place]))
+                self._worth.append(
+                    _rarity(reading, term, [spelling for number, spelling in self.spellings if number == place])
+                )
         return self._worth
 
 
-def by_closeness(reading: Snapshot, group: Group, asked: Asked, filters: Filters, limit: int) -> list[Candidate]:
+def by_closeness(reading: Snapshot, group: Group, query: FuzzyQuery, filters: Filters, limit: int) -> list[Candidate]:
     """Candidates of one group; `score` is a whole number for how much of the query they have, and how well below 1."""
-    numbers = {one: number for number, one in asked.near}
-    worth = asked.worth(reading)
-    found = Ranking(reading, group, asked.wanted, asked.quoted, asked.near).best(filters, limit)
-    for one in found:
-        held = dict.fromkeys(one.held, 1.0)
-        for spelling in one.near:
+    numbers = {spelling: number for number, spelling in query.spellings}
+    worth = query.worth(reading)
+    candidates = Ranking(reading, group, query.wanted, query.quotation, query.spellings).best(filters, limit)
+    for candidate in candidates:
+        held = dict.fromkeys(candidate.held, 1.0)
+        for spelling in candidate.spellings:
             number = numbers[spelling]
             held[number] = max(held.get(number, 0.0), _WORTH[spelling.distance])
         covered = sum(worth[number] * share for number, share in held.items()) / sum(worth)
-        well = one.score * group.weight
-        one.score = round(1000 * covered) + well / (well + 10)
-    return found
+        well = candidate.score * group.weight
+        candidate.score = round(1000 * covered) + well / (well + 10)
+    return candidates
 
 
-def pairs(match: Match, found: Candidate, wanted: Sequence[Term]) -> tuple[tuple[str, str], ...]:
-    """(asked, found) for each term that the match has only nearly, the found word as it is written there."""
-    exact = {wanted[number].text for number in found.held}
+def pairs(match: Match, candidate: Candidate, wanted: Sequence[Term]) -> tuple[tuple[str, str], ...]:
+    """(word of the query, word of the text) for each term of which the match has only a similar spelling."""
+    exact = {wanted[number].text for number in candidate.held}
     best: dict[str, Spelling] = {}
-    for near in sorted(found.near, key=lambda one: one.distance):
-        if near.asked not in exact:
-            best.setdefault(near.asked, near)
-    return tuple((asked, _written(match.text, near.word)) for asked, near in best.items())
+    for spelling in sorted(candidate.spellings, key=lambda item: item.distance):
+        if spelling.query_word not in exact:
+            best.setdefault(spelling.query_word, spelling)
+    return tuple((query_word, _written(match.text, spelling.word)) for query_word, spelling in best.items())
 
 
 def _parts(reading: Snapshot, word: str) -> int:
     return sum(reading.frequency(group.spelt, word) for group in GROUPS)
 
 
-def _rarity(reading: Snapshot, term: Term, near: Sequence[Spelling]) -> float:
+def _rarity(reading: Snapshot, term: Term, likeliest: Sequence[Spelling]) -> float:
     """What a term counts: the rarer the more; of one that nobody wrote, its likeliest spelling."""
     total = reading.searcher.num_docs
     counts = [sum(reading.frequency(group.words, term.whole) for group in GROUPS)]
-    counts += [_parts(reading, one.word) for one in near[:1]]
+    counts += [_parts(reading, spelling.word) for spelling in likeliest[:1]]
     known = [count for count in counts if count] or [1]
     return math.log(1 + (total + 1) / known[0])
 

@@ -64,20 +64,20 @@ class Overlay:
         are_all = []
 
         def ask(index: LexicalIndex, most: int) -> list[Match]:
-            found, is_all = index.regex(pattern, filters, most, within_s)
+            results, is_all = index.regex(pattern, filters, most, within_s)
             are_all.append(is_all)
-            return found
+            return results
 
-        found = self._newest(ask, limit)
-        return found, all(are_all)
+        results = self._newest(ask, limit)
+        return results, all(are_all)
 
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """See LexicalIndex; `score` is the time."""
-        found = self._both(lambda index, most: index.by_time(time, filters, most, before=before), limit)
-        return sorted(found, key=lambda match: match.score, reverse=before)[:limit]
+        results = self._both(lambda index, most: index.by_time(time, filters, most, before=before), limit)
+        return sorted(results, key=lambda match: match.score, reverse=before)[:limit]
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
-        """See Passing."""
+        """See AllowedIds."""
         own = self._fresh.allowed_ids(filters, len(self._shadowed), among)
         rest = self._index.allowed_ids(filters, most, among)
         if own is None or rest is None:
@@ -108,9 +108,9 @@ class Overlay:
         own = ask(self._fresh, limit)
         rest = self._rest(ask, limit)
         if own and rest:
-            asked = {term.text for term in tokens.terms(query)}
-            most = max(_held(match, asked) for match in rest) or 1
-            share = min(1.0, max(_held(match, asked) for match in own) / most)
+            query_terms = {term.text for term in tokens.terms(query)}
+            most = max(_held(match, query_terms) for match in rest) or 1
+            share = min(1.0, max(_held(match, query_terms) for match in own) / most)
             scale = share * rest[0].score / own[0].score if own[0].score > 0 else 1.0
             own = [replace(match, score=match.score * scale) for match in own]
         return sorted([*own, *rest], key=lambda match: -match.score)[:limit]
@@ -120,12 +120,12 @@ class Overlay:
 
     def _rest(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
         """The large index's answer, without the messages that the small one stands for."""
-        found = ask(self._index, limit)
-        left = [match for match in found if match.message_id not in self._shadowed]
-        if len(left) < len(found) == limit:  # what was taken out may have pushed others out
+        results = ask(self._index, limit)
+        left = [match for match in results if match.message_id not in self._shadowed]
+        if len(left) < len(results) == limit:  # what was taken out may have pushed others out
             left = [match for match in ask(self._index, limit * 2) if match.message_id not in self._shadowed]
         return left[:limit]
 
 
-def _held(match: Match, asked: Collection[str]) -> float:
-    return sum(1.0 if term in asked else _PART for term in match.terms)
+def _held(match: Match, query_terms: Collection[str]) -> float:
+    return sum(1.0 if term in query_terms else _PART for term in match.terms)

@@ -81,15 +81,15 @@ class Pattern:
         return all(any(literal in whole for literal in some) for some in self.required)
 
     def _found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
-        shown: dict[str, None] = {}
+        texts: dict[str, None] = {}
         matches = False
         for match in self.compiled.finditer(text, timeout=within_s, concurrent=True):
             matches = True
             if match.group():
-                shown[match.group()[:_LONGEST_SHOWN]] = None
-            if len(shown) == _SHOWN or not match.group():
+                texts[match.group()[:_LONGEST_SHOWN]] = None
+            if len(texts) == _SHOWN or not match.group():
                 break
-        return tuple(shown) if matches else None
+        return tuple(texts) if matches else None
 
 
 class _Unsure(Exception):  # noqa: N818 - no error: it ends the reading of a pattern
@@ -112,10 +112,10 @@ def pattern(text: str) -> Pattern:
         compiled = regex.compile(text, regex.IGNORECASE)
     except (regex.error, OverflowError, RecursionError, ValueError) as error:
         raise BadRequest(f"the pattern is no regular expression: {error or 'nested too deeply'}; correct it") from None
-    found = _read(text)
-    core = _core(text) if found else ""
+    required_texts = _read(text)
+    core = _core(text) if required_texts else ""
     made = regex.compile(core, regex.IGNORECASE) if core else None
-    return Pattern(compiled, tuple(_pieces(found)), tuple(_spaced(found)), made)
+    return Pattern(compiled, tuple(_pieces(required_texts)), tuple(_spaced(required_texts)), made)
 
 
 def folded(text: str) -> str:
@@ -136,10 +136,10 @@ def _read(text: str) -> Required:
         return []
 
 
-def _pieces(found: Required) -> Required:
+def _pieces(required_texts: Required) -> Required:
     """Without the gaps: of a text by itself all its pieces, of alternatives the longest of each."""
     split: Required = []
-    for some in found:
+    for some in required_texts:
         if len(some) == 1:
             split += [frozenset({piece}) for text in some for piece in text.split(_GAP) if len(piece) >= _USEFUL]
         else:
@@ -147,8 +147,12 @@ def _pieces(found: Required) -> Required:
     return split
 
 
-def _spaced(found: Required) -> Required:
-    return [frozenset(text.replace(_GAP, " ") for text in some) for some in found if any(_GAP in text for text in some)]
+def _spaced(required_texts: Required) -> Required:
+    return [
+        frozenset(text.replace(_GAP, " ") for text in some)
+        for some in required_texts
+        if any(_GAP in text for text in some)
+    ]
 
 
 def _core(text: str) -> str:
@@ -173,10 +177,10 @@ class _Reader:
         """Whether what was read consists of alternatives."""
 
     def read(self) -> Required:
-        found = self._alternatives()
+        required_texts = self._alternatives()
         if self._at < len(self._text):
             raise _Unsure
-        return found
+        return required_texts
 
     def after_classes(self) -> tuple[int, str]:
         """Where the pattern goes on behind the classes of characters, however often repeated, that it begins with.
@@ -205,7 +209,7 @@ class _Reader:
         return [frozenset[str]().union(*(_longest(branch) for branch in branches))]
 
     def _sequence(self) -> Required:
-        found: Required = []
+        required_texts: Required = []
         run = ""
         while self._at < len(self._text) and self._text[self._at] not in "|)":
             literal, inner = self._atom()
@@ -215,11 +219,11 @@ class _Reader:
                 continue
             if literal == _GAP:
                 literal = ""
-            found += _as_required(run + literal if least else run)
+            required_texts += _as_required(run + literal if least else run)
             run = literal if least else ""  # the last of a+ stands before what follows
             if least:
-                found += inner
-        return found + _as_required(run)
+                required_texts += inner
+        return required_texts + _as_required(run)
 
     def _quantifier(self) -> tuple[int, bool]:
         """How often what stands before is there at least, and whether anything is said of that."""
@@ -256,11 +260,11 @@ class _Reader:
                 return []
         is_look = _LOOK.match(self._text, self._at) is not None
         self._skip(_LOOK if is_look else _PLAIN_GROUP)
-        found = self._alternatives()
+        required_texts = self._alternatives()
         if self._text[self._at : self._at + 1] != ")":
             raise _Unsure
         self._at += 1
-        return [] if is_look else found
+        return [] if is_look else required_texts
 
     def _escape(self) -> str:
         if _SPECIAL.match(self._text, self._at):
@@ -317,16 +321,16 @@ def class_trigrams(pattern: str) -> list[Window]:
     Those with most single characters first. None for a pattern with groups, alternatives or anything else that is not
     understood. Of texts with another letter for i (ODD_I) nothing is said.
     """
-    found: dict[Window, None] = {}
+    windows: dict[Window, None] = {}
     for run in _runs(pattern):
         for start in range(len(run) - _WIDTH + 1):
-            found[tuple(run[start : start + _WIDTH])] = None
-    return sorted(found, key=lambda window: sum(not plain_character(one) for one in window))
+            windows[tuple(run[start : start + _WIDTH])] = None
+    return sorted(windows, key=lambda window: sum(not plain_character(part) for part in window))
 
 
-def plain_character(one: str) -> str:
+def plain_character(part: str) -> str:
     """The character that this is, folded; "" for a class."""
-    return "" if _IS_CLASS.fullmatch(one) else one[-1].lower()
+    return "" if _IS_CLASS.fullmatch(part) else part[-1].lower()
 
 
 def _runs(pattern: str) -> Iterator[list[str]]:

@@ -109,7 +109,7 @@ def _with_odd_i(reading: Snapshot, texts: Collection[str]) -> list[Query]:
     if not any("i" in text for text in texts):
         return []
     beginnings = [letter.casefold() for letter in ODD_I]
-    grams = [gram for one in beginnings for gram, _ in reading.searcher.terms_with_prefix("trigrams", one)]
+    grams = [gram for letters in beginnings for gram, _ in reading.searcher.terms_with_prefix("trigrams", letters)]
     return [Query.term_set_query(reading.schema, "trigrams", grams)] if grams else []
 
 
@@ -141,9 +141,9 @@ def classed(reading: Snapshot, pattern: Pattern, filters: Filters, end: float) -
 def _spaced(reading: Snapshot, pattern: Pattern, filters: Filters) -> Iterator[Query]:
     """For texts of a pattern that span white space, the documents with their words in this order."""
     for texts in pattern.spaced:
-        found = [[row.query for row in _rows(reading, text, filters)] for text in sorted(texts)]
-        if all(found):
-            yield any_of([*map(all_of, found), *_with_odd_i(reading, texts)])
+        alternatives = [[row.query for row in _rows(reading, text, filters)] for text in sorted(texts)]
+        if all(alternatives):
+            yield any_of([*map(all_of, alternatives), *_with_odd_i(reading, texts)])
 
 
 def _rows(reading: Snapshot, needle: str, filters: Filters) -> list[_Narrowed]:
@@ -160,8 +160,8 @@ def _rows(reading: Snapshot, needle: str, filters: Filters) -> list[_Narrowed]:
     share = most / reading.searcher.num_docs
     tells_kind = bool(kinds) and all(group.kinds <= kinds for group in groups)
     led = replace(filters, kinds=() if tells_kind else filters.kinds)
-    found = (_in_groups(reading, one, groups, led, share) for one in rows)
-    return [row for row in found if row is not None]
+    narrowed = (_in_groups(reading, sequence, groups, led, share) for sequence in rows)
+    return [row for row in narrowed if row is not None]
 
 
 def _at_most(reading: Snapshot, filters: Filters) -> int:
@@ -180,16 +180,18 @@ def _span(filters: Filters) -> Filters:
 
 
 def _in_groups(
-    reading: Snapshot, one: WordSequence, groups: Sequence[Group], led: Filters, share: float
+    reading: Snapshot, sequence: WordSequence, groups: Sequence[Group], led: Filters, share: float
 ) -> _Narrowed | None:
     """None where too many words would have to be looked for, in one of the groups."""
-    most = sum(min((reading.frequency(group.words, token) for token in one.tokens), default=0) for group in groups)
-    is_timed = _span(led) != Filters() and len(one.tokens) > 1 and most > _LEADS
+    most = sum(min((reading.frequency(group.words, token) for token in sequence.tokens), default=0) for group in groups)
+    is_timed = _span(led) != Filters() and len(sequence.tokens) > 1 and most > _LEADS
     if not is_timed:  # a span of time takes long to gather, and would be for each alternative
         led = replace(led, after=None, before=None)
     share = 0.0 if is_timed else share
-    found = [_begun(reading, group.words, one) or _in_field(reading, group.words, one, share) for group in groups]
-    known = [each for each in found if each is not None]
+    per_group = [
+        _begun(reading, group.words, sequence) or _in_field(reading, group.words, sequence, share) for group in groups
+    ]
+    known = [some for some in per_group if some is not None]
     if not groups or len(known) < len(groups):
         return None
     clauses = [clause for clauses, _ in known for clause in clauses] or [Query.empty_query()]
@@ -198,48 +200,48 @@ def _in_groups(
     return _Narrowed(any_of(each_led), sum(most for _, most in known))
 
 
-def _in_field(reading: Snapshot, field: str, one: WordSequence, share: float) -> tuple[list[Query], int] | None:
+def _in_field(reading: Snapshot, field: str, sequence: WordSequence, share: float) -> tuple[list[Query], int] | None:
     """Alternatives for these words one behind the other, and how many documents have them at most.
 
     What ends before them is left. A rare last word may stand anywhere: to look for all in their place takes longer.
     """
-    counts = [reading.frequency(field, token) for token in one.tokens]
+    counts = [reading.frequency(field, token) for token in sequence.tokens]
     if not all(counts):
         return [], 0
-    if not one.beginning:
-        return [reading.phrase(field, one.tokens)], min(counts)
-    if len(one.tokens) > 1 and share < _SMALL:  # few have them
-        return [reading.phrase(field, one.tokens)], min(counts)
-    known = reading.searcher.terms_with_prefix(field, one.beginning, None, _MOST_BEGINNINGS + 1)
+    if not sequence.beginning:
+        return [reading.phrase(field, sequence.tokens)], min(counts)
+    if len(sequence.tokens) > 1 and share < _SMALL:  # few have them
+        return [reading.phrase(field, sequence.tokens)], min(counts)
+    known = reading.searcher.terms_with_prefix(field, sequence.beginning, None, _MOST_BEGINNINGS + 1)
     if len(known) > _MOST_BEGINNINGS:
-        return ([reading.phrase(field, one.tokens)], min(counts)) if one.tokens else None
+        return ([reading.phrase(field, sequence.tokens)], min(counts)) if sequence.tokens else None
     together = sum(count for _, count in known)
-    if not one.tokens:
+    if not sequence.tokens:
         return _one_of(reading, field, [word for word, _ in known]), together
     known.sort(key=lambda word: -word[1])
-    most = _MOST_PLACES if len(one.tokens) == 1 else _SOME_PLACES
+    most = _MOST_PLACES if len(sequence.tokens) == 1 else _SOME_PLACES
     placed = [word for word, count in known[:most] if count * share > _WORTH_A_PLACE]
-    clauses = [reading.phrase(field, [*one.tokens, word]) for word in placed]
+    clauses = [reading.phrase(field, [*sequence.tokens, word]) for word in placed]
     rest = _one_of(reading, field, [word for word, _ in known[len(placed) :]])
-    clauses += [all_of([some, reading.phrase(field, one.tokens)]) for some in rest]
+    clauses += [all_of([some, reading.phrase(field, sequence.tokens)]) for some in rest]
     return clauses, min([*counts, together])
 
 
-def _begun(reading: Snapshot, field: str, one: WordSequence) -> tuple[list[Query], int] | None:
+def _begun(reading: Snapshot, field: str, sequence: WordSequence) -> tuple[list[Query], int] | None:
     """As `_in_field`, with the word before them; None where too many words end so, or where enough stand behind it."""
-    if not one.ending or reading.endings is None or len(one.tokens) > 1:
+    if not sequence.ending or reading.endings is None or len(sequence.tokens) > 1:
         return None
-    known = reading.endings.of(one.ending, _MOST_ENDINGS)
+    known = reading.endings.of(sequence.ending, _MOST_ENDINGS)
     if known is None:
         return None
     first = {word: count for word in known if (count := reading.frequency(field, word))}
-    most = min([sum(first.values()), *(reading.frequency(field, token) for token in one.tokens)])
-    if one.tokens and (not one.beginning or most <= _RARE):
-        return [reading.phrase(field, [word, *one.tokens]) for word in first], most
-    last = reading.searcher.terms_with_prefix(field, one.beginning, None, _MOST_PAIRS + 1)
+    most = min([sum(first.values()), *(reading.frequency(field, token) for token in sequence.tokens)])
+    if sequence.tokens and (not sequence.beginning or most <= _RARE):
+        return [reading.phrase(field, [word, *sequence.tokens]) for word in first], most
+    last = reading.searcher.terms_with_prefix(field, sequence.beginning, None, _MOST_PAIRS + 1)
     if len(first) * len(last) > _MOST_PAIRS:
         return None
-    clauses = [reading.phrase(field, [word, *one.tokens, after]) for word in first for after, _ in last]
+    clauses = [reading.phrase(field, [word, *sequence.tokens, after]) for word in first for after, _ in last]
     return clauses, min(most, sum(count for _, count in last))
 
 

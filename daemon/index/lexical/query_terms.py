@@ -28,9 +28,9 @@ _STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A word of the index that is spelt nearly as a word of the query, and in how many places it differs."""
+    """A word of the index that is spelt like a word of the query, and in how many places it differs."""
 
-    asked: str
+    query_word: str
     word: str
     distance: int
 
@@ -79,15 +79,15 @@ def clue(term: Term, group: Group) -> TermMatch:
     return _run(term, group)
 
 
-def quoted(query: str) -> list[tuple[int, str]]:
+def quotation(query: str) -> list[tuple[int, str]]:
     """The tokens of the whole query as a text that quotes it has them: (place, token), stop words only as gaps."""
-    found: list[tuple[int, str]] = []
+    places: list[tuple[int, str]] = []
     place = 0
     for term in tokens.terms(query):
         if term.whole not in _STOP_WORDS:
-            found += [(place + number, token) for number, token in enumerate(term.sequence)]
+            places += [(place + number, token) for number, token in enumerate(term.sequence)]
         place += len(term.sequence)
-    return [(number - found[0][0], token) for number, token in found[:_MOST_TERMS]]
+    return [(number - places[0][0], token) for number, token in places[:_MOST_TERMS]]
 
 
 def stretch(term: Term, text: str) -> str:

@@ -21,7 +21,7 @@ from daemon.index.tokens import Term
 
 _IN_ORDER = 0.5  # of what has all words: their sequence
 _JOINED = 0.75  # of what has all words: written as one
-_NEAR = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
+_BY_DISTANCE = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
 _LEADS = 40_000  # a conjunction or phrase is worth asking for when its rarest word is in no more documents
 _FEW = 5000  # documents, among which the next match is found at once
 _PART = 0.25  # of a run that is held in part only
@@ -33,20 +33,20 @@ _BITS = 20  # a sum of powers of two that a 32-bit float holds exactly
 @dataclass(slots=True)
 class Candidate:
     """A candidate: which terms of the query it holds, and of which it has a good part only, as numbers of the query's
-    terms; and the near spellings that it has.
+    terms; and the similar spellings that it has.
     """
 
     group: Group
     address: DocAddress
     score: float
     held: list[int] = field(default_factory=list)
-    near: list[Spelling] = field(default_factory=list)
+    spellings: list[Spelling] = field(default_factory=list)
     partly: list[int] = field(default_factory=list)
 
 
-def worthwhile(found: list[Candidate]) -> list[Candidate]:
-    """Those that hold a term, or a spelling near to one; where there is none, those that have a good part of one."""
-    return [one for one in found if one.held or one.near] or found
+def worthwhile(candidates: list[Candidate]) -> list[Candidate]:
+    """Those that hold a term or a similar spelling; if none does, those that have a good part of a term."""
+    return [candidate for candidate in candidates if candidate.held or candidate.spellings] or candidates
 
 
 class Ranking:
@@ -57,15 +57,15 @@ class Ranking:
         reading: Snapshot,
         group: Group,
         wanted: Sequence[Term],
-        quoted: Sequence[tuple[int, str]] = (),
-        near: Sequence[tuple[int, Spelling]] = (),
+        quotation: Sequence[tuple[int, str]] = (),
+        spellings: Sequence[tuple[int, Spelling]] = (),
     ) -> None:
         self._reading = reading
         self._group = group
         self._wanted = wanted
-        self._quoted = quoted if len(quoted) > 1 and len(wanted) > 1 and group.has_order else ()
+        self._quotation = quotation if len(quotation) > 1 and len(wanted) > 1 and group.has_order else ()
         self._joined = joined(wanted) if group.has_order else ""
-        self._near = near  # with the number of the term
+        self._spellings = spellings  # with the number of the term
         self._clues = [clue(term, group) for term in wanted]
 
     def best(self, filters: Filters, limit: int) -> list[Candidate]:
@@ -79,118 +79,122 @@ class Ranking:
                 scores[key] = scores.get(key, 0.0) + score
         if not addresses:
             return []
-        is_sure = not self._near and not self._clues[0].some and not self._clues[0].every
+        is_sure = not self._spellings and not self._clues[0].some and not self._clues[0].every
         if len(self._clues) == 1 and is_sure:  # whatever was found holds it
-            found = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
+            candidates = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
-            found = self._scored(self._reading.among(list(addresses.values())), addresses)
-        found.sort(key=lambda one: -one.score)
-        return found
+            candidates = self._scored(self._reading.among(list(addresses.values())), addresses)
+        candidates.sort(key=lambda candidate: -candidate.score)
+        return candidates
 
     def _sources(self) -> Iterator[Query]:
         """Queries for candidates, each quick."""
         flat = list(self._flat())
         if flat:
             yield any_of([Query.boost_query(self._reading.term(name, token), boost) for name, token, boost in flat])
-        for one in self._clues:
-            if one.phrase is not None and (len(self._clues) == 1 or self._leads(one.phrase[0], one.phrase[1])):
-                yield self._reading.phrase(one.phrase[0], one.phrase[1])
-            if one.every and self._leads(one.every[0][0], [token for _, token in one.every]):
-                yield self._together(one)
+        for term in self._clues:
+            if term.phrase is not None and (len(self._clues) == 1 or self._leads(term.phrase[0], term.phrase[1])):
+                yield self._reading.phrase(term.phrase[0], term.phrase[1])
+            if term.every and self._leads(term.every[0][0], [token for _, token in term.every]):
+                yield self._together(term)
         if len(self._clues) == 1:
             return
-        rarest = min(self._rarity(one) for one in self._clues)
+        rarest = min(self._rarity(term) for term in self._clues)
         if 0 < rarest <= _LEADS:
-            yield all_of([self._whole(one) for one in self._clues])
-        if self._quoted and self._leads(self._group.words, [token for _, token in self._quoted]):
-            yield self._reading.quotation(self._group.words, self._quoted)
+            yield all_of([self._whole(term) for term in self._clues])
+        if self._quotation and self._leads(self._group.words, [token for _, token in self._quotation]):
+            yield self._reading.quotation(self._group.words, self._quotation)
         if self._joined:
             yield self._reading.term(self._group.words, self._joined)
 
     def _flat(self) -> Iterator[tuple[str, str, float]]:
-        """Single terms, the near ones last; of words that are everywhere only the stem, which stands for both."""
-        every = [token for one in self._clues for token in one.tokens]
+        """Single terms, similar spellings last; of words that are everywhere only the stem, which stands for both."""
+        every = [token for term in self._clues for token in term.tokens]
         crowded = sum(self._reading.frequency(name, token) for name, token, _ in every) > _BROAD
-        for one in self._clues:
-            if crowded and one.broad is not None:
-                yield (*one.broad, sum(boost for *_, boost in one.tokens))
+        for term in self._clues:
+            if crowded and term.broad is not None:
+                yield (*term.broad, sum(boost for *_, boost in term.tokens))
             else:
-                yield from one.tokens
-            for name, token in (*one.every, *one.some)[:_MOST_PAIRS]:
+                yield from term.tokens
+            for name, token in (*term.every, *term.some)[:_MOST_PAIRS]:
                 yield name, token, _PART
-        for _, near in self._near:
-            yield self._group.spelt, near.word, _NEAR[near.distance]
+        for _, spelling in self._spellings:
+            yield self._group.spelt, spelling.word, _BY_DISTANCE[spelling.distance]
 
     def _leads(self, name: str, sequence: Sequence[str]) -> bool:
         return 0 < min(self._reading.frequency(name, token) for token in sequence) <= _LEADS
 
-    def _rarity(self, one: TermMatch) -> int:
+    def _rarity(self, term: TermMatch) -> int:
         """About how many documents hold the term."""
-        total = sum(self._reading.frequency(name, token) for name, token, _ in one.tokens)
-        if one.phrase is not None:
-            total += min(self._reading.frequency(one.phrase[0], token) for token in one.phrase[1])
-        if one.every:
-            total += min(self._reading.frequency(name, token) for name, token in one.every)
+        total = sum(self._reading.frequency(name, token) for name, token, _ in term.tokens)
+        if term.phrase is not None:
+            total += min(self._reading.frequency(term.phrase[0], token) for token in term.phrase[1])
+        if term.every:
+            total += min(self._reading.frequency(name, token) for name, token in term.every)
         return total
 
-    def _whole(self, one: TermMatch) -> Query:
+    def _whole(self, term: TermMatch) -> Query:
         """Documents that hold the term in whatever way."""
-        if one.broad is not None:
-            return self._reading.term(*one.broad)
-        clauses = [self._reading.term(name, token) for name, token, _ in one.tokens]
-        if one.phrase is not None:
-            clauses.append(self._reading.phrase(one.phrase[0], one.phrase[1]))
-        if one.every:
-            clauses.append(self._together(one))
+        if term.broad is not None:
+            return self._reading.term(*term.broad)
+        clauses = [self._reading.term(name, token) for name, token, _ in term.tokens]
+        if term.phrase is not None:
+            clauses.append(self._reading.phrase(term.phrase[0], term.phrase[1]))
+        if term.every:
+            clauses.append(self._together(term))
         return any_of(clauses)
 
-    def _together(self, one: TermMatch) -> Query:
-        return all_of([self._reading.term(name, token) for name, token in one.every])
+    def _together(self, term: TermMatch) -> Query:
+        return all_of([self._reading.term(name, token) for name, token in term.every])
 
     def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
-        # Query, boost, number of the term: what holds it; then what has a good part of it, then what is near to it.
+        # Query, boost, number of the term: what holds it, then what has a good part of it, then similar words.
         pieces: list[tuple[Query, float, int]] = []
-        for number, one in enumerate(self._clues):
-            pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in one.tokens]
-            if one.phrase is not None:
-                phrase = self._reading.phrase(one.phrase[0], one.phrase[1])
-                pieces.append((self._near_by(among, phrase, *one.phrase[:2]), one.phrase[2], number))
-            if one.every:
-                name, tokens = one.every[0][0], [token for _, token in one.every]
-                pieces.append((self._near_by(among, self._together(one), name, tokens), 1.0, number))
+        for number, term in enumerate(self._clues):
+            pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in term.tokens]
+            if term.phrase is not None:
+                phrase = self._reading.phrase(term.phrase[0], term.phrase[1])
+                pieces.append((self._near_by(among, phrase, *term.phrase[:2]), term.phrase[2], number))
+            if term.every:
+                name, tokens = term.every[0][0], [token for _, token in term.every]
+                pieces.append((self._near_by(among, self._together(term), name, tokens), 1.0, number))
         exact = len(pieces)
-        pieces += [(self._part(one), _PART, number) for number, one in enumerate(self._clues) if one.some]
+        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._clues) if term.some]
         parts = len(pieces)
         pieces += [
-            (self._reading.term(self._group.spelt, near.word), _NEAR[near.distance], number)
-            for number, near in self._near
+            (self._reading.term(self._group.spelt, spelling.word), _BY_DISTANCE[spelling.distance], number)
+            for number, spelling in self._spellings
         ]
         extra = self._extra(among)
         limit = len(addresses)
         sums = self._reading.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
-        found = {key: Candidate(self._group, addresses[key], score) for key, score in sums.items() if key in addresses}
+        candidates = {
+            key: Candidate(self._group, addresses[key], score) for key, score in sums.items() if key in addresses
+        }
         for key, numbers in self._held(among, [query for query, _, _ in pieces], limit).items():
-            if key in found:
-                candidate = found[key]
+            if key in candidates:
+                candidate = candidates[key]
                 candidate.held = list(dict.fromkeys(pieces[number][2] for number in numbers if number < exact))
                 partly = {pieces[number][2] for number in numbers if exact <= number < parts}
                 candidate.partly = sorted(partly.difference(candidate.held))
-                candidate.near = [self._near[number - parts][1] for number in numbers if number >= parts]
+                candidate.spellings = [self._spellings[number - parts][1] for number in numbers if number >= parts]
                 if len(self._clues) > 1 and len(candidate.held) == len(self._clues):
                     candidate.score *= self._group.complete
-        return [one for one in found.values() if one.held or one.near or one.partly]
+        return [
+            candidate for candidate in candidates.values() if candidate.held or candidate.spellings or candidate.partly
+        ]
 
-    def _part(self, one: TermMatch) -> Query:
+    def _part(self, term: TermMatch) -> Query:
         """Documents with a good part of a long run, in whatever order: the more of it, and the rarer, the better.
 
         However long they are: else a short text with half of it would stand above a longer one with nearly all.
         """
         total = self._reading.searcher.num_docs
         clauses = []
-        for name, token in one.some:
+        for name, token in term.some:
             rarity = math.log(1 + (total + 1) / (self._reading.frequency(name, token) + 1))
             clauses.append((Occur.Should, Query.const_score_query(self._reading.term(name, token), rarity)))
-        return Query.boolean_query(clauses, minimum_number_should_match=one.enough)
+        return Query.boolean_query(clauses, minimum_number_should_match=term.enough)
 
     def _near_by(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
         """A phrase or conjunction as an optional clause: of common words it is sought among the candidates only.
@@ -202,9 +206,9 @@ class Ranking:
 
     def _extra(self, among: Query) -> list[tuple[Query, float]]:
         extra = []
-        if self._quoted:
-            quotation = self._reading.quotation(self._group.words, self._quoted)
-            tokens = [token for _, token in self._quoted]
+        if self._quotation:
+            quotation = self._reading.quotation(self._group.words, self._quotation)
+            tokens = [token for _, token in self._quotation]
             extra.append((self._near_by(among, quotation, self._group.words, tokens), _IN_ORDER))
         if self._joined:
             extra.append((self._reading.term(self._group.words, self._joined), _JOINED))
@@ -237,34 +241,34 @@ def groups_for(filters: Filters) -> Iterator[tuple[Group, Filters]]:
 
 def best_first(candidates: list[Candidate]) -> list[Candidate]:
     """Those that are worth showing, best first."""
-    return sorted(worthwhile(candidates), key=lambda one: -one.score)
+    return sorted(worthwhile(candidates), key=lambda candidate: -candidate.score)
 
 
 def unique_matches(
-    snapshot: Snapshot, found: Sequence[Candidate], wanted: Sequence[Term], limit: int
+    snapshot: Snapshot, candidates: Sequence[Candidate], wanted: Sequence[Term], limit: int
 ) -> Iterator[tuple[Match, Candidate]]:
     """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
     seen: set[tuple[str, str, str]] = set()
-    for one in found:
-        document = snapshot.searcher.doc(one.address)
+    for candidate in candidates:
+        document = snapshot.searcher.doc(candidate.address)
         text = text_of(document)
-        match = as_match(document, one.score, text, shown_terms(one, wanted, text))
+        match = as_match(document, candidate.score, text, shown_terms(candidate, wanted, text))
         part = (match.message_id, match.part_id, match.kind)
         if part not in seen:
             seen.add(part)
-            yield match, one
+            yield match, candidate
         if len(seen) == limit:
             return
 
 
-def shown_terms(found: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
+def shown_terms(candidate: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
     """The terms that it holds, and of those that it has in part what its text has of them."""
-    held = [wanted[number].text for number in sorted(found.held)]
-    parts = [stretch(wanted[number], text) for number in found.partly] if text else []
+    held = [wanted[number].text for number in sorted(candidate.held)]
+    parts = [stretch(wanted[number], text) for number in candidate.partly] if text else []
     return tuple(dict.fromkeys((*held, *filter(None, parts))))
 
 
-def windows_with(snapshot: Snapshot, one: TermMatch) -> int:
+def windows_with(snapshot: Snapshot, term: TermMatch) -> int:
     """In how many windows a term stands, or of a run at most."""
-    together = min((snapshot.frequency(name, token) for name, token in one.every), default=0)
-    return max([together, *(snapshot.frequency(name, token) for name, token, _ in one.tokens)])
+    together = min((snapshot.frequency(name, token) for name, token in term.every), default=0)
+    return max([together, *(snapshot.frequency(name, token) for name, token, _ in term.tokens)])

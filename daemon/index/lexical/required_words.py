@@ -46,12 +46,12 @@ class Endings:
         """The tokens that end with these LEAST or more letters of a to z, or whose end is not known; None for more
         than `most`.
         """
-        found, known = list(self._capped), self._by_letters.get(letters[-LEAST:], "\n")
+        words, known = list(self._capped), self._by_letters.get(letters[-LEAST:], "\n")
         end = known.find(f"{letters}\n")
-        while end >= 0 and len(found) <= most:
-            found.append(known[known.rfind("\n", 0, end) + 1 : end + len(letters)])
+        while end >= 0 and len(words) <= most:
+            words.append(known[known.rfind("\n", 0, end) + 1 : end + len(letters)])
             end = known.find(f"{letters}\n", end + 1)
-        return found if len(found) <= most else None
+        return words if len(words) <= most else None
 
 
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -81,16 +81,16 @@ def certain(needle: str) -> list[WordSequence]:
     if not inner:
         return []
     *whole, last = inner
-    found: list[WordSequence] = []
+    sequences: list[WordSequence] = []
     run: list[str] = []
     ending = _ending(first)
     for chunk in whole:
         if _is_plain(chunk):
             run += (token for term in tokens.terms(chunk) for token in term.sequence)
             continue
-        found += _sequences(run, "", ending)
+        sequences += _sequences(run, "", ending)
         run, ending = [], ""
-    return [*found, *_sequences(run, _beginning(last), ending)]
+    return [*sequences, *_sequences(run, _beginning(last), ending)]
 
 
 def _is_plain(chunk: str) -> bool:

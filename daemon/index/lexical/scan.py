@@ -33,9 +33,9 @@ def literal(reading: Snapshot, text: str, filters: Filters, limit: int) -> list[
             return (text,) if plain is not None and plain in stored.lower() else None
         return (text,) if needle in stored.decode().casefold() else None
 
-    found: list[Match] = []
-    _verified(_pages(reading, prefilter.literal(reading, needle, filters)), reading, limit, held, found)
-    return found
+    results: list[Match] = []
+    _verified(_pages(reading, prefilter.literal(reading, needle, filters)), reading, limit, held, results)
+    return results
 
 
 def matching(
@@ -51,7 +51,7 @@ def matching(
         return pattern.found_in(stored.decode(), left)
 
     newest: list[Match] = []
-    found: list[Match] = []
+    results: list[Match] = []
     query = prefilter.matching(reading, pattern, filters)
     try:
         if not pattern.required:  # what is in most texts is among the newest; the rest is worth a closer look
@@ -59,10 +59,10 @@ def matching(
             if len(newest) == limit:
                 return newest, True
             query = prefilter.classed(reading, pattern, filters, end) or query
-        _verified(_pages(reading, query), reading, limit, held, found)
+        _verified(_pages(reading, query), reading, limit, held, results)
     except TimeoutError:
-        return max(newest, found, key=len), False
-    return found, True
+        return max(newest, results, key=len), False
+    return results, True
 
 
 def by_time(reading: Snapshot, moment: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
@@ -105,9 +105,9 @@ def _pages(reading: Snapshot, query: Query) -> Iterator[Sequence[tuple[int, DocA
 
 
 def _verified(
-    pages: Iterable[Sequence[tuple[int, DocAddress]]], reading: Snapshot, limit: int, held: Held, found: list[Match]
+    pages: Iterable[Sequence[tuple[int, DocAddress]]], reading: Snapshot, limit: int, held: Held, results: list[Match]
 ) -> None:
-    """Put candidates that `held` confirms with the terms to show into `found`, one per part and kind, up to `limit`."""
+    """Put candidates that `held` confirms into `results`, with their terms: one per part and kind, up to `limit`."""
     seen: set[tuple[str, str, str]] = set()
     stored_of = reading.searcher.doc
     for page in pages:
@@ -121,6 +121,6 @@ def _verified(
             part = (match.message_id, match.part_id, match.kind)
             if part not in seen:
                 seen.add(part)
-                found.append(match)
-                if len(found) == limit:
+                results.append(match)
+                if len(results) == limit:
                     return

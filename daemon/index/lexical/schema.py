@@ -86,12 +86,12 @@ def _fillers(own: Group) -> list[tuple[str, str]]:
     BM25 measures a text against the mean length of its field, and tantivy takes that over all documents: those without
     the field would make every text that has it a long one, all the more the more kinds of documents there are.
     """
-    found = []
+    fillers = []
     for group in (*GROUPS, WINDOW):
         if group is not own:
             text = _blank(group)
-            found += [(name, text) for name in ((group.words, group.bag) if group.has_order else (group.bag,))]
-    return found
+            fillers += [(name, text) for name in ((group.words, group.bag) if group.has_order else (group.bag,))]
+    return fillers
 
 
 _FILLED = {group.name: _fillers(group) for group in (*GROUPS, WINDOW)}
@@ -175,7 +175,7 @@ def _made(entry: Entry, key: int, values: Sequence[tuple[str, str]]) -> tantivy.
 def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number: int) -> tuple[tantivy.Document, str]:
     text = clean(section.text)
     group = _GROUP_OF[Kind(section.kind)]
-    found = tokens.fields(text)
+    indexed = tokens.fields(text)
     is_deleted = entry.deleted or section.part_id in entry.gone
     own = [
         ("part", "1"),
@@ -183,15 +183,15 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
         ("part_id", clean(section.part_id)),
         ("kind", str(Kind(section.kind))),
         ("tool", clean(section.tool)),
-        (group.words, found.words),
-        (group.bag, found.bag),
-        (group.spelt, found.spelt),
+        (group.words, indexed.words),
+        (group.bag, indexed.bag),
+        (group.spelt, indexed.spelt),
         ("trigrams", text.casefold() + END),
     ]
     key = number_of(f"{entry.document.message_id}/{number}")
     document = _made(entry, key, [*shared, *_FILLED[group.name], *own])
     document.add_bytes("text", text.encode())
-    return document, f"{found.spelt} {found.words}"
+    return document, f"{indexed.spelt} {indexed.words}"
 
 
 def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:

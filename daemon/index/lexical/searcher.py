@@ -140,7 +140,7 @@ class Snapshot:
 
 def _exact(filters: Filters) -> dict[str, str]:
     """The filters that ask for one value of a field, by its name."""
-    asked = {
+    values = {
         "session_id": filters.session_id,
         "project_id": filters.project_id,
         "directory": normal_path(filters.directory),
@@ -148,7 +148,7 @@ def _exact(filters: Filters) -> dict[str, str]:
         "tool": filters.tool,
         "deleted": "" if filters.deleted is None else str(int(filters.deleted)),
     }
-    return {name: value for name, value in asked.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def _paths(filters: Filters) -> list[str]:

@@ -89,8 +89,8 @@ class Semantic:
         ids = list(counts)
         for start in range(0, len(ids), _ASKED):
             with self._named("removing from it"):
-                found = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
-                stale = [record for record in found["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
+                stored = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
+                stale = [record for record in stored["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
                     self._collection.delete(ids=stale[first : first + PAGE])
                 self._search.removed(stale)
@@ -109,8 +109,8 @@ class Semantic:
             return []
         check("the query", vector, self._dims)
         with self._named("searching it"):
-            found = self._search.best(vector, filters, limit, allowed_ids)
-            return found if without_texts else self._search.with_texts(found)
+            matches = self._search.best(vector, filters, limit, allowed_ids)
+            return matches if without_texts else self._search.with_texts(matches)
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex."""
@@ -133,9 +133,9 @@ class Semantic:
             self._collection.count()
             for start in range(0, len(sample), PAGE):
                 page = dict(sample[start : start + PAGE])
-                found = self._collection.get(ids=list(page), include=["embeddings", "documents", "metadatas"])
-                stored = dict(zip(found["ids"], found["embeddings"], strict=True))
-                texts = dict(zip(found["ids"], found["documents"], strict=True))
+                page_rows = self._collection.get(ids=list(page), include=["embeddings", "documents", "metadatas"])
+                stored = dict(zip(page_rows["ids"], page_rows["embeddings"], strict=True))
+                texts = dict(zip(page_rows["ids"], page_rows["documents"], strict=True))
                 for record, vector in page.items():
                     if record not in stored or not texts[record]:
                         raise IndexBroken(f"{self._place}: the probe misses record {record}; it must be rebuilt")
@@ -194,9 +194,9 @@ class Semantic:
         """Stores do not survive a change of Chroma's version, so another one's is not opened (C9)."""
         mark, ours = place / "version", f"chromadb {version('chromadb')}\n"
         if (place / "chroma.sqlite3").exists():
-            found = mark.read_text("utf-8", "replace") if mark.is_file() else "no version"
-            if found != ours:
-                raise IndexBroken(f"{place}: written by {found.strip()}, this is {ours.strip()}; it must be rebuilt")
+            stamp = mark.read_text("utf-8", "replace") if mark.is_file() else "no version"
+            if stamp != ours:
+                raise IndexBroken(f"{place}: written by {stamp.strip()}, this is {ours.strip()}; it must be rebuilt")
         else:
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             atomic_write(mark, ours.encode())

@@ -129,17 +129,17 @@ _OPTIONAL = ("paths", "kinds", "tools")
 
 def put(collection: Any, rows: Sequence[VectorRow]) -> None:
     """Write those of `rows`, each of another id, that the collection does not hold as they are."""
-    found = collection.get(ids=[row.chunk.id for row in rows], include=["embeddings", "documents", "metadatas"])
-    columns = (found[name] for name in ("ids", "embeddings", "documents", "metadatas"))
+    stored = collection.get(ids=[row.chunk.id for row in rows], include=["embeddings", "documents", "metadatas"])
+    columns = (stored[name] for name in ("ids", "embeddings", "documents", "metadatas"))
     held = {record: (vector, text, data) for record, vector, text, data in zip(*columns, strict=True)}
-    new, told = [], []
+    new, changed = [], []
     for row in rows:
         wanted = _metadata(row)
         vector, text, data = held.get(row.chunk.id, (None, None, None))
         if vector is None or text != plain(row.chunk.text) or not _is_same(vector, row):
             new.append((row, wanted))
         elif data != {key: value for key, value in wanted.items() if value is not None}:
-            told.append((row, wanted))
+            changed.append((row, wanted))
     if new:
         collection.upsert(
             ids=[row.chunk.id for row, _ in new],
@@ -147,8 +147,8 @@ def put(collection: Any, rows: Sequence[VectorRow]) -> None:
             documents=[plain(row.chunk.text) for row, _ in new],
             metadatas=[wanted for _, wanted in new],
         )
-    if told:  # without its vector, so that the graph stays as it is
-        collection.update(ids=[row.chunk.id for row, _ in told], metadatas=[wanted for _, wanted in told])
+    if changed:  # without its vector, so that the graph stays as it is
+        collection.update(ids=[row.chunk.id for row, _ in changed], metadatas=[wanted for _, wanted in changed])
 
 
 def _is_same(stored: Any, row: VectorRow) -> bool:

@@ -34,8 +34,8 @@ class NoteVectors:
     def ids(self, owner: str, target: str = "") -> set[str]:
         """The rows that an archive has put in, all or those of one target."""
         with self._named("listing its notes"):
-            found = self._collection.get(where=_all(owner=owner, target=target), include=[])
-            return set(found["ids"])
+            rows = self._collection.get(where=_all(owner=owner, target=target), include=[])
+            return set(rows["ids"])
 
     def upsert(self, rows: Sequence[NoteRow]) -> None:
         """Put these in.
@@ -71,13 +71,13 @@ class NoteVectors:
             total = int(self._collection.count())
             if not total or limit < 1:
                 return []
-            found = self._collection.query(
+            reply = self._collection.query(
                 query_embeddings=[vector],
                 n_results=min(limit, total),
                 where=_all(owner=owner, question={"$ne": besides}, created_at={"$lte": until} if until else None),
                 include=["metadatas", "distances"],
             )
-            rows = zip(found["ids"][0], found["metadatas"][0], found["distances"][0], strict=True)
+            rows = zip(reply["ids"][0], reply["metadatas"][0], reply["distances"][0], strict=True)
             return [NoteMatch(record, str(data["target"]), 1.0 - float(distance)) for record, data, distance in rows]
 
     def probe(self) -> None:
@@ -92,10 +92,10 @@ class NoteVectors:
                 return
             chosen = random.sample(ids, min(_PROBED, len(ids)))
             sample = self._collection.get(ids=chosen, include=["embeddings", "documents", "metadatas"])
-            found = self._collection.query(
+            reply = self._collection.query(
                 query_embeddings=list(sample["embeddings"]), n_results=min(_NEAREST, len(ids)), include=["distances"]
             )
-            hidden = [record for record, ids in zip(sample["ids"], found["ids"], strict=True) if record not in ids]
+            hidden = [record for record, ids in zip(sample["ids"], reply["ids"], strict=True) if record not in ids]
             if len(hidden) * 4 > len(sample["ids"]):
                 raise IndexBroken(
                     f"{len(hidden)} of {len(sample['ids'])} notes, {hidden[0]} among them, are not found by their own "

@@ -80,7 +80,7 @@ class VectorCache:
         message_id, place = _parts(record)
         rows = self._rows[number_of(message_id)][1]
         rows[place] = _NONE
-        if all(one == _NONE for one in rows):
+        if all(place_row == _NONE for place_row in rows):
             del self._rows[number_of(message_id)]
         self._unknown -= bool(self._step[row] == 0)
         self._mask[row], self._step[row] = 0, 0
@@ -108,19 +108,19 @@ class VectorCache:
 
     def rows(self, numbers: Iterable[int], kinds: Collection[str] = ()) -> Rows:
         """The chunks of these messages (index.number_of), of any of these kinds, as rows of the columns."""
-        found = array("I")
+        numbers_found = array("I")
         for number in numbers:
             if number in self._rows:
-                found.extend(self._rows[number][1])
-        rows: Rows = np.frombuffer(found, dtype=np.uint32).astype(np.int64)
+                numbers_found.extend(self._rows[number][1])
+        rows: Rows = np.frombuffer(numbers_found, dtype=np.uint32).astype(np.int64)
         rows = rows[rows != _NONE]
         allowed_ids: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
         return allowed_ids
 
     def of_kinds(self, kinds: Collection[str]) -> Rows:
         """The chunks of any of these kinds."""
-        found: Rows = np.flatnonzero(self._mask[: self._used] & _mask(kinds))
-        return found
+        rows: Rows = np.flatnonzero(self._mask[: self._used] & _mask(kinds))
+        return rows
 
     def record(self, row: int) -> str:
         """The chunk of a row."""
@@ -129,16 +129,20 @@ class VectorCache:
     def most_similar(self, rows: Rows, vector: Vector, wanted: int) -> list[tuple[str, float]]:
         """The `wanted` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
         query = unit(vector)
-        near = np.empty(len(rows), dtype=np.float32)
+        similarities = np.empty(len(rows), dtype=np.float32)
         ordered = np.sort(rows)  # the memory is read in one direction
         for start in range(0, len(ordered), _AT_ONCE):
             some = ordered[start : start + _AT_ONCE]
             # Not by the matrix product: that wakes a second thread, which waits by spinning and costs others the time.
             products = np.einsum("ij,j->i", self._vectors[some].astype(np.float32), query)
-            near[start : start + len(some)] = products * self._step[some]
-        best = np.argpartition(-near, wanted)[:wanted] if wanted < len(near) else np.arange(len(near))
-        best = best[np.argsort(-near[best], kind="stable")]
-        return [(self.record(row), float(near[place])) for row, place in zip(ordered[best], best, strict=True)]
+            similarities[start : start + len(some)] = products * self._step[some]
+        best = (
+            np.argpartition(-similarities, wanted)[:wanted]
+            if wanted < len(similarities)
+            else np.arange(len(similarities))
+        )
+        best = best[np.argsort(-similarities[best], kind="stable")]
+        return [(self.record(row), float(similarities[place])) for row, place in zip(ordered[best], best, strict=True)]
 
     # -- rows ----------------------------------------------------------------------------------------------------
 

@@ -153,9 +153,9 @@ class VectorSearch:
         wanted = limit * _FOR_TOOLS if tool else limit
         while True:
             rows = self._best_allowed(query, wanted)
-            found = _as_matches(self._of_tool(rows, tool) if tool else rows)
-            if len(found) >= limit or len(rows) < wanted:
-                return found[:limit]
+            matches = _as_matches(self._of_tool(rows, tool) if tool else rows)
+            if len(matches) >= limit or len(rows) < wanted:
+                return matches[:limit]
             wanted *= _FOR_TOOLS
 
     def _best_allowed(self, query: _Query, wanted: int) -> list[Row]:
@@ -185,13 +185,13 @@ class VectorSearch:
         deep = min(_DEEPEST, max(SEARCHED, wanted * 16 if left is None else 2 * wanted * total // left))
         while True:
             rows = self._chroma_query(query.vector, deep)
-            kept = [row for row in rows if query.cache.has(row[0], query.filters.kinds)]
+            passing = [row for row in rows if query.cache.has(row[0], query.filters.kinds)]
             if not query.is_by_kind:
-                numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in kept}
+                numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in passing}
                 passed = frozenset(query.allowed_ids(query.filters, deep, set(numbers.values())) or ())
-                kept = [row for row in kept if numbers[row[0]] in passed]
-            if len(kept) >= wanted or deep >= total:
-                return kept[:wanted]
+                passing = [row for row in passing if numbers[row[0]] in passed]
+            if len(passing) >= wanted or deep >= total:
+                return passing[:wanted]
             if deep >= _DEEPEST:
                 return None
             deep = min(deep * 4, _DEEPEST)
@@ -213,8 +213,8 @@ class VectorSearch:
         for start in range(0, len(named), PAGE):
             page = self._collection.get(ids=list(named[start : start + PAGE]), include=["embeddings"])
             stored = np.asarray(page["embeddings"], dtype=np.float32)
-            near = stored @ unit(vector) / np.maximum(np.linalg.norm(stored, axis=1), 1e-12)
-            rows += zip(page["ids"], near.tolist(), strict=True)
+            similarities = stored @ unit(vector) / np.maximum(np.linalg.norm(stored, axis=1), 1e-12)
+            rows += zip(page["ids"], similarities.tolist(), strict=True)
         rows.sort(key=lambda row: -row[1])
         return rows[:wanted]
 
@@ -247,9 +247,9 @@ class VectorSearch:
         wanted, full = max(50, limit * 4), where(filters)
         while True:
             query = min(wanted, total)
-            found, seen = self._chroma_matches(vector, clause, query, filters)
-            if len(found) >= limit or (clause == full and (seen < query or query == total)):
-                return found[:limit]
+            matches, seen = self._chroma_matches(vector, clause, query, filters)
+            if len(matches) >= limit or (clause == full and (seen < query or query == total)):
+                return matches[:limit]
             if clause == full:
                 wanted *= 4
             clause = full
@@ -260,12 +260,12 @@ class VectorSearch:
         answer = self._collection.query(query_embeddings=[vector], n_results=wanted, where=clause, include=include)
         columns = (answer[name][0] for name in ("ids", "distances", "metadatas", "documents"))
         rows = list(zip(*columns, strict=True))
-        found = [
+        matches = [
             _match(record, 1.0 - float(distance), data, text)
             for record, distance, data, text in rows
             if data is not None and passes(data, filters)
         ]
-        return found, len(rows)
+        return matches, len(rows)
 
 
 def _as_matches(rows: Sequence[Row]) -> list[Match]:

@@ -13,7 +13,7 @@ from daemon.recall.answer import hints, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.catalog import Catalog, Row
-from daemon.recall.query import Recall as Request
+from daemon.recall.query import Recall
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking import Budget, Outcome, Search
@@ -33,7 +33,7 @@ class Response:
     candidates: CandidateSearch
     catalog: Catalog
     rows: Mapping[str, Row]
-    request: Request
+    request: Recall
     scope: Scope
     query: Query
     search: Search
@@ -43,21 +43,21 @@ class Response:
     now: int
 
     def body(self) -> Json:
-        """``{ok, query, results, total, truncated, matchMode, degradeKind, degraded, group, warnings, suggestions,
-        coverage, nearMisses, expanded?}``.
+        """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, warnings,
+        suggestions, coverage, nearMisses, expanded?}``.
 
         A result is that of results.as_json, `expanded` that of expand.expand, a suggestion ``{reason, action,
-        example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `total` counts what was found;
-        `truncated` says that there is, or may be, more than is shown. `matchMode` is the one asked for, or the one
-        fallen back on. `degradeKind` is the gravest of index (one failed), time (searching was ended), fallback
-        (answered in another way, or from farther away, than asked), budget (an expansion was cut) and none; `degraded`
-        says in words what did not answer.
+        example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
+        holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
+        be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
+        of index (one failed), time (searching was ended), fallback (answered in another way, or from farther away, than
+        asked), budget (an expansion was cut) and none; `degraded` says in words what did not answer.
         """
         request, outcome = self.request, self.outcome
         page = self.page()
-        shown = self.shown(page)
-        expansion = expand(self.archive, self.rows, request, [result for result, _ in shown])
-        made = [one for _, one in shown]
+        rendered = self.rendered(page)
+        expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered])
+        made = [item for _, item in rendered]
         missing = self._missing(page)
         warnings = self._warnings(page, made, missing) + expansion.warnings
         notes, suggestions, misses = self._help(page, missing)
@@ -65,6 +65,7 @@ class Response:
             "ok": True,
             "query": redact(request.query),
             "results": made,
+            "onlySimilar": hints.is_only_similar(self.query, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
@@ -87,14 +88,14 @@ class Response:
             for result, match in zip(page, matches, strict=True)
         ]
 
-    def shown(self, page: Sequence[Result]) -> list[tuple[Result, Json]]:
+    def rendered(self, page: Sequence[Result]) -> list[tuple[Result, Json]]:
         """Each with its result; without those whose message has left the archive meanwhile."""
         request, scope = self.request, self.scope
         display = results.Display(
             self.query, request.width, request.explain, request.group, scope.place, self.now, scope.allowed
         )
         made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
-        return [(result, one) for result, one in made if one is not None]
+        return [(result, item) for result, item in made if item is not None]
 
     def degraded(self) -> list[str]:
         """What did not answer, in words."""
@@ -112,18 +113,18 @@ class Response:
 
     def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
-        said, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
+        warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
             fix = "narrower filters help" if is_index else "ask again in a moment"
-            said.append(f"searching was ended after {self.budget.seconds:g} s: {'; '.join(outcome.late)}; {fix}")
+            warnings.append(f"searching was ended after {self.budget.seconds:g} s: {'; '.join(outcome.late)}; {fix}")
         if outcome.fallback:
-            said.append("nothing was found by words; what follows was found by meaning")
+            warnings.append("nothing was found by words; what follows was found by meaning")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
-            said.append(f"{counted(farther, 'result')} from beyond the directory: see directoryRelevance")
+            warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         if not self.scope.emptied_by:
-            said += hints.word_warnings(
+            warnings += hints.word_warnings(
                 self.query,
                 match,
                 page,
@@ -133,18 +134,18 @@ class Response:
                 is_sure=outcome.states.get("lexical") == "used" and not outcome.late and not aside.count,
             )
         if not page or (missing.parts and match != "semantic"):
-            said += aside.warnings()
+            warnings += aside.warnings()
         if outcome.gone:
             gone = counted(outcome.gone, "indexed message")
-            said.append(f"not in the archive: {gone}; the index is behind, rebuild it")
-        deleted = sum(one["deleted"] for one in made)
+            warnings.append(f"not in the archive: {gone}; the index is behind, rebuild it")
+        deleted = sum(item["deleted"] for item in made)
         if deleted:
-            said.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
+            warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
         needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(match, ("lexical",))
         behind = max((self.archive.waiting(stage) for stage in needs), default=0)
         if behind:
-            said.append(f"{counted(behind, 'archived message')} still waiting to be indexed")
-        return list(dict.fromkeys(said))
+            warnings.append(f"{counted(behind, 'archived message')} still waiting to be indexed, so not found yet")
+        return list(dict.fromkeys(warnings))
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""

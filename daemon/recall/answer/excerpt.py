@@ -38,7 +38,7 @@ def _numbered(terms: Sequence[str], spots: _Spots) -> list[tuple[int, int, int]]
 
     The word index takes walrus_protocol, walrusProtocol and "walrus protocol" for one name.
     """
-    found: list[tuple[int, int, int]] = []
+    numbered: list[tuple[int, int, int]] = []
     numbers = count()
     for term in terms:
         pieces = _PIECE.findall(term)
@@ -46,8 +46,8 @@ def _numbered(terms: Sequence[str], spots: _Spots) -> list[tuple[int, int, int]]
         places = places or spots([term[: max(_SHORTEST_STEM, len(term) - 3)]])
         each = [places] if places else [spots([piece]) for piece in pieces if len(piece) >= _SHORTEST_PIECE]
         for number, some in zip(islice(numbers, len(each)), each, strict=True):
-            found += [(start, end, number) for start, end in some]
-    return sorted(found)
+            numbered += [(start, end, number) for start, end in some]
+    return sorted(numbered)
 
 
 def _places(line: str, terms: Sequence[str]) -> list[tuple[int, int, int]]:
@@ -55,8 +55,8 @@ def _places(line: str, terms: Sequence[str]) -> list[tuple[int, int, int]]:
 
     def spots(pieces: Sequence[str]) -> list[tuple[int, int]]:
         pattern = _BETWEEN.join(re.escape(one_line(piece)) for piece in pieces)
-        found = re.finditer(pattern, line, re.IGNORECASE) if pattern else ()
-        return [match.span() for match in islice(found, _MOST_PLACES)]
+        matches = re.finditer(pattern, line, re.IGNORECASE) if pattern else ()
+        return [match.span() for match in islice(matches, _MOST_PLACES)]
 
     return _numbered(terms, spots)
 
@@ -111,8 +111,8 @@ def _region(text: str, terms: Sequence[str], width: int) -> tuple[str, bool, boo
         pieces = [piece.lower() for piece in pieces if piece.strip()]
         if len(pieces) == 1:
             return [(start, start + len(pieces[0])) for start in _starts(lowered, pieces[0])]
-        found = re.finditer(_BETWEEN.join(map(re.escape, pieces)), lowered) if pieces else ()
-        return [match.span() for match in islice(found, _MOST_PLACES)]
+        matches = re.finditer(_BETWEEN.join(map(re.escape, pieces)), lowered) if pieces else ()
+        return [match.span() for match in islice(matches, _MOST_PLACES)]
 
     places = _numbered(terms, spots)
     start, end = _densest(places, width) if places else (0, 0)
@@ -123,12 +123,12 @@ def _region(text: str, terms: Sequence[str], width: int) -> tuple[str, bool, boo
 
 
 def _starts(lowered: str, form: str) -> list[int]:
-    found: list[int] = []
+    starts: list[int] = []
     place = lowered.find(form)
-    while place >= 0 and len(found) < _MOST_PLACES:
-        found.append(place)
+    while place >= 0 and len(starts) < _MOST_PLACES:
+        starts.append(place)
         place = lowered.find(form, place + len(form))
-    return found
+    return starts
 
 
 _LONG_PART = 8192

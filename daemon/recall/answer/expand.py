@@ -15,7 +15,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Hit, Json
-from daemon.recall.answer import messages as shown
+from daemon.recall.answer import messages
 from daemon.recall.answer.messages import tokens, window
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall
@@ -27,7 +27,7 @@ _LEAST_CHARS = 200
 """A message of which less than this could be shown is left out."""
 _LEAST_PART = 40
 _UNBOUNDED = 1 << 62
-_MARKS = 3 * len(shown.TRUNCATED)
+_MARKS = 3 * len(messages.TRUNCATED)
 """A part has up to three texts, each with a mark where it was cut."""
 
 
@@ -52,7 +52,7 @@ def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: 
     chosen = list(results[: request.expandResults])
     if request.expand == "messages":
         return _as_messages(archive, rows, request, chosen)
-    room = _Room(request.expandBudgetMessages, request.expandBudgetChars)
+    budget = _Budget(request.expandBudgetMessages, request.expandBudgetChars)
     left_out, seen = 0, dict[str, int]()
     for number, result in enumerate(chosen):
         order = archive.message_ids(result.session_id)
@@ -62,8 +62,10 @@ def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: 
         else:
             first, last = _around(archive, order, order.index(result.message_id), request.window)
             ids = order[first : last + 1]
-        before = [one for one in ids if one in seen]
-        items, missing = _items(archive, [one for one in ids if one not in seen], result.message_id, room)
+        before = [message_id for message_id in ids if message_id in seen]
+        items, missing = _items(
+            archive, [message_id for message_id in ids if message_id not in seen], result.message_id, budget
+        )
         left_out += missing
         if not items and not before:
             continue
@@ -75,26 +77,26 @@ def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: 
         }
         shown_now = [item["message"]["id"] for item in items]
         if before:
-            entry["shownBefore"] = [{"messageID": one, "resultIndex": seen[one]} for one in before]
+            entry["shownBefore"] = [{"messageID": message_id, "resultIndex": seen[message_id]} for message_id in before]
         if request.expand == "message" and items:
             entry["message"] = items[0]
         elif request.expand != "message":
-            kept = [order.index(one) for one in (*shown_now, *before) if one in order]
-            first, last = min(kept, default=first), max(kept, default=last)
+            places = [order.index(message_id) for message_id in (*shown_now, *before) if message_id in order]
+            first, last = min(places, default=first), max(places, default=last)
             entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
         made.expanded.append(entry)
         seen |= dict.fromkeys(shown_now, number)
-    if left_out or room.was_cut:
+    if left_out or budget.was_cut:
         made.is_short = True
         made.warnings.append(_short_of(request, left_out))
     return made
 
 
 def _short_of(request: Recall, left_out: int) -> str:
-    said = f"{counted(left_out, 'message')} left out" if left_out else "texts were cut"
+    lost = f"{counted(left_out, 'message')} left out" if left_out else "texts were cut"
     return (
-        f"expansion: {said}, to stay within expandBudgetMessages {request.expandBudgetMessages} and expandBudgetChars "
-        f"{request.expandBudgetChars}; recall_get and recall_context show them in full"
+        f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages} and "
+        f"`expandBudgetChars` {request.expandBudgetChars}; `recall_get()` and `recall_context()` show them in full"
     )
 
 
@@ -102,61 +104,61 @@ def _short_of(request: Recall, left_out: int) -> str:
 
 
 @dataclass(slots=True)
-class _Room:
+class _Budget:
     messages: int
     chars: int
     was_cut: bool = False
 
 
-def _items(archive: Archive, ids: Sequence[str], center: str, room: _Room) -> tuple[list[Json], int]:
+def _items(archive: Archive, ids: Sequence[str], center: str, budget: _Budget) -> tuple[list[Json], int]:
     """Messages as items, in order, and how many found no room; the one in the middle takes its room first."""
     made: dict[str, Json] = {}
     missing = 0
     middle = ids.index(center) if center in ids else 0
-    for message_id in sorted(ids, key=lambda one: abs(ids.index(one) - middle)):
-        if room.messages < 1 or room.chars < _LEAST_CHARS:
+    for message_id in sorted(ids, key=lambda each: abs(ids.index(each) - middle)):
+        if budget.messages < 1 or budget.chars < _LEAST_CHARS:
             missing += 1
             continue
         message = archive.message(message_id)
         if message is None:
             continue
         deleted, gone = archive.is_deleted(message_id), archive.gone(message_id)
-        show = partial(shown.item, message, center=message_id == center, deleted=deleted, gone=gone)
-        item = _fitting(show, room)
+        show = partial(messages.item, message, center=message_id == center, deleted=deleted, gone=gone)
+        item = _fitting(show, budget)
         made[message_id] = item
-        room.messages -= 1
+        budget.messages -= 1
     return [made[message_id] for message_id in ids if message_id in made], missing
 
 
-def _fitting(show: Callable[..., Json], room: _Room) -> Json:
+def _fitting(show: Callable[..., Json], budget: _Budget) -> Json:
     """A message in what is left of the room; of one that is too long the longest parts are cut, the last left out."""
     item = show()
-    if _size(item) > room.chars:
-        room.was_cut = True
-        most = _part_room(item, room.chars)
+    if _size(item) > budget.chars:
+        budget.was_cut = True
+        most = _part_limit(item, budget.chars)
         item = show(max_chars=most)
-        kept, left = 0, room.chars
+        count, left = 0, budget.chars
         for part in item["parts"]:
             left -= _texts(part)
-            if left < 0 and kept:
+            if left < 0 and count:
                 break
-            kept += 1
-        if kept < len(item["parts"]):
-            item["partsOmitted"] = len(item["parts"]) - kept
-            item["parts"] = item["parts"][:kept]
-    room.chars -= min(_size(item), room.chars)
+            count += 1
+        if count < len(item["parts"]):
+            item["partsOmitted"] = len(item["parts"]) - count
+            item["parts"] = item["parts"][:count]
+    budget.chars -= min(_size(item), budget.chars)
     return item
 
 
-def _part_room(item: Json, room: int) -> int:
+def _part_limit(item: Json, chars: int) -> int:
     """The length at which parts are cut so that all of them about fit: short ones stay whole, long ones give."""
     sizes = sorted(_texts(part) for part in item["parts"])
     for number, size in enumerate(sizes):
-        share = room // (len(sizes) - number)
+        share = chars // (len(sizes) - number)
         if size > share:
             return max(share - _MARKS, _LEAST_PART)
-        room -= size
-    return max(room, _LEAST_PART)
+        chars -= size
+    return max(chars, _LEAST_PART)
 
 
 def _size(item: Json) -> int:
@@ -203,19 +205,19 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
         (order, order.index(result.message_id) if result.message_id in order else -1)
         for order, result in zip(orders, results, strict=True)
     ]
-    kept, before, after = _sides(spans, side, request.expandBudgetMessages)
-    left_out = len(_union(spans, side, side)) - len(_union(spans[:kept], before, after))
-    made = window(archive, hits[:kept], before, after, _UNBOUNDED)
+    count, before, after = _sides(spans, side, request.expandBudgetMessages)
+    left_out = len(_union(spans, side, side)) - len(_union(spans[:count], before, after))
+    made = window(archive, hits[:count], before, after, _UNBOUNDED)
     budget_tokens = request.expandBudgetTokens or None
     fits = _fits(made, request.expandBudgetChars, budget_tokens)
     if not fits:
-        made = window(archive, hits[:kept], before, after, request.expandBudgetChars, budget_tokens=budget_tokens)
+        made = window(archive, hits[:count], before, after, request.expandBudgetChars, budget_tokens=budget_tokens)
     expansion = Expansion()
     if not made:
         expansion.is_short = True
         expansion.warnings.append(
-            "expansion: no result fits the budget whole; raise expandBudgetChars or expandBudgetTokens, or use "
-            "expand='message', which cuts"
+            "nothing is expanded: no result fits the budget whole; raise `expandBudgetChars` or `expandBudgetTokens`, "
+            "or use `expand=message`, which cuts"
         )
         return expansion
     first = results[0]
@@ -231,11 +233,11 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
     )
     if left_out or not fits:
         expansion.is_short = True
-        said = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
+        lost = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
         expansion.warnings.append(
-            f"expansion: {said}, to stay within expandBudgetMessages {request.expandBudgetMessages}, expandBudgetChars "
-            f"{request.expandBudgetChars} and expandBudgetTokens {request.expandBudgetTokens or 'without limit'}; "
-            "recall_context shows them"
+            f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages}, "
+            f"`expandBudgetChars` {request.expandBudgetChars} and `expandBudgetTokens` "
+            f"{request.expandBudgetTokens or 'without limit'}; `recall_context()` shows them"
         )
     return expansion
 
@@ -245,21 +247,26 @@ def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> 
 
     A span is a session's messages and the place of one of them. What one side has no use for the other may have.
     """
-    kept = len(spans)
-    while kept > 1 and len(_union(spans[:kept], 0, 0)) > most:
-        kept -= 1
+    count = len(spans)
+    while count > 1 and len(_union(spans[:count], 0, 0)) > most:
+        count -= 1
     before = after = 0
     for step in range(1, side + 1):
-        if before == step - 1 and len(_union(spans[:kept], step, after)) <= most:
+        if before == step - 1 and len(_union(spans[:count], step, after)) <= most:
             before = step
-        if after == step - 1 and len(_union(spans[:kept], before, step)) <= most:
+        if after == step - 1 and len(_union(spans[:count], before, step)) <= most:
             after = step
-    return kept, before, after
+    return count, before, after
 
 
 def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) -> set[str]:
     """The messages that the spans have with so many neighbours."""
-    return {one for order, place in spans if place >= 0 for one in order[max(0, place - before) : place + after + 1]}
+    return {
+        message_id
+        for order, place in spans
+        if place >= 0
+        for message_id in order[max(0, place - before) : place + after + 1]
+    }
 
 
 def _fits(made: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:

@@ -64,11 +64,11 @@ def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Miss
     return Missing((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
 
 
-def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
-    """A suggestion for each absent word that something is spelt like; `near` gives (word, number of parts)."""
+def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
+    """A suggestion for each absent word that something is spelt like; `similar` gives (word, number of parts)."""
     made = []
     for word in missing[:MOST_WORDS]:
-        results = [(other, parts) for other, parts in near(word) if other.lower() != word.lower()]
+        results = [(other, parts) for other, parts in similar(word) if other.lower() != word.lower()]
         if not results:
             continue
         other = redact(results[0][0])
@@ -77,7 +77,7 @@ def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]
             {
                 "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
                 "action": f"ask for {other!r} if that was meant"
-                + ("" if request.match == "fuzzy" else ", or use match 'fuzzy'"),
+                + ("" if request.match == "fuzzy" else ", or use `match=fuzzy`"),
                 "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), other)},
             }
         )
@@ -86,7 +86,7 @@ def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]
 
 def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
     """A suggestion of `spelt` that finds something only without the filters."""
-    action = f"{suggestion['action']}; only what the filters ({', '.join(scope.limited_by)}) leave out has it"
+    action = f"{suggestion['action']}; only what the filters ({limits(scope)}) leave out has it"
     example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
     return suggestion | {"action": action, "example": example}
 
@@ -100,6 +100,13 @@ def _replaced(text: str, word: str, other: str) -> str:
 _UNSEARCHABLE = (
     "the query holds what looks like a secret; texts are searched without their secrets, so it is found nowhere"
 )
+
+
+def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
+    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is."""
+    if not any(result.is_by_words for result in results):
+        return bool(results)
+    return query.is_exact and mode in {"smart", "hybrid"} and all(result.grade == Tier.NONE for result in results)
 
 
 def word_warnings(
@@ -127,34 +134,34 @@ def word_warnings(
     if mode not in {"smart", "hybrid", "fuzzy"}:
         return []
     if not any(result.is_by_words for result in results):
-        unsought = [] if is_inside or any(result.near for result in results) else _unsought(query.named)
+        unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold the other words"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
     if mode == "fuzzy":  # near spellings have no tiers
-        said = _absent_names(query, missing, nothing, is_inside=is_inside)
+        warnings = _absent_names(query, missing, nothing, is_inside=is_inside)
     else:
         alike = sum(result.mode == "semantic" for result in results)
-        said = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
+        warnings = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
     if not query.is_exact and _is_one_name(query):
-        said += _inside_only((query.phrase,), results)
-    near = sum(bool(result.near) for result in results)
-    return absent_words + said + ([f"{_results(near)} only a near spelling: see near"] if near else [])
+        warnings += _inside_only((query.phrase,), results)
+    similar = sum(bool(result.spelling_pairs) for result in results)
+    return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
 
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
     wanted = _listed(as_asked(query)) or _shown(query.text)
-    is_near = any(result.near for result in results)
+    is_near = any(result.spelling_pairs for result in results)
     rest = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
         rest = "these messages only follow such that hold some of it"
     if is_inside:
-        shown = ": see near" if is_near else f"; match 'literal' finds it there{f'; {rest}' if results else ''}"
+        advice = ": see near" if is_near else f"; `match=literal` finds it there{f'; {rest}' if results else ''}"
         inside = [query.phrase] if query.phrase else as_asked(query)
-        return _inside_longer(inside, "words") + shown
+        return _inside_longer(inside, "words") + advice
     if is_near:
         return f"{nothing} {wanted}; these results hold words that are spelt nearly so"
     is_looked_up = query.is_exact or len(as_asked(query)) <= 1
@@ -167,14 +174,14 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     without = sum(result.grade == Tier.NONE for result in results)
     if best == Tier.NONE:
         return [f"{nothing} {named}; these results are only similar", *_unsought(query.named)]
-    said = []
+    warnings = []
     if best == Tier.SOME:
-        said.append(f"no message holds all of {named}")
+        warnings.append(f"no message holds all of {named}")
     if best == Tier.INSIDE:
-        said.append(_inside_longer(query.named))
+        warnings.append(_inside_longer(query.named))
     if without:
-        said.append(f"the last {'result does' if without == 1 else f'{without} results do'} not hold {named}")
-    return said
+        warnings.append(f"the last {'result does' if without == 1 else f'{without} results do'} not hold {named}")
+    return warnings
 
 
 def _absent_names(query: Query, missing: Missing, nothing: str, *, is_inside: bool) -> list[str]:
@@ -241,6 +248,15 @@ def _results(number: int) -> str:
 # -- filters ---------------------------------------------------------------------------------------------------------
 
 
+def limits(scope: Scope) -> str:
+    """The filters in force, as arguments."""
+    return ", ".join(map(_limit, scope.limited_by))
+
+
+def _limit(name: str) -> str:
+    return {"time": "time", "sessionsLimit": "`sessions`"}.get(name, f"`{name}`")
+
+
 def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
     """(warnings, suggestions) where a filter leaves no session at all to be searched."""
     name = scope.emptied_by
@@ -254,8 +270,10 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
         "archived": request.archived,
     }
     value = redact(str(values.get(name, "")))
-    reason = f"{name} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the filters before it"
-    action = f"leave {name} out, or look at what there is with recall_sessions"
+    reason = (
+        f"{_limit(name)} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the other filters"
+    )
+    action = f"leave {_limit(name)} out, or look at what there is with `recall_sessions()`"
     return [reason], [{"reason": reason, "action": action, "example": _without(request, name)}]
 
 
@@ -263,7 +281,7 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
     """Suggestions where filters are on and nothing was found."""
     if scope.emptied_by or not scope.limited_by:
         return []
-    names = ", ".join(scope.limited_by)
+    names = limits(scope)
     if scope.eligible < known:
         reason = f"only {scope.eligible} of {counted(known, 'session')} searched, limited by {names}"
     elif set(scope.limited_by) <= _OF_SESSIONS:
@@ -282,7 +300,7 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
 def other_tool(request: Recall, tool: str) -> list[Json]:
     """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
     wanted, there = redact(request.toolName.strip()), redact(tool)
-    reason = f"toolName is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
+    reason = f"`toolName` is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
     return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(request) | {"toolName": there}}]
 
 
@@ -299,7 +317,7 @@ def other_mode(request: Recall, mode: str) -> list[Json]:
     reason = "a bare name is only answered by that name"
     if request.match in {"literal", "regex"}:
         reason = f"nothing {request.match} was found"
-    return [{"reason": reason, "action": f"use match {mode!r} {_FINDS[mode]}", "example": _in_mode(request, mode)}]
+    return [{"reason": reason, "action": f"use `match={mode}` {_FINDS[mode]}", "example": _in_mode(request, mode)}]
 
 
 _FINDS = {
@@ -329,7 +347,7 @@ def _without(request: Recall, *names: str) -> Json:
 def _redacted(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
-    return [redact(one) for one in value] if isinstance(value, list) else value
+    return [redact(each) for each in value] if isinstance(value, list) else value
 
 
 # -- near misses -----------------------------------------------------------------------------------------------------
@@ -339,8 +357,8 @@ def held_by(result: Result, query: Query, mode: str) -> str:
     """In words, what a near miss that was found in `mode` holds of the query: no more than was seen in it."""
     if mode in {"literal", "regex"}:
         return "holds it"
-    if result.near:
-        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.near)
+    if result.spelling_pairs:
+        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.spelling_pairs)
         return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
     if not result.is_own:
         return "follows messages that hold some of the words"
@@ -362,7 +380,7 @@ def near_misses(
         if result.session_id in made:
             continue
         row = rows.get(result.session_id)
-        terms = [redact(there) for _, there in result.near] or [redact(term) for term in result.terms]
+        terms = [redact(there) for _, there in result.spelling_pairs] or [redact(term) for term in result.terms]
         made[result.session_id] = {
             "sessionID": result.session_id,
             "title": one_line(redact(row.title)) if row else "",

@@ -54,12 +54,12 @@ def item(
     if message.data.get("orphan") is True:  # made up for parts whose message OpenCode had removed
         head["orphan"] = True
     parts = [_part(part, max_chars or _ALL) | ({"deleted": True} if part.id in gone else {}) for part in message.parts]
-    shown: Json = {"message": head, "parts": parts}
-    return shown | ({"center": True} if center else {})
+    made: Json = {"message": head, "parts": parts}
+    return made | ({"center": True} if center else {})
 
 
-def _cut(shown: str, room: int) -> str:
-    return shown if len(shown) <= room else shown[: max(room, 0)] + TRUNCATED
+def _cut(content: str, most: int) -> str:
+    return content if len(content) <= most else content[: max(most, 0)] + TRUNCATED
 
 
 def _failure(error: object) -> str:
@@ -69,43 +69,43 @@ def _failure(error: object) -> str:
     return ": ".join(word for word in map(text, words) if word) or readable(redact_value(error))
 
 
-def _part(part: Part, room: int) -> Json:
-    shown: Json = {"id": part.id, "type": part.type, "pruned": False}
+def _part(part: Part, most: int) -> Json:
+    made: Json = {"id": part.id, "type": part.type, "pruned": False}
     if part.type == "tool":
-        return shown | _called(part, room)
-    said = redact(_SAID.get(part.type, _other)(part.data))
-    if said:
-        shown["content"] = _cut(said, room)
+        return made | _called(part, most)
+    content = redact(_SAID.get(part.type, _other)(part.data))
+    if content:
+        made["content"] = _cut(content, most)
     if part.type == "retry" and (error := redact(_failure(part.data.get("error")))):
-        shown["error"] = _cut(error, room - len(said))
-    return shown
+        made["error"] = _cut(error, most - len(content))
+    return made
 
 
-def _called(part: Part, room: int) -> Json:
+def _called(part: Part, most: int) -> Json:
     """A tool call. Of what it was given at most half the room is shown where its answer needs the other half."""
     state = table(part.data.get("state"))
-    shown: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
+    made: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
     for name, value in (
         ("toolName", part.data.get("tool")),
         ("title", state.get("title")),
         ("status", state.get("status")),
     ):
         if text(value):
-            shown[name] = redact(text(value))
+            made[name] = redact(text(value))
     answered = {"output": redact(_output(state)), "error": redact(readable(redact_value(state.get("error"))))}
     if state.get("input") is not None:
         given = redact_value(state["input"])
-        most = max(room // 2, room - sum(map(len, answered.values())))
-        shown["input"] = _cut_input(given, most)
-        room -= min(most, _size(given))
+        for_input = max(most // 2, most - sum(map(len, answered.values())))
+        made["input"] = _cut_input(given, for_input)
+        most -= min(for_input, _size(given))
     for name, value in answered.items():
         if value or (name == "output" and state.get("status") == "completed"):
-            shown[name] = _cut(value, room)
-            room = max(0, room - len(value))
+            made[name] = _cut(value, most)
+            most = max(0, most - len(value))
     files = state.get("attachments")
     if isinstance(files, list) and files:
-        shown["content"] = _cut(redact("\n".join(_file(table(file)) for file in files)), room)
-    return shown
+        made["content"] = _cut(redact("\n".join(_file(table(file)) for file in files)), most)
+    return made
 
 
 def _output(state: Json) -> str:
@@ -117,21 +117,21 @@ def _size(value: object) -> int:
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode())
 
 
-def _cut_input(given: Any, room: int) -> Any:
+def _cut_input(given: Any, left: int) -> Any:
     """What a tool was given, its longest fields cut: a path beside a long content is shown whole."""
-    if _size(given) <= room:
+    if _size(given) <= left:
         return given
     if not isinstance(given, dict):
-        return _cut(readable(given), room)
-    kept: Json = {}
+        return _cut(readable(given), left)
+    made: Json = {}
     for key in sorted(given, key=lambda key: _size(given[key])):
         size = _size(given[key])
-        kept[key] = given[key] if size <= room else _cut(readable(given[key]), room)
-        room -= size + len(key)
-        if room <= 0:
+        made[key] = given[key] if size <= left else _cut(readable(given[key]), left)
+        left -= size + len(key)
+        if left <= 0:
             break
-    shown = {key: kept[key] for key in given if key in kept}
-    return shown if len(shown) == len(given) else shown | {"": TRUNCATED}
+    ordered = {key: made[key] for key in given if key in made}
+    return ordered if len(ordered) == len(given) else ordered | {"": TRUNCATED}
 
 
 # -- parts that are no calls: what each says, in a line where it is no text of its own ------------------------------
@@ -198,7 +198,7 @@ _FRAME_TOKENS = 4
 """What a chat template puts around a message: its role and its ends."""
 
 _AS_THEY_ARE = frozenset({"role", "images"})
-_Telling: TypeAlias = tuple[str, int]
+_Copy: TypeAlias = tuple[str, int]
 """Role, time and replay of a message, as JSON, and how often its session had said just this before.
 
 A fork of a session has copies of its messages, under new ids: by this they are the same.
@@ -235,13 +235,13 @@ def window(
     not fit alone is left out.
     """
     orders: dict[str, list[str]] = {}
-    taken = _Taken(archive, budget_chars, budget_tokens)
+    selection = _Selection(archive, budget_chars, budget_tokens)
     for hit in hits:
         order = orders.setdefault(hit.session_id, archive.message_ids(hit.session_id))
         if hit.message_id in order:
-            taken.grow(order, order.index(hit.message_id), before, after)
+            selection.grow(order, order.index(hit.message_id), before, after)
     ordered = (message_id for session_id in _by_time(archive, orders) for message_id in orders[session_id])
-    return taken.messages(ordered)
+    return selection.messages(ordered)
 
 
 def around(
@@ -254,60 +254,60 @@ def around(
     """
     state = archive.state(message_id)
     order = archive.message_ids(state["session"]) if state is not None else []
-    taken = _Taken(archive, None, budget)
+    selection = _Selection(archive, None, budget)
     if message_id in order:
-        taken.grow(order, order.index(message_id), before, after)
-    return [one for one in order if one in taken], taken.messages(order)
+        selection.grow(order, order.index(message_id), before, after)
+    return [each for each in order if each in selection], selection.messages(order)
 
 
-class _Taken:
+class _Selection:
     """Messages that were taken so far, and the room that is left for others; None is no limit."""
 
     def __init__(self, archive: Archive, chars: int | None, tokens_: int | None) -> None:
         self._archive = archive
         self._chars, self._tokens = chars, tokens_
-        self._replays: dict[_Telling, list[OllamaMessage]] = {}
-        self._told: dict[str, _Telling] = {}
-        self._said: Counter[tuple[str, str]] = Counter()
+        self._replays: dict[_Copy, list[OllamaMessage]] = {}
+        self._copies: dict[str, _Copy] = {}
+        self._repeats: Counter[tuple[str, str]] = Counter()
 
     def __contains__(self, message_id: str) -> bool:
-        return message_id in self._told
+        return message_id in self._copies
 
     def grow(self, order: Sequence[str], place: int, before: int, after: int) -> None:
         """Take the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
-        if not self._take(order[place]):
+        if not self._add(order[place]):
             return
         left = list(reversed(order[max(0, place - before) : place]))
         right = list(order[place + 1 : place + 1 + after])
         while left or right:
             for side in (left, right):
-                if side and not self._take(side.pop(0)):
+                if side and not self._add(side.pop(0)):
                     side.clear()
 
-    def _take(self, message_id: str) -> bool:
-        if message_id in self._told:
+    def _add(self, message_id: str) -> bool:
+        if message_id in self._copies:
             return True
         message = self._archive.message(message_id)
         entries = [] if message is None else clean_replay(message, self._archive.replay(message_id) or None)
-        said = _json([message.role, message.created, entries]) if message is not None else message_id
+        content = _json([message.role, message.created, entries]) if message is not None else message_id
         session_id = message.session_id if message is not None else ""
-        telling = (said, self._said[said, session_id])
-        if telling in self._replays:  # a copy is shown once, and has its room already
+        copy = (content, self._repeats[content, session_id])
+        if copy in self._replays:  # a copy is shown once, and has its room already
             entries = []
         chars = self._chars if self._chars is None else self._chars - sum(len(_json(entry)) for entry in entries)
         left = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
         if (chars is not None and chars < 0) or (left is not None and left < 0):
             return False
         self._chars, self._tokens = chars, left
-        self._told[message_id] = telling
-        self._said[said, session_id] += 1
-        self._replays.setdefault(telling, entries)
+        self._copies[message_id] = copy
+        self._repeats[content, session_id] += 1
+        self._replays.setdefault(copy, entries)
         return True
 
     def messages(self, ordered: Iterable[str]) -> list[OllamaMessage]:
         """What was taken, in this order; what a fork has copied of its session stands where it comes first."""
-        tellings = dict.fromkeys(self._told[message_id] for message_id in ordered if message_id in self._told)
-        return [entry for telling in tellings for entry in self._replays[telling]]
+        copies = dict.fromkeys(self._copies[message_id] for message_id in ordered if message_id in self._copies)
+        return [entry for copy in copies for entry in self._replays[copy]]
 
 
 def _by_time(archive: Archive, session_ids: Iterable[str]) -> list[str]:

@@ -62,11 +62,11 @@ class Display:
     allowed: Allowed = ANYTHING
     seen: dict[str, str] = field(default_factory=dict)
 
-    def clean(self, shown: str) -> str:
+    def clean(self, content: str) -> str:
         """Redacted; titles, directories and terms come again with each result and are looked at once."""
-        if shown not in self.seen:
-            self.seen[shown] = redact(shown)
-        return self.seen[shown]
+        if content not in self.seen:
+            self.seen[content] = redact(content)
+        return self.seen[content]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     part = _part(message, result)
     kind = _kind(message, part) if _is_loose(result) else result.match.kind
     terms = tuple(dict.fromkeys(display.clean(names.written(term, result.match.text)) for term in result.terms))
-    shown = _snippet(result, part, display)
+    excerpt = _snippet(result, part, display)
     made: Json = {
         "sessionID": result.session_id,
         "sessionTitle": one_line(display.clean(row.title))[:_LONG_TITLE] if row else "",
@@ -102,7 +102,7 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
         "pruned": _is_pruned(part),
         "deleted": archive.is_deleted(message.id) or result.match.part_id in archive.gone(message.id),
         "archived": row is not None and row.archived is not None,
-        "snippet": shown,
+        "snippet": excerpt,
         "score": result.score,
         "matchMode": result.mode,
         "matchedTerms": list(terms),
@@ -111,8 +111,8 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     tool = result.match.tool or (text(part.data.get("tool")) if part and part.type == "tool" else "")
     if tool:
         made["toolName"] = display.clean(tool)
-    if result.near:
-        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.near]
+    if result.spelling_pairs:
+        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.spelling_pairs]
     if display.level != "part":
         made["hitCount"] = result.hits
     title_terms = _in_title(row, display)
@@ -160,24 +160,26 @@ def _confidence(result: Result, display: Display) -> str:
     held, wanted = split(result.terms), split(display.words)
     if result.mode in {"smart", "hybrid"} and result.grade == Tier.WHOLE:
         held |= split(display.query.named)
-    if held >= wanted and not result.near:
+    if held >= wanted and not result.spelling_pairs:
         return "high"
     return "medium" if result.grade == 0 and 2 * len(held & wanted) >= len(wanted) else "low"
 
 
 def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Sequence[str]) -> list[str]:
-    said = [*result.reasons, f"kind {kind}"] if kind else list(result.reasons)
+    reasons = [*result.reasons, f"kind {kind}"] if kind else list(result.reasons)
     if terms:
-        said.append(f"holds {', '.join(terms)}")
-    if result.near:
-        said.append("holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.near))
+        reasons.append(f"holds {', '.join(terms)}")
+    if result.spelling_pairs:
+        reasons.append(
+            "holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.spelling_pairs)
+        )
     if result.mode == "semantic":
-        said.append("holds no word of the query: only its meaning is near")
+        reasons.append("holds no word of the query: only its meaning is near")
     elif not result.is_own:
-        said.append("holds no word of the query: the messages before it do")
+        reasons.append("holds no word of the query: the messages before it do")
     if title_terms:
-        said.append(f"its session's title has {', '.join(title_terms)}")
-    return said
+        reasons.append(f"its session's title has {', '.join(title_terms)}")
+    return reasons
 
 
 # -- where it stands -------------------------------------------------------------------------------------------------
@@ -221,15 +223,15 @@ def _is_pruned(part: Part | None) -> bool:
 
 
 def _snippet(result: Result, part: Part | None, display: Display) -> str:
-    shown = result.match.text
-    if not shown and part is not None:
+    content = result.match.text
+    if not content and part is not None:
         # Found by its neighbours: its own beginning. Redacted before it is cut, the end given away for a half secret.
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
-        shown = redact(whole[:_SHOWN_TEXT])
-        shown = shown if len(whole) <= _SHOWN_TEXT else shown[:-_MARGIN]
+        content = redact(whole[:_SHOWN_TEXT])
+        content = content if len(whole) <= _SHOWN_TEXT else content[:-_MARGIN]
     exact = [display.query.text] if result.mode == "literal" else []
-    near = [there for _, there in result.near]
-    return redact(snippet(shown, [*exact, *result.terms, *near, *display.words], display.width))
+    spellings = [there for _, there in result.spelling_pairs]
+    return redact(snippet(content, [*exact, *result.terms, *spellings, *display.words], display.width))
 
 
 def _in_title(row: Row | None, display: Display) -> list[str]:

@@ -15,8 +15,7 @@ from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall.answer import hints
 from daemon.recall.catalog import Row
-from daemon.recall.query import Recall as Asked
-from daemon.recall.query import parse
+from daemon.recall.query import Recall, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.candidates import CandidateSearch
@@ -36,7 +35,7 @@ class Suggester:
     """
 
     candidates: CandidateSearch
-    request: Asked
+    request: Recall
     query: Query
     scope: Scope
     rows: Mapping[str, Row]
@@ -65,22 +64,22 @@ class Suggester:
     def _spelt(self, missing: Sequence[str]) -> list[Json]:
         """Near spellings of what no text has, within the filters if these let one through, else without them."""
 
-        def near(word: str) -> list[tuple[str, int]]:
+        def similar(word: str) -> list[tuple[str, int]]:
             is_tried, is_written = self._is_written(word)
             return self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
 
         if self.request.match in {"regex", "semantic"}:
             return []
-        made = hints.spelt(missing, near, self.request)
+        made = hints.spelt(missing, similar, self.request)
         if not self.scope.limited_by and self.request.match != "literal":
             return made  # the spellings are of the index
         tried: list[Json] = []
-        for one in made:
-            text = one["example"]["query"]
+        for suggestion in made:
+            text = suggestion["example"]["query"]
             if self._finds(text):
-                tried.append(one)
+                tried.append(suggestion)
             elif self.scope.limited_by and self._finds(text, among=(Filters(),)):
-                tried.append(hints.beyond(one, self.request, self.scope))
+                tried.append(hints.beyond(suggestion, self.request, self.scope))
         return tried
 
     def _is_written(self, word: str) -> tuple[bool, bool]:
@@ -107,8 +106,8 @@ class Suggester:
         mode = mode or self.request.match
         query = Query(text) if mode == "regex" else parse.parse(text)
         for filters in among or [filters for _, filters in self.scope.rounds]:
-            results = self._found(query, "smart" if mode == "hybrid" else mode, filters)
-            if results is not None and (results.near() if mode == "semantic" else results.best()):
+            results = self._candidates(query, "smart" if mode == "hybrid" else mode, filters)
+            if results is not None and (results.similar() if mode == "semantic" else results.best()):
                 return True
         return False
 
@@ -118,17 +117,17 @@ class Suggester:
         if request.match == "regex" and not scope.limited_by:
             return []
         mode = _BY_WORDS.get(request.match, request.match) if scope.limited_by else "fuzzy"
-        results = self._found(self.query, mode, Filters(), _NEAR_MISSES)
+        results = self._candidates(self.query, mode, Filters(), _NEAR_MISSES)
         if results is None:
             return []
-        outside = f", but is outside the filters ({', '.join(scope.limited_by)})" if scope.limited_by else ""
+        outside = f", but is outside the filters ({hints.limits(scope)})" if scope.limited_by else ""
         return hints.near_misses(
             self.arranged(results, mode, _NEAR_MISSES),
             self.rows,
             lambda result: hints.held_by(result, self.query, mode) + outside,
         )
 
-    def _found(self, query: Query, mode: str, filters: Filters, depth: int = 1) -> CandidateLists | None:
+    def _candidates(self, query: Query, mode: str, filters: Filters, depth: int = 1) -> CandidateLists | None:
         if self._is_over():
             return None
         try:

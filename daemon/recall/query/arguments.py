@@ -55,7 +55,7 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
     """
     name = call.replace("-", "_") if isinstance(call, str) else ""
     if name not in calls:
-        raise BadRequest(f"{_shown(call)}: there is no such call; {_near(name, calls) or 'use ' + _or(calls)}")
+        raise BadRequest(f"{_shown(call)}: there is no such call; {_did_you_mean(name, calls) or 'use ' + _or(calls)}")
     if not isinstance(arguments, dict):
         raise BadRequest(f"{name}: its arguments are {_shown(arguments)}; send an object of names and values")
     schema: type[Struct] = calls[name]
@@ -64,24 +64,29 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
     strange: list[str] = []
     named = _named(arguments, fields, strange)
     for odd in strange:
-        near = _near(odd, fields)
+        did_you_mean = _did_you_mean(odd, fields)
         if schema.__struct_config__.forbid_unknown_fields:
-            raise BadRequest(f"{name}: {_shown(odd)}: there is no such argument; {near or 'use ' + _or(fields)}")
-        warnings.append(f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + near if near else ''}")
+            raise BadRequest(
+                f"{name}: {_shown(odd)}: there is no such argument; {did_you_mean or 'use ' + _or(fields)}"
+            )
+        warnings.append(
+            f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + did_you_mean if did_you_mean else ''}"
+        )
     if schema.__struct_config__.forbid_unknown_fields:
         _refuse_blanks(name, arguments)
     for key, value in named.items():
         try:
             values[key] = _fit(value, fields[key].type, key, warnings)
         except _Unfit as reason:
-            raise BadRequest(f"{name}: {key}: {_shown(value)} is not understood; use {reason}") from None
+            odd = value[0] if key in WORDS and isinstance(value, list) and len(value) == 1 else value
+            raise BadRequest(f"{name}: `{key}`: {_shown(odd)} is not understood; use {reason}") from None
     for key, field in fields.items():
         if field.required and key not in values:
-            given = [odd for odd in strange if _near(odd, fields) == _near(key, [key])]
-            hint = f"; {_shown(given[0])}: did you mean {key}?" if given else ""
-            raise BadRequest(f"{name}: {key} is missing or blank; give it, and leave out what you do not need{hint}")
+            given = [odd for odd in strange if _did_you_mean(odd, fields) == _did_you_mean(key, [key])]
+            hint = f"; {_shown(given[0])}: did you mean `{key}`?" if given else ""
+            raise BadRequest(f"{name}: `{key}` is missing or blank; give it a value{hint}")
     made = _made(name, schema, values)
-    return made, warnings + idle(made, values)
+    return made, warnings + ignored(made, values)
 
 
 def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
@@ -108,16 +113,16 @@ def _refuse_blanks(name: str, arguments: Json) -> None:
 def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
     """The arguments that say something, by our names; those that do not exist go into `strange`."""
     folded = {_folded(name): name for name in fields}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in arguments.items():
         if value is None or _is_blank(value):
             continue
         name = key if key in folded.values() else folded.get(_folded(str(key)))
         if name is None:
             strange.append(str(key))
-        elif name not in found or key == name:
-            found[name] = value
-    return found
+        elif name not in values or key == name:
+            values[name] = value
+    return values
 
 
 def _fit(value: Any, kind: inspect.Type, name: str, warnings: list[str]) -> Any:
@@ -160,11 +165,11 @@ def _moment(value: object) -> Any:
 
 
 def _word(value: object, allowed: tuple[str, ...]) -> str:
-    said = value.strip().lower() if isinstance(value, str) else ""
+    folded = value.strip().lower() if isinstance(value, str) else ""
     for word in allowed:
-        if word.lower() == said:
+        if word.lower() == folded:
             return word
-    raise _Unfit(f"{_or(allowed)}{' (' + near + ')' if (near := _near(said, allowed)) else ''}")
+    raise _Unfit(f"{_or(allowed)}{' (' + hint + ')' if (hint := _did_you_mean(folded, allowed)) else ''}")
 
 
 def _words(value: object, kind: inspect.Type, name: str) -> list[str]:
@@ -174,8 +179,8 @@ def _words(value: object, kind: inspect.Type, name: str) -> list[str]:
     value = [value] if isinstance(value, str) else value
     value = [word for each in value for word in (each.split(",") if isinstance(each, str) else [each])]
     allowed = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else WORDS.get(name)
-    said = [each for each in value if each is not None and not _is_blank(each)]
-    return [_word(each, allowed) if allowed else _text(each) for each in said]
+    given = [each for each in value if each is not None and not _is_blank(each)]
+    return [_word(each, allowed) if allowed else _text(each) for each in given]
 
 
 def _is_blank(value: object) -> bool:
@@ -183,9 +188,9 @@ def _is_blank(value: object) -> bool:
 
 
 def _truth(value: object) -> bool:
-    said = str(value).strip().lower() if isinstance(value, str | int | float) else ""
-    if said in _YES or said in _NO:
-        return said in _YES
+    folded = str(value).strip().lower() if isinstance(value, str | int | float) else ""
+    if folded in _YES or folded in _NO:
+        return folded in _YES
     raise _Unfit("true or false")
 
 
@@ -207,11 +212,11 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 
 def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
     least, most = bounds.get("minimum", -_GREATEST), bounds.get("maximum", _GREATEST)
-    kept = max(least, min(most, number))
-    if kept != number:
+    bounded = max(least, min(most, number))
+    if bounded != number:
         side = f"at most {most}" if number > most else f"at least {least}"
-        warnings.append(f"{name}: {_shown(number)} was taken as {kept}; it is {side}")
-    return int(kept)
+        warnings.append(f"`{name}`: {_shown(number)} was taken as {bounded}; it is {side}")
+    return int(bounded)
 
 
 def _text(value: object) -> str:
@@ -226,14 +231,14 @@ def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at the known name that was perhaps meant; empty where none is like it."""
     by_folded = {_folded(each): each for each in known}
     kin = _KIN.get(_folded(name), "")
-    found = (
+    similar = (
         [_folded(kin)] if kin in by_folded.values() else difflib.get_close_matches(_folded(name)[:100], by_folded, 1)
     )
-    return f"did you mean {by_folded[found[0]]}?" if found else ""
+    return f"did you mean {by_folded[similar[0]]}?" if similar else ""
 
 
 def _or(words: Iterable[str]) -> str:
@@ -255,7 +260,7 @@ _SHORT.maxlong = 40
 
 
 _Rule = tuple[tuple[str, ...], Callable[[Any], bool], str]
-"""Names of arguments, whether they are idle, and why."""
+"""Names of arguments, whether they are without effect, and why."""
 
 
 def _no_directory(request: Recall | RecallSessions) -> bool:
@@ -264,35 +269,35 @@ def _no_directory(request: Recall | RecallSessions) -> bool:
 
 _RULES: dict[type[Any], tuple[_Rule, ...]] = {
     Recall: (
-        (("within", "fallback"), _no_directory, "it needs a directory"),
+        (("within", "fallback"), _no_directory, "it needs `directory`"),
         (
             ("within",),
             lambda request: request.fallback and not _no_directory(request),
-            "fallback takes the directory and below, then its project, then everything",
+            "`fallback` searches the directory and below, then its project, then everything",
         ),
-        (("scope",), lambda request: bool(request.sessionID.strip()), "sessionID decides"),
+        (("scope",), lambda request: bool(request.sessionID.strip()), "`sessionID` decides"),
         (
             ("expandResults", "expandBudgetMessages", "expandBudgetChars", "expandBudgetTokens", "window"),
             lambda request: request.expand == "none",
-            "it needs expand",
+            "it needs `expand`",
         ),
-        (("window",), lambda request: request.expand == "message", "it needs expand 'context' or 'messages'"),
+        (("window",), lambda request: request.expand == "message", "it needs `expand=context` or `expand=messages`"),
         (
             ("expandBudgetTokens",),
             lambda request: request.expand in {"message", "context"},
-            "it needs expand 'messages'",
+            "it needs `expand=messages`",
         ),
     ),
     RecallContext: (
-        (("budgetTokens",), lambda request: request.format == "parts", "it needs format 'messages'"),
-        (("maxChars",), lambda request: request.format == "messages", "format 'messages' shows whole messages"),
+        (("budgetTokens",), lambda request: request.format == "parts", "it needs `format=messages`"),
+        (("maxChars",), lambda request: request.format == "messages", "`format=messages` shows whole messages"),
         (
             ("window",),
             lambda request: request.before is not None and request.after is not None,
-            "before and after are given",
+            "`before` and `after` are given",
         ),
     ),
-    RecallSessions: ((("within",), _no_directory, "it needs a directory"),),
+    RecallSessions: ((("within",), _no_directory, "it needs `directory`"),),
 }
 
 
@@ -301,14 +306,14 @@ def _by_client_name(schema: type[msgspec.Struct]) -> dict[str, msgspec.structs.F
     return {field.encode_name: field for field in msgspec.structs.fields(schema)}
 
 
-def idle(request: msgspec.Struct, given: Collection[str]) -> list[str]:
+def ignored(request: msgspec.Struct, given: Collection[str]) -> list[str]:
     """A warning for each argument of `given`, by the names clients use, that is without effect on `request`."""
     fields = _by_client_name(type(request))
-    said: dict[str, str] = {}
-    for names, is_idle, why in _RULES.get(type(request), ()):
+    warnings: dict[str, str] = {}
+    for names, has_no_effect, why in _RULES.get(type(request), ()):
         for name in names:
             field = fields[name]
             is_meant = name in given and getattr(request, field.name) != field.default
-            if is_meant and name not in said and is_idle(request):
-                said[name] = f"{name} is ignored: {why}"
-    return list(said.values())
+            if is_meant and name not in warnings and has_no_effect(request):
+                warnings[name] = f"`{name}` is ignored: {why}"
+    return list(warnings.values())

@@ -62,11 +62,11 @@ class _Spelling:
 
 def stands(name: str, text: str) -> Stands:
     """How `name` stands in `text`, whatever the case."""
-    found = _stands(name, text)
-    if found is Stands.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
+    standing = _stands(name, text)
+    if standing is Stands.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
         folded = tokens.normal(text)
-        return found if folded == text else _stands(name, folded)
-    return found
+        return standing if folded == text else _stands(name, folded)
+    return standing
 
 
 def stands_loosely(name: str, text: str) -> Stands:
@@ -115,8 +115,8 @@ def _has(pattern: re.Pattern[str], begins: str, text: str) -> bool:
 def around(name: str, text: str) -> str:
     """The longer word of `text` inside which `name` stands, or what stands there with other marks; "" for nothing."""
     inside = _spelling(name, _ANY_LETTER).inside.pattern
-    found = re.search(rf"[\w-]*?(?:{inside})[\w-]*", text, re.IGNORECASE)
-    return found.group()[:_LONGEST_SHOWN] if found else ""
+    match = re.search(rf"[\w-]*?(?:{inside})[\w-]*", text, re.IGNORECASE)
+    return match.group()[:_LONGEST_SHOWN] if match else ""
 
 
 def written(word: str, text: str) -> str:
@@ -140,12 +140,12 @@ def is_plain(name: str) -> bool:
 
 
 def _stands(name: str, text: str) -> Stands:
-    found = Stands.NOWHERE
+    standing = Stands.NOWHERE
     for letter in _letters(text):
-        found = _spelt(_spelling(name, letter), text)
-        if found is not Stands.INSIDE:
+        standing = _spelt(_spelling(name, letter), text)
+        if standing is not Stands.INSIDE:
             break
-    return found
+    return standing
 
 
 def _letters(text: str) -> Iterator[str]:
@@ -176,14 +176,14 @@ def _spelt(spelling: _Spelling, text: str) -> Stands:
 @lru_cache(maxsize=1024)
 def _spelling(name: str, letter: str) -> _Spelling:
     name = tokens.normal(name)
-    found = list(_PIECE.finditer(name))
+    matches = list(_PIECE.finditer(name))
     is_phrase = any(character.isspace() for character in name)
-    if not found:  # marks alone stand wherever they are
+    if not matches:  # marks alone stand wherever they are
         exact = re.compile(_strict(name), re.IGNORECASE)
         return _Spelling("" if is_phrase else name.lower(), exact, exact)
-    pieces = [piece.group() for piece in found]
-    lead, trail = name[: found[0].start()], name[found[-1].end() :]
-    between = [name[one.end() : other.start()] for one, other in pairwise(found)]
+    pieces = [piece.group() for piece in matches]
+    lead, trail = name[: matches[0].start()], name[matches[-1].end() :]
+    between = [name[piece.end() : other.start()] for piece, other in pairwise(matches)]
     is_word = not any(between)
     if is_phrase:
         trail = trail.rstrip(_ENDS)
@@ -191,8 +191,8 @@ def _spelling(name: str, letter: str) -> _Spelling:
         trail = trail.rstrip(_ENDS + "/\\")
     else:
         lead, trail = lead.removeprefix("./"), trail[: len(trail) - len(trail.lstrip("_+#"))]
-    marked = _strict(lead) + _row(pieces, [_joined(one) for one in between]) + _strict(trail)
-    inside = _row(pieces, [f"(?:{_joined(one)}|{_LOOSE})" for one in between])
+    marked = _strict(lead) + _row(pieces, [_joined(mark) for mark in between]) + _strict(trail)
+    inside = _row(pieces, [f"(?:{_joined(mark)}|{_LOOSE})" for mark in between])
     if is_word:
         inside = _strict(lead) + inside + _strict(trail)
     whole = _before(lead + pieces[0], name, letter) + marked + _after(pieces[-1] + trail, name, letter)

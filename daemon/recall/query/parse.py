@@ -140,7 +140,7 @@ def _is_name(token: str, bare: str) -> bool:
 def tier(query: Query, text: str, stands: Callable[[str, str], Stands] = names.stands) -> Tier:
     """How well `text` holds the query's named things, as `stands` tells; WHOLE when it names none."""
     held = [stands(name, text) for name in query.named]
-    if all(one is Stands.WHOLE for one in held):
+    if all(standing is Stands.WHOLE for standing in held):
         return Tier.WHOLE
     if Stands.WHOLE in held:
         return Tier.SOME

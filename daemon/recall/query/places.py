@@ -61,20 +61,22 @@ def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str])
     """
     if not here.startswith("/"):
         raise BadRequest(
-            f"scope {scope!r} needs to know where you are, and the directory of this call is not known; give "
-            "directory or sessionID instead, or leave scope out to search everything"
+            f"`scope={scope}` needs to know where you are, and the directory of this call is not known; give "
+            "`directory` or `sessionID` instead, or leave `scope` out to search everything"
         )
     latest = latest_at(rows, normal(here))
     if latest is None:
-        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: scope {scope!r} is empty")
+        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: `scope={scope}` is empty")
         return lambda _row: False
     if scope == "session":
         title = redact(latest.title)
-        warnings.append(f"scope session: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}")
+        warnings.append(
+            f"`scope=session`: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}"
+        )
         return lambda row: row.id == latest.id
     place = Place(normal(latest.directory), (latest.project_id,))
     named = "its directory" if latest.project_id in NO_PROJECT else f"project {latest.project_id}"
-    warnings.append(f"scope project: taken to be {named}, of the latest session in {redact(latest.directory)}")
+    warnings.append(f"`scope=project`: taken to be {named}, of the latest session in {redact(latest.directory)}")
     return place.is_project
 
 
@@ -84,9 +86,9 @@ def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
     The root is no parent: what was done there has nothing to do with everything beneath it.
     """
     above = {name: depth for depth, name in enumerate(_above(directory)) if name != "/" or not depth}
-    found = [row for row in rows.values() if normal(row.directory) in above]
+    above_rows = [row for row in rows.values() if normal(row.directory) in above]
     return min(
-        found,
+        above_rows,
         key=lambda row: (above[normal(row.directory)], bool(row.parent_id), -row.updated, row.id),
         default=None,
     )
@@ -112,9 +114,9 @@ def several(place: Place) -> list[str]:
     """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
     if len(place.named) < 2:
         return []
-    shown = ", ".join(place.named[:_SHOWN_PROJECTS])
+    names = ", ".join(place.named[:_SHOWN_PROJECTS])
     more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
-    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {shown}{more}"]
+    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {names}{more}"]
 
 
 def absolute(path: str, here: str, name: str) -> str:
@@ -129,7 +131,9 @@ def absolute(path: str, here: str, name: str) -> str:
     if wanted.startswith("/"):
         return normal(wanted)
     if wanted.startswith("~") or not here.startswith("/"):
-        raise BadRequest(f"{name} {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work")
+        raise BadRequest(
+            f"`{name}` {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work"
+        )
     return normal(posixpath.join(here, wanted))
 
 
@@ -146,7 +150,7 @@ def is_within(directory: str, top: str) -> bool:
 
 
 def _above(directory: str) -> list[str]:
-    found = [directory]
-    while found[-1] not in {"/", ""}:
-        found.append(posixpath.dirname(found[-1]))
-    return found
+    folders = [directory]
+    while folders[-1] not in {"/", ""}:
+        folders.append(posixpath.dirname(folders[-1]))
+    return folders

@@ -201,7 +201,7 @@ class Search:
         candidates = gather(mode, frozenset(), self._budget.deadline)
         is_full = candidates.is_full(depth, telling)
         if self._is_near_only(mode):  # the nearest are always as many as are asked for
-            is_full = is_full and candidates.near().issuperset(candidates.ids("semantic"))
+            is_full = is_full and candidates.similar().issuperset(candidates.ids("semantic"))
         if filters.session_id or not is_full or self._budget.is_over:
             return candidates, arranged(candidates), is_full, False
         within_s = max(_LEAST_LOOK * self._budget.seconds, time.monotonic() - began)
@@ -213,8 +213,8 @@ class Search:
         plan = self._plan
         archived = {i: about for i in candidates.best() if (about := self._about(i)) is not None}
         if self._is_near_only(mode):
-            near = candidates.near()
-            archived = {i: about for i, about in archived.items() if i in near}
+            similar = candidates.similar()
+            archived = {i: about for i, about in archived.items() if i in similar}
         waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
         is_partly = waiting["semantic"] > waiting["lexical"]
         results = ordered(

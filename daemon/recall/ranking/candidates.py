@@ -18,7 +18,7 @@ from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticInde
 from daemon.model import Vector
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Query
-from daemon.recall.ranking import fuzzy as nearly
+from daemon.recall.ranking import fuzzy
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
 from daemon.recall.ranking.lists import CandidateLists
 from daemon.redact import redact
@@ -126,7 +126,7 @@ class CandidateSearch:
         asking.start()
         asking.join(_left(deadline))
         if asking.is_done:
-            self._taken(candidates, asking)
+            self._merge(candidates, asking)
         else:
             candidates.late.append("not all texts were looked at")
 
@@ -146,9 +146,9 @@ class CandidateSearch:
 
         `deadline` is on time.monotonic's clock.
         """
-        near: list[tuple[str, int]] = []
-        self._in_time(lambda: near.extend(self._lexical.spellings(word, limit)), deadline)
-        return list(near)
+        similar: list[tuple[str, int]] = []
+        self._in_time(lambda: similar.extend(self._lexical.spellings(word, limit)), deadline)
+        return list(similar)
 
     def is_written(self, word: str, deadline: float) -> bool | None:
         """Whether any text has the word, as the word index has it; None where that was not told in time."""
@@ -159,7 +159,7 @@ class CandidateSearch:
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if _is_over(deadline):
             return
-        asking = _Question("lexical", lambda _found: ask())
+        asking = _Question("lexical", lambda _candidates: ask())
         asking.start()
         asking.join(_left(deadline))
         if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
@@ -175,14 +175,14 @@ class CandidateSearch:
             question.join(_left(deadline))
         candidates, failures = CandidateLists(), []
         for question in asking:
-            failures += self._taken(candidates, question)
+            failures += self._merge(candidates, question)
         if failures and len(failures) == len(questions):
             raise failures[0]
         return candidates
 
-    def _taken(self, candidates: CandidateLists, question: _Question) -> list[ReconstituteError]:
+    def _merge(self, candidates: CandidateLists, question: _Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
-        error, own = question.error, question.found
+        error, own = question.error, question.candidates
         if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
@@ -247,15 +247,15 @@ class CandidateSearch:
 
     def _fuzzy(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
         """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
-        near = candidates.lists["lexical"] = self._lexical.fuzzy(query.text, filters, depth)
+        ranked = candidates.lists["lexical"] = self._lexical.fuzzy(query.text, filters, depth)
         standing: list[Match] = []
-        held = nearly.held_whole(query, near, is_all=len(near) < depth)
+        held = fuzzy.held_whole(query, ranked, is_all=len(ranked) < depth)
         wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
         for text in sorted(wanted):
             for _, matches in self._standing(text, ("named", "tools"), filters, depth, deadline):
                 standing += matches
         if standing or query.is_exact:
-            candidates.lists["lexical"], candidates.is_inside = nearly.merged(query, near, standing)
+            candidates.lists["lexical"], candidates.is_inside = fuzzy.merged(query, ranked, standing)
 
     def _standing(
         self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float
@@ -289,11 +289,11 @@ class CandidateSearch:
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
-        candidates.lists["semantic"] = self._nearest(
+        candidates.lists["semantic"] = self._semantic_matches(
             index, vector, filters, min(depth, _DEEPEST_MEANING), without_texts=without_texts
         )
 
-    def _nearest(
+    def _semantic_matches(
         self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, without_texts: bool
     ) -> list[Match]:
         """The word index tells which messages pass filters, as long as it has every message that the other has."""
@@ -339,14 +339,14 @@ class _Question(threading.Thread):
         super().__init__(name=f"recall {index}", daemon=True)
         self._question = question
         self.index = index
-        self.found = CandidateLists()
+        self.candidates = CandidateLists()
         self.error: Exception | None = None
         self.is_done = False
 
     def run(self) -> None:
         _UNDER_WAY.add(self)
         try:
-            self._question(self.found)
+            self._question(self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
             self.error = error
         finally:

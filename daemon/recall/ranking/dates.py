@@ -46,7 +46,7 @@ _OF_A_DATE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionDate:
     """A day, or a whole month where `day` is None; of any year where `year` is None."""
 
     year: int | None
@@ -58,43 +58,45 @@ class Asked:
         if self.day is None:
             return MONTH if made.month == self.month and self.year in {None, made.year} else 0.0
         for days, nearness in enumerate((1.0, *DAYS_AFTER)):
-            told = made - timedelta(days=days)
-            if (told.month, told.day) == (self.month, self.day) and self.year in {None, told.year}:
+            day = made - timedelta(days=days)
+            if (day.month, day.day) == (self.month, self.day) and self.year in {None, day.year}:
                 return nearness
         return 0.0
 
 
-def asked(question: str) -> tuple[Asked, ...]:
+def dates_in(question: str) -> tuple[QuestionDate, ...]:
     """The days and months that a question names, each once; what is no day of the calendar is none."""
-    found: dict[Asked, bool] = {}
+    dates: dict[QuestionDate, bool] = {}
     is_dated = _OF_A_DATE.search(question) is not None
     for shape in _SHAPES:
         for match in shape.finditer(question):
             values = match.groupdict()
             year, day = values.get("year"), values.get("day")
             name = values["month"].lower()
-            one = Asked(int(year) if year else None, _NUMBERS.get(name) or int(name), int(day) if day else None)
-            if _is_possible(one):
+            named = QuestionDate(
+                int(year) if year else None, _NUMBERS.get(name) or int(name), int(day) if day else None
+            )
+            if _is_possible(named):
                 is_bare = name in _UNSURE and day is not None and year is None
-                found[one] = not is_bare or _ORDINAL.search(match.group()) is not None
+                dates[named] = not is_bare or _ORDINAL.search(match.group()) is not None
         question = shape.sub(" ", question)
-    return tuple(found) if is_dated or len(found) > 1 or any(found.values()) else ()
+    return tuple(dates) if is_dated or len(dates) > 1 or any(dates.values()) else ()
 
 
-def nearness(wanted: Sequence[Asked], created: int) -> float:
+def nearness(wanted: Sequence[QuestionDate], created: int) -> float:
     """How near a message's time, in epoch ms, is to any of what is asked for: 0 to 1, by the days of UTC."""
     if not wanted:
         return 0.0
     try:
         made = datetime.fromtimestamp(created / 1000, UTC).date()
-        return max(one.nearness(made) for one in wanted)
+        return max(day.nearness(made) for day in wanted)
     except (OverflowError, OSError, ValueError):  # a time out of all reason
         return 0.0
 
 
-def _is_possible(one: Asked) -> bool:
+def _is_possible(day: QuestionDate) -> bool:
     try:
-        date(one.year or 2000, one.month, one.day or 1)  # 2000: 29 February is a day of some years
+        date(day.year or 2000, day.month, day.day or 1)  # 2000: 29 February is a day of some years
     except ValueError:
         return False
     return True

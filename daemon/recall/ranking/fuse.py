@@ -141,7 +141,7 @@ def text_to_embed(text: str, stats: QueryStats) -> str:
         return text
     shares = {term.casefold(): count / stats.documents for term, count in stats.frequencies.items()}
 
-    def kept(name: re.Match[str]) -> str:
+    def plain_word(name: re.Match[str]) -> str:
         word = name.group().casefold()
         bare = word[:-2] if word.endswith(("'s", "’s")) else word
         share = max(shares.get(word, 0.0), shares.get(bare, 0.0))
@@ -149,7 +149,7 @@ def text_to_embed(text: str, stats: QueryStats) -> str:
             return name.group()
         return "I" if bare == word else "my"
 
-    return " ".join(_CAPITALISED.sub(kept, text).split())
+    return " ".join(_CAPITALISED.sub(plain_word, text).split())
 
 
 def fuse(

@@ -26,15 +26,15 @@ class _Place(IntEnum):
     OTHERS = 3  # what only holds other words than the names
 
 
-def held_whole(query: Query, near: Sequence[Match], *, is_all: bool) -> set[str]:
+def held_whole(query: Query, matches: Sequence[Match], *, is_all: bool) -> set[str]:
     """The names that the word index has found as they stand, and the phrase where it has its words together.
 
     No text need be searched for them: what else has them it has found as well. It knows of no stop words and of no
-    marks, though: of what these tell apart it has found everything only where `near` is all that it has (`is_all`).
+    marks, though: of what these tell apart it has found everything only where `matches` is all that it has (`is_all`).
     """
-    held = {name for name in query.named if (is_all or _has_pieces(name)) and _is_among(name, near)}
+    held = {name for name in query.named if (is_all or _has_pieces(name)) and _is_among(name, matches)}
     if 0 < len(query.phrase.split()) <= len(query.words):
-        together = any(parse.split(match.terms).issuperset(query.words) for match in near)
+        together = any(parse.split(match.terms).issuperset(query.words) for match in matches)
         held |= {query.phrase} if together else set()
     return held
 
@@ -43,17 +43,17 @@ def _has_pieces(name: str) -> bool:
     return sum(len(term.pieces) for term in tokens.terms(name)) > 1
 
 
-def _is_among(name: str, near: Sequence[Match]) -> bool:
-    return any(left >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, left in _counted(near))
+def _is_among(name: str, matches: Sequence[Match]) -> bool:
+    return any(left >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, left in _counted(matches))
 
 
-def merged(query: Query, near: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
-    """`near` as the word index ranks it, and `standing`, what holds a name or the phrase somewhere; one a part.
+def merged(query: Query, matches: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
+    """`matches` as the word index ranks them, and `standing`, what holds a name or the phrase somewhere; one a part.
 
     The term of a standing match is what was looked for. Scores fall. What has a name only inside a longer one has that
-    in `near`, and no terms. Also answers whether any of `standing` has something so.
+    in `spelling_pairs`, and no terms. Also answers whether any of `standing` has something so.
     """
-    candidates = {_part(match): _told(query, match, left) for match, left in _counted(near)}
+    candidates = {_part(match): _placed(query, match, left) for match, left in _counted(matches)}
     is_inside = False
     for match in standing:
         wanted = match.terms[0]
@@ -65,17 +65,17 @@ def merged(query: Query, near: Sequence[Match], standing: Sequence[Match]) -> tu
             candidates[_part(match)] = (_Place.WHOLE, made)
         elif place is _Place.OTHERS:
             pair = (wanted, names.around(wanted, match.text) or wanted)
-            before = () if known is None else tuple(one for one in known.near if one[0] != wanted)
+            before = () if known is None else tuple(pair for pair in known.spelling_pairs if pair[0] != wanted)
             candidates[_part(match)] = (
                 _Place.INSIDE,
-                replace(known or match, terms=known.terms if known else (), near=(*before, pair)),
+                replace(known or match, terms=known.terms if known else (), spelling_pairs=(*before, pair)),
             )
-    order = sorted(zip(candidates.values(), count(), strict=False), key=lambda one: (one[0][0], one[1]))
-    return _falling([match for (_, match), _ in order], {_part(match): match.score for match in near}), is_inside
+    order = sorted(zip(candidates.values(), count(), strict=False), key=lambda item: (item[0][0], item[1]))
+    return _falling([match for (_, match), _ in order], {_part(match): match.score for match in matches}), is_inside
 
 
-def _told(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
-    """What the word index found, with what it has of a name that does not stand in it in `near` and not in its terms.
+def _placed(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
+    """A match of the word index: what it has of a name that it lacks moves from its terms to `spelling_pairs`.
 
     Without names in the question its order is kept, and so it is where no more may be read.
     """
@@ -88,7 +88,9 @@ def _told(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
     match = replace(match, terms=(*match.terms, *unsaid))
     if not missed:
         return _Place.WHOLE, match
-    is_nearly = len(missed) < len(query.named) or any(word in name for word, _ in match.near for name in missed)
+    is_nearly = len(missed) < len(query.named) or any(
+        word in name for word, _ in match.spelling_pairs for name in missed
+    )
     for name in missed:
         match = _without(match, name, keep=query.words)
     return _Place.NEARLY if is_nearly else _Place.OTHERS, match
@@ -101,7 +103,11 @@ def _without(match: Match, name: str, keep: Sequence[str]) -> Match:
         return match
     gone = [term for term in match.terms if parse.split((term,)) <= pieces.difference(keep)]
     pair = (name, names.around(name, match.text) or " ".join(gone) or name)
-    return replace(match, terms=tuple(term for term in match.terms if term not in gone), near=(*match.near, pair))
+    return replace(
+        match,
+        terms=tuple(term for term in match.terms if term not in gone),
+        spelling_pairs=(*match.spelling_pairs, pair),
+    )
 
 
 def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:

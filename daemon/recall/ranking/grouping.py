@@ -36,7 +36,7 @@ class Result:
     score: float = 0.0
     grade: int = 0
     terms: tuple[str, ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
+    spelling_pairs: tuple[tuple[str, str], ...] = ()
     sources: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     relevance: str = ""
@@ -50,7 +50,7 @@ class Result:
     @property
     def is_by_words(self) -> bool:
         """Whether the message itself holds a word of the question as it was asked."""
-        return self.is_own and self.mode != "semantic" and (bool(self.terms) or not self.near)
+        return self.is_own and self.mode != "semantic" and (bool(self.terms) or not self.spelling_pairs)
 
     def key(self, level: str) -> tuple[str, ...]:
         """What finds of one group have in common."""
@@ -99,14 +99,14 @@ def gathered(results: Sequence[Result], level: str) -> list[Result]:
 def without_echoes(results: Sequence[Result]) -> list[Result]:
     """Without messages that were found by their neighbours alone, where a find of their session is there anyway."""
     own = {result.session_id for result in results if result.is_own}
-    taken: set[str] = set()
-    kept = []
+    sessions: set[str] = set()
+    distinct = []
     for result in results:
-        if not result.is_own and (result.session_id in own or result.session_id in taken):
+        if not result.is_own and (result.session_id in own or result.session_id in sessions):
             continue
-        taken.add(result.session_id)
-        kept.append(result)
-    return kept
+        sessions.add(result.session_id)
+        distinct.append(result)
+    return distinct
 
 
 def diverse(results: Sequence[Result], page: int) -> list[Result]:
@@ -118,8 +118,8 @@ def diverse(results: Sequence[Result], page: int) -> list[Result]:
     most = max(1, (page + 1) // 2)
     waiting = list(results)
     counts: dict[str, int] = {}
-    shown: list[Result] = []
-    while waiting and len(shown) < page:
+    first_page: list[Result] = []
+    while waiting and len(first_page) < page:
         place = _next(waiting, counts, most)
         result = waiting.pop(place)
         if place:
@@ -127,8 +127,8 @@ def diverse(results: Sequence[Result], page: int) -> list[Result]:
                 result, reasons=(*result.reasons, f"moved up {place}: {most} of its betters are of one session")
             )
         counts[result.session_id] = counts.get(result.session_id, 0) + 1
-        shown.append(result)
-    return shown + waiting
+        first_page.append(result)
+    return first_page + waiting
 
 
 def falling(results: Sequence[Result]) -> list[Result]:
@@ -242,9 +242,9 @@ def together(first: CandidateLists, more: CandidateLists) -> CandidateLists:
     """
     lists: dict[str, list[Match]] = {}
     for name in dict.fromkeys((*first.lists, *more.lists)):
-        told = [*first.lists.get(name, []), *more.lists.get(name, [])]
+        both = [*first.lists.get(name, []), *more.lists.get(name, [])]
         once: dict[tuple[str, ...], Match] = {}
-        for match in told:
+        for match in both:
             known = once.get(_key(match))
             if known is None or (match.text and not known.text):
                 once[_key(match)] = match

@@ -56,8 +56,8 @@ class CandidateLists:
             terms.setdefault(match.message_id, []).extend(match.terms)
         return terms
 
-    def near(self) -> set[str]:
-        """The messages whose meaning is near enough, or that have words of the query besides."""
+    def similar(self) -> set[str]:
+        """The messages whose meaning is similar enough, or that have words of the query besides."""
         scores: dict[str, float] = {}
         for match in self.lists.get("semantic", []):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))

@@ -63,7 +63,7 @@ def ordered(
         graded = _fused(query, candidates, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
         graded = [(0, fused) for fused in _plain(mode, candidates, archived)]
-    wanted = dates.asked(query.text) if mode in {"smart", "hybrid"} else ()
+    wanted = dates.dates_in(query.text) if mode in {"smart", "hybrid"} else ()
     matches, reason = _matches(candidates), _reasons(wanted, candidates, archived) if explain else None
     top = max((fused.score for _, fused in graded), default=1.0) or 1.0
     results: list[Result] = []
@@ -71,7 +71,7 @@ def ordered(
     for grade, fused in graded:
         about = archived[fused.message_id]
         parts = matches[fused.message_id]
-        is_near = bool(parts[0][0].near)
+        is_near = bool(parts[0][0].spelling_pairs)
         share = weights.TIER_SHARES.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0)
         share *= weights.NEAR_SPELLING_SHARE if is_near else 1.0
         score = fused.score if mode == "semantic" else fused.score / top * share
@@ -89,7 +89,7 @@ def ordered(
                     score=round(ceiling * part_share, 4),
                     grade=grade if grade >= 0 else NOT_LOOKED_AT,
                     terms=match.terms,
-                    near=match.near,
+                    spelling_pairs=match.spelling_pairs,
                     sources=fused.sources,
                     reasons=(reason(fused),) if reason else (),
                 )
@@ -103,29 +103,29 @@ def ordered(
 def _fused(
     query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
 ) -> list[tuple[int, Ranked]]:
-    def kept(name: str, among: Container[str] = archived) -> list[Match]:
+    def matches(name: str, among: Container[str] = archived) -> list[Match]:
         return [
             match
             for match in candidates.lists.get(name, [])
             if match.message_id in archived and match.message_id in among
         ]
 
-    similar = candidates.near() if "semantic" in candidates.lists else frozenset()
+    similar = candidates.similar() if "semantic" in candidates.lists else frozenset()
     stats = replace(candidates.stats, is_partly_embedded=is_partly_embedded)
-    made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", similar), stats)
-    plain = _with_standing([Ranked(one.message_id, one.score, one.sources) for one in made], candidates, archived)
-    wanted, fused = dates.asked(query.text), plain
+    made = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
+    plain = _with_standing([Ranked(hit.message_id, hit.score, hit.sources) for hit in made], candidates, archived)
+    wanted, fused = dates.dates_in(query.text), plain
     if wanted:
         fused = [
-            replace(one, score=one.score + weights.DAY * dates.nearness(wanted, archived[one.message_id].created))
-            for one in plain
+            replace(hit, score=hit.score + weights.DAY * dates.nearness(wanted, archived[hit.message_id].created))
+            for hit in plain
         ]
     fused.sort(
-        key=lambda one: (
-            -round(one.score, 12),
-            one.sources == ("semantic",),
-            -archived[one.message_id].created,
-            one.message_id,
+        key=lambda hit: (
+            -round(hit.score, 12),
+            hit.sources == ("semantic",),
+            -archived[hit.message_id].created,
+            hit.message_id,
         )
     )
     if query.is_exact:
@@ -135,11 +135,11 @@ def _fused(
             # several: when names decided as strictly here, questions to code lost 1.4 points of mean reciprocal rank.
             graded = _best_first(fused, _tier(query, candidates, names.stands_loosely), needed, archived)
         if not query.words:  # a bare name: what does not hold it answers another question
-            graded = [(grade, one) for grade, one in graded if grade != Tier.NONE]
+            graded = [(grade, hit) for grade, hit in graded if grade != Tier.NONE]
         return graded
     if query.is_short:
         return _best_first(fused, _hold(query, candidates), needed, archived)
-    return [(0, one) for one in fused]
+    return [(0, hit) for hit in fused]
 
 
 def _best_first(
@@ -150,15 +150,15 @@ def _best_first(
     Looks at no more than it must: once `needed` have the best grade, the rest cannot come before them. Of one session
     no more than half of `needed` count, where there are several: else a noisy one would be all that is looked at.
     """
-    sessions = {archived[one.message_id].session_id for one in fused}
+    sessions = {archived[hit.message_id].session_id for hit in fused}
     most = needed if len(sessions) < 2 else (needed + 1) // 2
     graded: list[tuple[int, Ranked]] = []
     counted, best = 0, Counter[str]()
-    for number, one in enumerate(fused):
+    for number, hit in enumerate(fused):
         if counted >= needed:
             return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in fused[number:])]
-        graded.append((grade(one), one))
-        session = archived[one.message_id].session_id
+        graded.append((grade(hit), hit))
+        session = archived[hit.message_id].session_id
         if graded[-1][0] == 0 and best[session] < most:
             best[session] += 1
             counted += 1
@@ -170,13 +170,13 @@ def _with_standing(fused: list[Ranked], candidates: CandidateLists, archived: Co
 
     A message known by its meaning or its neighbours alone is then one found by words.
     """
-    by_id = {one.message_id: one for one in fused}
+    by_id = {hit.message_id: hit for hit in fused}
     for name in STANDING:
         for i in candidates.ids(name):
             if i in archived:
-                one = by_id.get(i, Ranked(i, 0.0, ()))
-                is_new = not {"lexical", *STANDING} & set(one.sources)
-                by_id[i] = Ranked(i, one.score + (weights.VERBATIM if is_new else 0.0), (*one.sources, name))
+                hit = by_id.get(i, Ranked(i, 0.0, ()))
+                is_new = not {"lexical", *STANDING} & set(hit.sources)
+                by_id[i] = Ranked(i, hit.score + (weights.VERBATIM if is_new else 0.0), (*hit.sources, name))
     return list(by_id.values())
 
 
@@ -190,9 +190,9 @@ def _tier(
         {*candidates.ids("named"), *candidates.ids("tools")},
     )
 
-    def tier(one: Ranked) -> int:
-        known = set(terms.get(one.message_id, ()))
-        text, left = read.text(one.message_id), query.named
+    def tier(hit: Ranked) -> int:
+        known = set(terms.get(hit.message_id, ()))
+        text, left = read.text(hit.message_id), query.named
         if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
             left = tuple(name for name in left if name not in known or names.is_plain(name))
         elif not text:  # too long to be looked through: the word index is believed
@@ -202,14 +202,14 @@ def _tier(
         best = parse.tier(replace(query, named=left), text, stands)
         if best > Tier.SOME and len(left) < len(query.named):
             return Tier.SOME
-        return Tier.INSIDE if best is Tier.NONE and one.message_id in standing else best
+        return Tier.INSIDE if best is Tier.NONE and hit.message_id in standing else best
 
     return tier
 
 
 def _hold(query: Query, candidates: CandidateLists) -> Callable[[Ranked], int]:
     hold = holding(query, candidates)
-    return lambda one: hold(one.message_id)
+    return lambda hit: hold(hit.message_id)
 
 
 def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
@@ -218,12 +218,12 @@ def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
     The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
     printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
     """
-    said, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
+    with_phrase, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
     terms, read = candidates.terms(), _Reader(candidates)
 
     def hold(message_id: str) -> Hold:
         held = terms.get(message_id, ())
-        has_phrase = message_id in said or (
+        has_phrase = message_id in with_phrase or (
             bool(held) and names.stands_in(query.phrase, read.text(message_id, with_tools=False))
         )
         best = parse.hold(query, has_phrase, held)
@@ -258,20 +258,20 @@ class _Reader:
     """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
 
     def __init__(self, candidates: CandidateLists) -> None:
-        self._said: dict[str, dict[str, None]] = {}
+        self._spoken: dict[str, dict[str, None]] = {}
         self._printed: dict[str, dict[str, None]] = {}
         self._left = {True: MOST_READ, False: MOST_READ}
         for match in (match for matches in candidates.lists.values() for match in matches):
-            texts = self._printed if match.kind in TOOLS else self._said
+            texts = self._printed if match.kind in TOOLS else self._spoken
             texts.setdefault(match.message_id, {})[match.text] = None
 
     def text(self, message_id: str, *, with_tools: bool = True) -> str:
         """Without those of which too much was read already."""
-        texts = [self._read(self._said, message_id), self._read(self._printed, message_id) if with_tools else ""]
+        texts = [self._read(self._spoken, message_id), self._read(self._printed, message_id) if with_tools else ""]
         return "\n".join(text for text in texts if text)
 
     def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
-        is_said = texts is self._said
+        is_said = texts is self._spoken
         text = "\n".join(texts.get(message_id, ()))
         if len(text) > self._left[is_said]:
             return ""
@@ -302,9 +302,9 @@ def _plain(mode: str, candidates: CandidateLists, archived: Mapping[str, Archive
 
 
 def _printed_only(candidates: CandidateLists) -> frozenset[str]:
-    said = {match.message_id for match in candidates.lists.get("named", []) if match.kind not in TOOLS}
+    spoken = {match.message_id for match in candidates.lists.get("named", []) if match.kind not in TOOLS}
     every = {match.message_id for name in ("named", "tools") for match in candidates.lists.get(name, [])}
-    return frozenset(every - said)
+    return frozenset(every - spoken)
 
 
 def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]:
@@ -313,17 +313,17 @@ def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]
     Each with its share, 0.1 to 1, of what the first is worth; falling. Only the word index's scores tell how good a
     part is: those of the literal lists are times.
     """
-    kept: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
+    parts_of: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
     for name in ("lexical", *STANDING):
         for match in candidates.lists.get(name, []):
-            parts = kept.setdefault(match.message_id, {})
+            parts = parts_of.setdefault(match.message_id, {})
             first, last = (
                 next(iter(parts.values()), (match, 1.0))[0],
                 min((share for _, share in parts.values()), default=1.0),
             )
             share = match.score / first.score if name == "lexical" and first.score > 0 else last
             parts.setdefault((match.part_id, match.kind), (match, min(last, max(0.1, share))))
-    best = {message_id: list(parts.values()) for message_id, parts in kept.items()}
+    best = {message_id: list(parts.values()) for message_id, parts in parts_of.items()}
     for name in ("semantic", "windows"):
         for match in candidates.lists.get(name, []):
             if match.message_id not in best:
@@ -340,7 +340,7 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
 
 
 def _reasons(
-    wanted: Sequence[dates.Asked], candidates: CandidateLists, archived: Mapping[str, Archived]
+    wanted: Sequence[dates.QuestionDate], candidates: CandidateLists, archived: Mapping[str, Archived]
 ) -> Callable[[Ranked], str]:
     """For explain: at which place each list had a message, and what its day added."""
     places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in candidates.lists}

@@ -143,17 +143,17 @@ class AllQuestions:
                 _PathQuestion(question, path, _parts(case, path, merged(outcomes.values()))),
             )
             is_unchanged = earlier is not None and self._is_unchanged(runner, about, earlier)
-            kept = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
-            if isinstance(kept, Outcome):
+            outcome = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
+            if isinstance(outcome, Outcome):
                 estimate.questions.kept += 1
-                outcomes[question.id] = kept, True
+                outcomes[question.id] = outcome, True
             else:
-                estimate.question(count_tokens(kept.messages, schemas()), self._limits)
+                estimate.question(count_tokens(outcome.messages, schemas()), self._limits)
         summaries = Summaries(self._archive, case)
         waiting = summaries.waiting(list(merged(outcomes.values()).descriptions), model.fingerprint)
         for subject in waiting[: self._section.summaries]:
             estimate.summary(subject.kind, size(subject, model.context_tokens))
-        estimate.files.kept, estimate.sessions.kept = summaries.kept.count("file"), summaries.kept.count("session")
+        estimate.files.kept, estimate.sessions.kept = summaries.reused.count("file"), summaries.reused.count("session")
         estimate.later = max(0, len(waiting) - self._section.summaries) if self._section.summaries else 0
         return estimate
 
@@ -235,11 +235,11 @@ class AllQuestions:
         is_unchanged: bool,
     ) -> Outcome:
         """The earlier outcome, where it may stand, else what the model says now."""
-        kept = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
-        if isinstance(kept, Outcome):
-            return kept
+        outcome = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
+        if isinstance(outcome, Outcome):
+            return outcome
         taken_up = [path for path, _ in record.recorded]
-        return runner.ask(model, about.question, kept, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
+        return runner.ask(model, about.question, outcome, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
 
     def _kept_or_opening(
         self,

@@ -146,19 +146,19 @@ def fit_into(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int
     Raises:
         Over: the opening alone does not fit.
     """
-    kept = list(messages)
-    sizes = [count_tokens([message]) for message in kept]
+    fitting = list(messages)
+    sizes = [count_tokens([message]) for message in fitting]
     left = most - count_tokens([], tools)
     for stays in (LATEST, 1):
-        for place in range(OPENING, max(OPENING, len(kept) - stays)):
+        for place in range(OPENING, max(OPENING, len(fitting) - stays)):
             if sum(sizes) <= left:
-                return kept
-            if kept[place]["role"] == "tool":
-                kept[place] = kept[place] | {"content": LEFT_OUT}
-                sizes[place] = count_tokens([kept[place]])
-    while count_tokens(kept) > left:
-        kept = _without_oldest_turn(kept)
-    return kept
+                return fitting
+            if fitting[place]["role"] == "tool":
+                fitting[place] = fitting[place] | {"content": LEFT_OUT}
+                sizes[place] = count_tokens([fitting[place]])
+    while count_tokens(fitting) > left:
+        fitting = _without_oldest_turn(fitting)
+    return fitting
 
 
 def _without_oldest_turn(messages: list[OllamaMessage]) -> list[OllamaMessage]:

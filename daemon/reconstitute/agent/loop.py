@@ -61,7 +61,7 @@ class Loop:
         self._model, self._tools, self._trajectory, self._pulse = model, tools, trajectory, pulse
         self._meter = Meter(limits, clock)
         self._schemas = tools.schemas()
-        self._room = sendable_tokens(model.context_tokens)
+        self._most_tokens = sendable_tokens(model.context_tokens)
         self._bad = 0
         self._lost = 0
         self.messages: list[OllamaMessage] = []
@@ -99,15 +99,15 @@ class Loop:
     def _query(self) -> Reply:
         """Send the conversation, and add the reply to it."""
         self._meter.step()
-        sent = fit_into(self.messages, self._schemas, self._room)
-        asked = count_tokens(sent, self._schemas)
+        sent = fit_into(self.messages, self._schemas, self._most_tokens)
+        request_tokens = count_tokens(sent, self._schemas)
         try:
             reply = self._model.chat(sent, self._schemas, self._pulse)
         except (BadReply, ContextLost):
-            self._meter.spend(asked)
+            self._meter.spend(request_tokens)
             raise
         entry = reply.message()
-        self._meter.spend((reply.prompt_tokens or asked) + (reply.reply_tokens or count_tokens([entry])))
+        self._meter.spend((reply.prompt_tokens or request_tokens) + (reply.reply_tokens or count_tokens([entry])))
         if reply.thinking:
             self._trajectory.thoughts[len(self.messages)] = reply.thinking
         self.messages.append(entry)
@@ -142,15 +142,15 @@ class Loop:
         self._bad += 1
         if self._bad >= _BAD_REPLIES:
             raise QuestionOver(Ended.FORMAT)
-        if error.said:
-            self.messages.append({"role": "assistant", "content": error.said[:_SAID]})
+        if error.reply:
+            self.messages.append({"role": "assistant", "content": error.reply[:_SAID]})
         self.messages.append({"role": "user", "content": f"Your last reply could not be used: {error}."})
 
     def _shrink(self) -> None:
         self._lost += 1
         if self._lost >= _LOST_CONTEXTS:
             raise QuestionOver(Ended.CONTEXT)
-        self._room = int(self._room * _SMALLER)
+        self._most_tokens = int(self._most_tokens * _SMALLER)
 
     def _save(self) -> None:
         meter = self._meter

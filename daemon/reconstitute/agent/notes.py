@@ -81,11 +81,11 @@ def _notes_in(target: str, outcome: Outcome) -> Iterator[Note]:
     given: list[tuple[str, Statement]] = [("statement", each) for each in outcome.answer.statements]
     given += [("description", outcome.descriptions[path]) for path in sorted(outcome.descriptions)]
     given += [("note", each) for each in outcome.notes]
-    for kind, said in given:
-        text = clean(f"{said.text} {said.reason}").strip()
+    for kind, statement in given:
+        text = clean(f"{statement.text} {statement.reason}").strip()
         if text:
-            sources = tuple(dict.fromkeys(source.message_id for source in said.sources))
-            yield Note(target, outcome.question_id, kind, said.paths or about, text, said.when, sources)
+            sources = tuple(dict.fromkeys(source.message_id for source in statement.sources))
+            yield Note(target, outcome.question_id, kind, statement.paths or about, text, statement.when, sources)
 
 
 def row_of(note: Note, name: str, owner: str, vector: Vector) -> NoteRow:
@@ -161,14 +161,14 @@ class Notes:
         self._sync(index, self._archive.targets(), "", step)
         index.is_whole = True
 
-    def _sync(self, index: NotesIndex, targets: Iterable[str], one: str, step: Step) -> None:
+    def _sync(self, index: NotesIndex, targets: Iterable[str], only_target: str, step: Step) -> None:
         """Compare names. The index is read first: what another run adds meanwhile is then not taken for left over."""
         owner = self._archive.note(_OWNER)
-        have = index.ids(owner, key(one) if one else "") if owner else set()
+        have = index.ids(owner, key(only_target) if only_target else "") if owner else set()
         notes = [note for target in targets for note in notes_of(self._archive, target).values()]
         owner = owner or (self._new_owner() if notes else "")
         wanted = {f"{owner}-{note.key}": note for note in notes}
-        refused = self._refused(notes, is_all=not one)
+        refused = self._refused(notes, is_all=not only_target)
         missing = [(name, note) for name, note in wanted.items() if name not in have and note.key not in refused]
         for start in range(0, len(missing), _BATCH):
             step({"phase": "notes", "done": start, "total": len(missing)})
@@ -265,5 +265,5 @@ class Notes:
         return match.score if stored is None else float(np.dot(vector, stored))
 
 
-def _later(what: str) -> str:
-    return f"not found by search_notes yet: {what}; the next run makes it good"
+def _later(notes: str) -> str:
+    return f"not found by search_notes yet: {notes}; the next run makes it good"

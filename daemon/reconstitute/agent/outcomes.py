@@ -182,12 +182,11 @@ def _from_json(stored: Json) -> Outcome:
 
 
 class CachedModel:
-    """A ChatModel over another. `calls` counts those that reached it, `reused` those that did not."""
+    """A ChatModel over another, with its replies kept in the archive. `calls` counts those that reached it."""
 
     def __init__(self, model: ChatModel, archive: Archive) -> None:
         self._model, self._archive = model, archive
         self.calls = 0
-        self.reused = 0
 
     @property
     def name(self) -> str:
@@ -211,7 +210,6 @@ class CachedModel:
         key = digest(self._model.fingerprint.encode(), dumps(list(messages)), dumps(list(tools)))
         stored = self._archive.cache_get(_KIND, key)
         if stored is not None:
-            self.reused += 1
             calls = tuple(ToolCall(name, json.loads(arguments)) for name, arguments in stored["calls"])
             return Reply(**stored | {"calls": calls})
         self.calls += 1

@@ -77,8 +77,8 @@ class QuestionRunner:
     def evidence(self, question: Question, path: str) -> str:
         """What the first messages are made from, short of making them: the same evidence, the same question."""
         case = self._case
-        asked = [PROMPT_VERSION, TOOLS_VERSION, question.ask, list(question.queries), path, case.moment]
-        return digest(case.scope.fingerprint.encode(), dumps(asked))
+        inputs = [PROMPT_VERSION, TOOLS_VERSION, question.ask, list(question.queries), path, case.moment]
+        return digest(case.scope.fingerprint.encode(), dumps(inputs))
 
     def opening(self, question: Question, path: str, parts: Sequence[str], context_tokens: int) -> Opening:
         """The first messages, for a model with such a context; `parts` is what was found out about those of `path`.
@@ -104,9 +104,9 @@ class QuestionRunner:
         outline = case.outline(path)
         if label == _PROMPTS:  # which are not all there is: any newer message is a reason to ask again
             outline.insert(0, f"state of the records: {case.scope.fingerprint[:12]}")
-        outline, said = _within(outline, most // 3), _within(parts, most // 3)
+        outline, earlier_parts = _within(outline, most // 3), _within(parts, most // 3)
         blocks = [(_FACTS, facts), (label, evidence)]
-        first = question_message(redact(question.ask), redact(path), outline, said, blocks)
+        first = question_message(redact(question.ask), redact(path), outline, earlier_parts, blocks)
         messages = (system_message(), first)
         key = digest(dumps([PROMPT_VERSION, TOOLS_VERSION, list(messages), case.moment]))
         return Opening(messages, key, self.evidence(question, path), ledger, context_tokens, entries)
@@ -190,10 +190,10 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
 
 def _within(lines: Sequence[str], most: int) -> list[str]:
     """The first lines that have room in `most` tokens, and how many were left out."""
-    kept: list[str] = []
+    fitting: list[str] = []
     for line in lines:
         most -= int(of_text(line).most) + 2
         if most < 0:
-            return [*kept, f"(and {len(lines) - len(kept)} more, for which there is no room)"]
-        kept.append(line)
-    return kept
+            return [*fitting, f"(and {len(lines) - len(fitting)} more, for which there is no room)"]
+        fitting.append(line)
+    return fitting

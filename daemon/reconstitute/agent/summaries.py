@@ -87,7 +87,7 @@ class Summaries:
         self._archive, self._case = archive, case
         self.files: dict[str, Statement] = {}
         self.sessions: dict[str, Statement] = {}
-        self.kept: list[str] = []
+        self.reused: list[str] = []
         """The kinds of those that need not be asked about."""
 
     def waiting(self, described: Sequence[str], fingerprint: str) -> list[Subject]:
@@ -96,16 +96,16 @@ class Summaries:
         `described` are paths that a model has described already.
         """
         left = []
-        for subject in sorted(self._subjects(set(described)), key=lambda one: (-one.time, one.kind, one.name)):
-            kept = self._archive.target_get(self._case.path, subject.stored_as + self._case.suffix)
-            is_same = kept is not None and kept["key"] == subject.key
-            if kept is not None and kept["statement"] is not None:
-                made = answer.statement(kept["statement"])
-                self._take(subject, made if is_same else outdated(made))
-            if not is_same or (kept is not None and kept["statement"] is None and kept["model"] != fingerprint):
+        for subject in sorted(self._subjects(set(described)), key=lambda each: (-each.time, each.kind, each.name)):
+            stored = self._archive.target_get(self._case.path, subject.stored_as + self._case.suffix)
+            is_same = stored is not None and stored["key"] == subject.key
+            if stored is not None and stored["statement"] is not None:
+                made = answer.statement(stored["statement"])
+                self._store(subject, made if is_same else outdated(made))
+            if not is_same or (stored is not None and stored["statement"] is None and stored["model"] != fingerprint):
                 left.append(subject)
             else:
-                self.kept.append(subject.kind)
+                self.reused.append(subject.kind)
         return left
 
     def ask(self, model: ChatModel, subject: Subject, pulse: OnText) -> None:
@@ -115,13 +115,13 @@ class Summaries:
             ModelUnavailable: ask again later.
         """
         given = subject.messages(model.context_tokens)
-        made = None if given is None else _asked(model, *given, pulse)
+        made = None if given is None else _ask(model, *given, pulse)
         stored = {"key": subject.key, "model": model.fingerprint, "statement": made and answer.to_json(made)}
         self._archive.target_put(self._case.path, subject.stored_as + self._case.suffix, stored)
         if made is not None:
-            self._take(subject, made)
+            self._store(subject, made)
 
-    def _take(self, subject: Subject, made: Statement) -> None:
+    def _store(self, subject: Subject, made: Statement) -> None:
         (self.files if subject.kind == "file" else self.sessions)[subject.name] = made
 
     def _subjects(self, described: set[str]) -> Iterator[Subject]:
@@ -135,34 +135,36 @@ class Summaries:
                 yield Subject(
                     "file", file.path, digest(dumps(parts)), file.last.time, self._of_file(history, file.relative)
                 )
-        for one in self._case.facts.sessions:
-            hashes = [(self._archive.state(each) or {}).get("hash", "") for each in one.message_ids]
+        for session in self._case.facts.sessions:
+            hashes = [(self._archive.state(each) or {}).get("hash", "") for each in session.message_ids]
             if hashes:
-                yield Subject("session", one.id, digest(dumps([VERSION, *hashes])), one.last, self._of_session(one))
+                yield Subject(
+                    "session", session.id, digest(dumps([VERSION, *hashes])), session.last, self._of_session(session)
+                )
 
     def _of_file(
         self, history: FileHistory, relative: str
     ) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
         def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Ledger] | None:
-            content, shown = files.content(history), Ledger()
+            content, ledger = files.content(history), Ledger()
             origin = Origin.find(self._archive, content.revision.message_id) if content is not None else None
             if content is None or origin is None:
                 return None
             page = cut_at_space(content.text, _bytes(context))
-            shown.note(origin)
-            shown.note_file(origin.message_id, history.path, page)
+            ledger.note(origin)
+            ledger.note_file(origin.message_id, history.path, page)
             block = fenced(f"file {name(relative, 400)}", page)
-            return _opening("What is this file for?", block), shown
+            return _opening("What is this file for?", block), ledger
 
         return messages
 
-    def _of_session(self, one: SessionFacts) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
+    def _of_session(self, session: SessionFacts) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
         def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Ledger] | None:
-            shown, most = Ledger(), _bytes(context)
-            ids = _telling(one, max(2, min(_MOST_MESSAGES, most // _FEWEST)))
+            ledger, most = Ledger(), _bytes(context)
+            ids = _telling(session, max(2, min(_MOST_MESSAGES, most // _FEWEST)))
             blocks = [message_block(self._archive, each, most // len(ids)) for each in ids]
-            texts = [shown.add(block) for block in blocks if block is not None]
-            return (_opening("What came of this session?", "\n\n".join(texts)), shown) if texts else None
+            texts = [ledger.add(block) for block in blocks if block is not None]
+            return (_opening("What came of this session?", "\n\n".join(texts)), ledger) if texts else None
 
         return messages
 
@@ -180,12 +182,12 @@ def _bytes(context: int) -> int:
     )
 
 
-def _telling(one: SessionFacts, most: int) -> list[str]:
+def _telling(session: SessionFacts, most: int) -> list[str]:
     """The prompts and the last reply of each turn; of too many the first third and the last two."""
     ids: dict[str, None] = {}
-    for turn in one.turns:
+    for turn in session.turns:
         ids |= dict.fromkeys(each for each in (turn.prompt_id, *(r.message_id for r in turn.replies[-1:])) if each)
-    every = list(ids) or list(one.message_ids)
+    every = list(ids) or list(session.message_ids)
     return every if len(every) <= most else [*every[: most // 3], *every[len(every) - (most - most // 3) :]]
 
 
@@ -193,7 +195,7 @@ def _opening(question: str, blocks: str) -> tuple[OllamaMessage, ...]:
     return {"role": "system", "content": _SYSTEM}, {"role": "user", "content": f"{question}\n\n{blocks}\n\n{question}"}
 
 
-def _asked(model: ChatModel, opening: Sequence[OllamaMessage], shown: Ledger, pulse: OnText) -> Statement | None:
+def _ask(model: ChatModel, opening: Sequence[OllamaMessage], ledger: Ledger, pulse: OnText) -> Statement | None:
     """The statement, or None where no reply holds."""
     messages = list(opening)
     for _ in range(_TRIES):
@@ -203,14 +205,14 @@ def _asked(model: ChatModel, opening: Sequence[OllamaMessage], shown: Ledger, pu
             return None
         call = next((each for each in reply.calls if each.name.endswith(SUMMARIZE)), None)
         arguments = call.arguments if call is not None else written_call(reply.content, "text")
-        made, problem = _checked(arguments, shown)
+        made, problem = _checked(arguments, ledger)
         if made is not None:
             return made
         messages += [reply.message(), {"role": "user", "content": f"Not accepted: {problem}. Call {SUMMARIZE} again."}]
     return None
 
 
-def _checked(arguments: Json | None, shown: Ledger) -> tuple[Statement | None, str]:
+def _checked(arguments: Json | None, ledger: Ledger) -> tuple[Statement | None, str]:
     """(the statement, "") or (None, what is wrong)."""
     given = arguments if isinstance(arguments, dict) else {}
     text, quote = given.get("text"), given.get("quote")
@@ -218,8 +220,8 @@ def _checked(arguments: Json | None, shown: Ledger) -> tuple[Statement | None, s
         return None, "it takes a text and a quote"
     if len(text) > _LONGEST:
         return None, f"the text has {len(text)} characters; say it in {_LONGEST}"
-    for message_id in shown:
-        verified, path = shown.find(quote, message_id)
+    for message_id in ledger:
+        verified, path = ledger.find(quote, message_id)
         if verified:
-            return Statement(redact(clean(text.strip())), "", (shown.source(message_id, verified, path),)), ""
+            return Statement(redact(clean(text.strip())), "", (ledger.source(message_id, verified, path),)), ""
     return None, "the quote does not stand in what you were shown; copy a few words exactly"

@@ -51,8 +51,8 @@ class Trajectory:
 
     def _free(self, started: int) -> int:
         """Two questions of one millisecond have two records."""
-        taken = {_started(name) for name in self._archive.target_names(self._target, _PREFIX)}
-        while started in taken:
+        used = {_started(name) for name in self._archive.target_names(self._target, _PREFIX)}
+        while started in used:
             started += 1
         return started
 
@@ -63,13 +63,13 @@ class Trajectory:
             self._bounded(message | {"thinking": self.thoughts[n]} if n in self.thoughts else message)
             for n, message in enumerate(messages[begin:], begin)
         ]
-        told = [message for message in new if message is not None]
+        entries = [message for message in new if message is not None]
         self._head |= {"count": len(messages), "steps": steps, "tokens": tokens, "seconds": round(seconds, 3)}
         values: dict[str, Any] = {self._name: self._head}
         # A run that was cut short says everything again.
-        outdated = _said(self._archive, self._target, self._head["started"]) if not self._saves else []
-        if told:
-            values[f"{_SAID}{self._head['started']:013d}:{self._saves:06d}"] = told
+        outdated = _message_names(self._archive, self._target, self._head["started"]) if not self._saves else []
+        if entries:
+            values[f"{_SAID}{self._head['started']:013d}:{self._saves:06d}"] = entries
         self._saves += 1
         self._archive.target_put_all(self._target, values, drop=outdated)
 
@@ -108,7 +108,7 @@ def read(archive: Archive, target: str) -> list[Json]:
 
 def messages(archive: Archive, target: str, started: int) -> list[OllamaMessage]:
     """What was said in the one that began then, with ``thinking`` where the model told; empty where there is none."""
-    saves: list[Any] = [archive.target_get(target, name) for name in _said(archive, target, started)]
+    saves: list[Any] = [archive.target_get(target, name) for name in _message_names(archive, target, started)]
     return [message for saved in saves if saved is not None for message in saved]
 
 
@@ -116,12 +116,12 @@ def trim(archive: Archive, target: str, most: int) -> None:
     """Keep the newest `most` of a target."""
     names = archive.target_names(target, _PREFIX)
     if len(names) > most:
-        kept = {_started(name) for name in names[-most:]}
-        said = [name for name in archive.target_names(target, _SAID) if _started(name) not in kept]
-        archive.target_drop(target, [*names[:-most], *said])
+        retained = {_started(name) for name in names[-most:]}
+        outdated = [name for name in archive.target_names(target, _SAID) if _started(name) not in retained]
+        archive.target_drop(target, [*names[:-most], *outdated])
 
 
-def _said(archive: Archive, target: str, started: int) -> list[str]:
+def _message_names(archive: Archive, target: str, started: int) -> list[str]:
     return archive.target_names(target, f"{_SAID}{started:013d}:")
 
 
@@ -135,10 +135,10 @@ def _is_open(state: str) -> bool:
 
 def _cut(message: OllamaMessage) -> OllamaMessage:
     """The beginning of a message, and which tools it called."""
-    kept: Json = {"role": message["role"], "content": f"{str(message.get('content') or '')[:_CUT_CHARS]}{_CUT}"}
+    made: Json = {"role": message["role"], "content": f"{str(message.get('content') or '')[:_CUT_CHARS]}{_CUT}"}
     if message.get("tool_name"):
-        kept["tool_name"] = str(message["tool_name"])[:_CUT_CHARS]
+        made["tool_name"] = str(message["tool_name"])[:_CUT_CHARS]
     if message.get("tool_calls"):
         names = [str(call["function"]["name"])[:_CUT_CHARS] for call in message["tool_calls"][:16]]
-        kept["tool_calls"] = [{"function": {"name": name, "arguments": {}}} for name in names]
-    return kept
+        made["tool_calls"] = [{"function": {"name": name, "arguments": {}}} for name in names]
+    return made

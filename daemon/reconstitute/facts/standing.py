@@ -89,10 +89,10 @@ def _is_likely(file: Recovered) -> bool:
 
 def restore(target: str, moment: int | None) -> str:
     """The command that writes what is known exactly of `target` into a new folder; empty if it cannot be quoted."""
-    quoted = shell_word(target)
-    if not quoted:
+    word = shell_word(target)
+    if not word:
         return ""
-    return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moments.written(moment)}")
+    return f"reconstitute restore {word} --to DIR" + ("" if moment is None else f" --at {moments.written(moment)}")
 
 
 def _certain(file: Recovered) -> Revision | None:
@@ -151,10 +151,10 @@ def _of_program(edit: FileEdit) -> _Cause:
 
 def _add(causes: dict[tuple[str, str], _Cause], cause: _Cause, path: str) -> None:
     """A call is one cause, however many files it may have changed; other causes are told apart by their text."""
-    kept = causes.setdefault((cause.part_id or cause.message_id, "" if cause.part_id else cause.text), cause)
-    kept.time = min(kept.time, cause.time)
+    cause_of_path = causes.setdefault((cause.part_id or cause.message_id, "" if cause.part_id else cause.text), cause)
+    cause_of_path.time = min(cause_of_path.time, cause.time)
     if path:
-        kept.paths[path] = None
+        cause_of_path.paths[path] = None
 
 
 def _in_words(cause: _Cause, call: Call | None) -> Aftermath:

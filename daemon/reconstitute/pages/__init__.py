@@ -11,7 +11,7 @@ from daemon.model import Page
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file import FilePages, size_beside
 from daemon.reconstitute.pages.folder import Folders
-from daemon.reconstitute.pages.index import Entry, entry
+from daemon.reconstitute.pages.index import Entry, index_entry
 from daemon.reconstitute.pages.layout import cited_sessions
 from daemon.reconstitute.pages.material import Material, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
@@ -27,8 +27,10 @@ class Renderer:
         self._known = MaterialIndex(material)
         sizes = {file.relative: size_beside(file.shown) for file in material.files}
         facts, self._conversation = material.facts, material.conversation
-        told = facts.sessions if self._conversation is not None else ()
-        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, told, cited_sessions(facts, material.record))
+        with_pages = facts.sessions if self._conversation is not None else ()
+        self._plan = Plan(
+            sizes, self._known.is_worked_on, most_pages, with_pages, cited_sessions(facts, material.record)
+        )
         self._jinja = environment()
 
     @property
@@ -49,4 +51,4 @@ class Renderer:
 
     def entry(self, folder: str) -> Entry:
         """The target's line in the index over all targets; `folder` is where its tree was published."""
-        return entry(self._known, self._plan.transcripts, folder)
+        return index_entry(self._known, self._plan.transcripts, folder)

@@ -86,57 +86,59 @@ def log(
 
     Sub-agents belong to those that started them.
     """
-    parents = {one.id: one.session.parent_id or "" for one in sessions}
-    tops = [one for one in sessions if own_turns(one) and not parent_of(one.id, parents)]
-    tops.sort(key=lambda one: (begun(one), one.id))
+    parents = {session.id: session.session.parent_id or "" for session in sessions}
+    tops = [session for session in sessions if own_turns(session) and not parent_of(session.id, parents)]
+    tops.sort(key=lambda session: (begun(session), session.id))
     days = [
         day
-        for one in tops[-MOST_LOGGED:]
-        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id), target)
+        for session in tops[-MOST_LOGGED:]
+        for day in _logged(
+            session, titles.get(session.id, session.title), transcripts, summaries.get(session.id), target
+        )
     ]
     return tuple(sorted(days, key=lambda day: day.time)[-MOST_LOGGED:])
 
 
 def _logged(
-    one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None, target: str
+    session: SessionFacts, title: str, transcripts: Transcripts, statement: Statement | None, target: str
 ) -> Iterator[Logged]:
     """Its days; what came of all of it stands at the last."""
-    turns = sorted(own_turns(one), key=lambda turn: turn.time)
+    turns = sorted(own_turns(session), key=lambda turn: turn.time)
     first = next((turn.prompt for turn in turns if turn.prompt.strip()), "")
     name = markdown.cut(markdown.bare(title), _MOST_TEXT).strip() or markdown.cut(redact(first), _MOST_TEXT)
-    href, last = str(transcripts.href(README, one.id)), markdown.day(turns[-1].time)
+    href, last = str(transcripts.href(README, session.id)), markdown.day(turns[-1].time)
     for day, group in groupby(turns, key=lambda turn: markdown.day(turn.time)):
         of_day = list(group)
         prompts = [turn.prompt for turn in of_day if turn.prompt.strip()]
-        asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
+        prompt = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
         more = max(0, len(prompts) - 1)
         logged = Logged(
-            of_day[0].time, name or "without title", href, asked, more, "", None, one.id, one.session.directory
+            of_day[0].time, name or "without title", href, prompt, more, "", None, session.id, session.session.directory
         )
-        summary = _summary(said, transcripts) if said else None
-        yield replace(logged, came=_came(one, target), summary=summary) if day == last else logged
+        summary = _summary(statement, transcripts) if statement else None
+        yield replace(logged, came=_came(session, target), summary=summary) if day == last else logged
 
 
-def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
-    source = next(iter(said.sources), None)
-    if source is None or said.is_outdated:
+def _summary(statement: Statement, transcripts: Transcripts) -> Summary | None:
+    source = next(iter(statement.sources), None)
+    if source is None or statement.is_outdated:
         return None
     href = str(transcripts.href(README, source.session_id, source.message_id))
-    quote = "" if source.quote in said.text else markdown.cut(redact(source.quote), _MOST_TEXT)
-    return Summary(markdown.cut(redact(said.text), _MOST_SUMMARY), source.created, href, quote)
+    quote = "" if source.quote in statement.text else markdown.cut(redact(source.quote), _MOST_TEXT)
+    return Summary(markdown.cut(redact(statement.text), _MOST_SUMMARY), source.created, href, quote)
 
 
-def _came(one: SessionFacts, target: str) -> str:
-    kept = [change for change in one.changes if not change.undone]
-    entries, left = in_few_entries(kept, target, _MOST_FILES)
+def _came(session: SessionFacts, target: str) -> str:
+    changes = [change for change in session.changes if not change.undone]
+    entries, left = in_few_entries(changes, target, _MOST_FILES)
     names = [_file(change) for change in entries]
     more = f" and {left} more" if left else ""
-    turns = own_turns(one)
+    turns = own_turns(session)
     parts = [
         ", ".join(names) + more,
-        _tests(one.tests),
-        counted(len(one.commits), "commit") if one.commits else "",
-        f"{counted(len(one.undone_commits), 'commit')} undone again" if one.undone_commits else "",
+        _tests(session.tests),
+        counted(len(session.commits), "commit") if session.commits else "",
+        f"{counted(len(session.undone_commits), 'commit')} undone again" if session.undone_commits else "",
         _taken_back(turns),
         _ENDINGS.get(turns[-1].ending, "") if turns else "",
     ]
@@ -147,8 +149,8 @@ def _taken_back(turns: Sequence[Turn]) -> str:
     if not any(turn.taken_back for turn in turns):
         return ""
     is_all = all(turn.taken_back and not turn.in_part for turn in turns)
-    kept = kept_words(turns)
-    return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
+    kept_files = kept_words(turns)
+    return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept_files})' if kept_files else ''}")
 
 
 def _file(change: FileChange | ChangedFolder) -> str:
@@ -171,24 +173,24 @@ def _tests(runs: Sequence[TestRun]) -> str:
 def page(logs: _Logs) -> Page:
     """The page; `logs` are (tree, target, its sessions), in the order in which the trees are named on a day."""
     logs = _once(logs)
-    every = [(one, place) for place, (_, _, sessions) in enumerate(logs) for one in sessions]
+    every = [(logged, place) for place, (_, _, sessions) in enumerate(logs) for logged in sessions]
     every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
-    shown = every[:_MOST_LISTED]
+    listed = every[:_MOST_LISTED]
     notes: dict[str, str] = {}
     parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
-    if any(one.summary for one, _ in shown):
+    if any(logged.summary for logged, _ in listed):
         parts[1] += " A sentence with a footnote is a model's."
-    if not shown:
+    if not listed:
         parts.append("Nothing is recorded yet.")
-    newest = _month(shown[0][0]) if shown else ""
-    for month, group in groupby(shown, lambda pair: _month(pair[0])):
+    newest = _month(listed[0][0]) if listed else ""
+    for month, group in groupby(listed, lambda pair: _month(pair[0])):
         days = "\n\n".join(
             _day(day, list(each), logs, notes) for day, each in groupby(group, lambda p: markdown.day(p[0].time))
         )
         folded = f"<details><summary>{month}</summary>\n\n{days}\n\n</details>"
         parts.append(days if month == newest else folded)
-    if len(every) > len(shown):
-        parts.append(f"Not listed: {counted(len(every) - len(shown), 'older session')}.")
+    if len(every) > len(listed):
+        parts.append(f"Not listed: {counted(len(every) - len(listed), 'older session')}.")
     return Page(CHANGES, "\n\n".join([*parts, *notes.values()]) + "\n")
 
 
@@ -197,16 +199,16 @@ def _once(logs: _Logs) -> _Logs:
     its directory, else the first.
     """
     targets = [target for _, target, _ in logs]
-    outermost = [min((one for one in targets if is_beneath(target, one)), key=len) for target in targets]
+    outermost = [min((other for other in targets if is_beneath(target, other)), key=len) for target in targets]
     holders: dict[tuple[str, str], tuple[int, int]] = {}
     for place, (_, target, sessions) in enumerate(logs):
-        for one in sessions:
-            key = outermost[place], one.session
-            depth = len(target) if is_beneath(one.directory, target) else 0
+        for logged in sessions:
+            key = outermost[place], logged.session
+            depth = len(target) if is_beneath(logged.directory, target) else 0
             holders[key] = max(holders.get(key, (depth, -place)), (depth, -place))
     return [
-        (tree, target, [one for one in told if not one.session or -holders[outermost[place], one.session][1] == place])
-        for place, (tree, target, told) in enumerate(logs)
+        (tree, target, [x for x in log_ if not x.session or -holders[outermost[place], x.session][1] == place])
+        for place, (tree, target, log_) in enumerate(logs)
     ]
 
 
@@ -215,26 +217,26 @@ def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: dict[st
     parts = [f"## {day}"]
     for place in sorted({place for _, place in listed}):
         tree, title, _ = logs[place]
-        lines = [_line(one, tree, notes) for one, owner in listed if owner == place]
+        lines = [_line(logged, tree, notes) for logged, owner in listed if owner == place]
         head = f"**{markdown.link(redact(title), posixpath.join(tree, README))}**"
         parts.append("\n".join([head, "", *lines]))
     return "\n\n".join(parts)
 
 
-def _line(one: Logged, tree: str, notes: dict[str, str]) -> str:
-    time = markdown.moment(one.time).partition(" ")[2] or markdown.moment(one.time)
-    title = _link(one.title, tree, one.href)
-    came = f" → {markdown.inline(one.came)}" if one.came else ""
-    if one.summary is not None:
-        words = f": {markdown.quoted(one.summary.quote)}" if one.summary.quote else ""
-        source = f"{markdown.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
-        day, told = markdown.day(one.time).replace(" ", "-"), f"{tree}\0{one.session or one.href}"
-        label = unused([day, letters(told, 3)], told, notes)
+def _line(logged: Logged, tree: str, notes: dict[str, str]) -> str:
+    time = markdown.moment(logged.time).partition(" ")[2] or markdown.moment(logged.time)
+    title = _link(logged.title, tree, logged.href)
+    came = f" → {markdown.inline(logged.came)}" if logged.came else ""
+    if logged.summary is not None:
+        words = f": {markdown.quoted(logged.summary.quote)}" if logged.summary.quote else ""
+        source = f"{markdown.moment(logged.summary.time)}, {_link(logged.title, tree, logged.summary.href)}"
+        day, key = markdown.day(logged.time).replace(" ", "-"), f"{tree}\0{logged.session or logged.href}"
+        label = unused([day, letters(key, 3)], key, notes)
         notes[label] = f"[^{label}]: {source}{words}"
-        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{label}]{came}"
-    asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
-    more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
-    return f"- {time} {title}{asked}{more}{came}"
+        return f"- {time} {title}: {markdown.prose(logged.summary.text)}[^{label}]{came}"
+    prompt = f": {markdown.quoted(logged.asked)}" if logged.asked and logged.asked != logged.title else ""
+    more = f" and {counted(logged.more, 'more prompt')}" if logged.more else ""
+    return f"- {time} {title}{prompt}{more}{came}"
 
 
 def _link(title: str, tree: str, href: str) -> markdown.Markdown:
@@ -246,6 +248,6 @@ def _link(title: str, tree: str, href: str) -> markdown.Markdown:
     )
 
 
-def _month(one: Logged) -> str:
-    known = markdown.day(one.time)
+def _month(logged: Logged) -> str:
+    known = markdown.day(logged.time)
     return known[:7] if known[:1].isdigit() else known

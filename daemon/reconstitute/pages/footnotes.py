@@ -50,9 +50,9 @@ class Footnotes:
         self._labels: dict[tuple[str, str, str, str], str] = {}
         self._definitions: list[tuple[_Place, markdown.Markdown]] = []
 
-    def mark(self, *citations: Citation | Source | None, shown: str = "") -> markdown.Markdown:
-        """``[^4-12][^5-1]``, the marks of the citations; a quote that is part of the text `shown` is not repeated."""
-        labels = dict.fromkeys(self._label(one, shown) for one in citations if one is not None)
+    def mark(self, *citations: Citation | Source | None, beside: str = "") -> markdown.Markdown:
+        """``[^4-12][^5-1]``, the marks of the citations; a quote that the text `beside` them has is not repeated."""
+        labels = dict.fromkeys(self._label(citation, beside) for citation in citations if citation is not None)
         return markdown.Markdown("".join(f"[^{label}]" for label in labels))
 
     @property
@@ -65,8 +65,8 @@ class Footnotes:
         """The ids of the messages cited so far."""
         return {message_id for _, message_id, _, _ in self._labels}
 
-    def _label(self, cited: Citation | Source, shown: str) -> str:
-        quote = "" if _words(cited.quote) in _words(shown) else cited.quote
+    def _label(self, cited: Citation | Source, beside: str) -> str:
+        quote = "" if _words(cited.quote) in _words(beside) else cited.quote
         key = (cited.session_id, cited.message_id, cited.path, quote)
         if key not in self._labels:
             time = cited.created if isinstance(cited, Source) else cited.time
@@ -86,8 +86,8 @@ class Footnotes:
         if cited.path:
             name, page = redact(posixpath.basename(cited.path)), self._file_href(cited.path)
             where = markdown.Markdown(f"{markdown.link(name, page) if page else markdown.inline(name)} after {where}")
-        said = f": {markdown.quoted(markdown.bare(quote), self._most)}" if quote.strip() else ""
-        return markdown.Markdown(f"[^{named}]: {markdown.moment(time)}, {where}{said}")
+        words = f": {markdown.quoted(markdown.bare(quote), self._most)}" if quote.strip() else ""
+        return markdown.Markdown(f"[^{named}]: {markdown.moment(time)}, {where}{words}")
 
 
 def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Iterator[str]:
@@ -101,10 +101,10 @@ def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Itera
         yield letters(f"{path}\0{quote}", 2)
 
 
-def unused(stem: Iterable[str], told: str, taken: Collection[str]) -> str:
-    """A label of these pieces; where it is `taken`, with letters after it that tell `told` apart from others."""
+def unused(stem: Iterable[str], key: str, taken: Collection[str]) -> str:
+    """A label of these pieces; if it is `taken`, with letters after it that depend on `key`."""
     pieces = [*stem]
-    labels = ("-".join([*pieces, *([letters(told, more)] if more else [])]) for more in count())
+    labels = ("-".join([*pieces, *([letters(key, more)] if more else [])]) for more in count())
     return next(label for label in labels if label not in taken)
 
 

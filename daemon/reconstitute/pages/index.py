@@ -70,9 +70,9 @@ class Entry:
         return sum(self.files.get(state.value, 0) for state in State if state not in CERTAIN)
 
 
-def to_json(one: Entry) -> Json:
+def to_json(entry: Entry) -> Json:
     """As it is kept."""
-    return asdict(one)
+    return asdict(entry)
 
 
 def from_json(stored: Json) -> Entry:
@@ -82,27 +82,33 @@ def from_json(stored: Json) -> Entry:
     return Entry(**stored | lists | {"log": log})
 
 
-def entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> Entry:
+def index_entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> Entry:
     """A target's line, from what its pages are made of; `folder` is where its tree was published."""
     facts, material = known.material.facts, known.material
     answer = known.answer(PURPOSE.id)
-    said = next((one.text for one in answer.statements if one.text.strip() and one.sources), "") if answer else ""
+    sentence = (
+        next((statement.text for statement in answer.statements if statement.text.strip() and statement.sources), "")
+        if answer
+        else ""
+    )
     struck = material.record.struck
-    first = next((one for one in facts.purpose if key(one) not in struck), None)
+    first = next((purpose for purpose in facts.purpose if key(purpose) not in struck), None)
     times = [revision.time for file in known.files.values() for revision in file.revisions]
-    times += [one.last for one in facts.sessions] + [one.session.created for one in material.scope.sessions]
+    times += [session.last for session in facts.sessions] + [
+        session.session.created for session in material.scope.sessions
+    ]
     files = Counter(file.state.value for file in known.files.values())
     return Entry(
         folder,
         known.target,
-        said or (first.text if first else ""),
-        not said and first is not None and first.origin.endswith("prompt"),
+        sentence or (first.text if first else ""),
+        not sentence and first is not None and first.origin.endswith("prompt"),
         len(material.scope.sessions),
         {state.value: files[state.value] for state in State if files[state.value]},
         max(times, default=0),
         material.moment,
         overview.known(material.files) if material.files else "",
-        sum(key(one) not in material.record.struck for one in facts.open),
+        sum(key(point) not in material.record.struck for point in facts.open),
         log=changes.log(facts.sessions, known.titles, transcripts, material.record.summaries, known.target),
     )
 
@@ -110,20 +116,20 @@ def entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> Entry:
 def index(entries: Iterable[Entry], edited: Iterable[str] = ()) -> Page:
     """The page; of two entries with the same folder the last counts. `edited` of these pages a person edited."""
     ordered = _ordered(entries)
-    lines = [(one, partial(posixpath.join, one.folder)) for one in ordered]
+    lines = [(entry, partial(posixpath.join, entry.folder)) for entry in ordered]
     text = environment().get_template("index.md.j2").render(lines=lines, most=_MOST_SUMMARY, edited=sorted(edited))
     return Page(README, text)
 
 
 def _ordered(entries: Iterable[Entry]) -> list[Entry]:
-    by_folder = {one.folder: one for one in entries}
-    return sorted(by_folder.values(), key=lambda one: (one.title, one.moment or 0, one.folder))
+    by_folder = {entry.folder: entry for entry in entries}
+    return sorted(by_folder.values(), key=lambda entry: (entry.title, entry.moment or 0, entry.folder))
 
 
 def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int) -> list[str]:
     """Put the pages at the root of the output directory; warnings where something of a person's stands in its way."""
     given = list(entries)
-    logs = [(one.folder, one.title, one.log) for one in _ordered(given) if one.moment is None]
+    logs = [(entry.folder, entry.title, entry.log) for entry in _ordered(given) if entry.moment is None]
     days = changes.page(logs)
     seen = {name for name in (README, changes.CHANGES) if _current(output_root, name).is_file()}
     try:
@@ -135,7 +141,7 @@ def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int)
             raise
         return [f"no index over all targets was written: {error}"]
     warnings = [f"no index was written: {output_root / page} is not ours and is left" for page in published.taken]
-    return warnings + [f"{output_root}: {said}" for said in published.said]
+    return warnings + [f"{output_root}: {message}" for message in published.notices]
 
 
 def _current(output_root: Path, name: str) -> Path:

@@ -100,14 +100,15 @@ class Transcripts:
 
     def __init__(self, sessions: Sequence[SessionFacts], chapters: Sequence[Chapter] | None = None) -> None:
         self.chapters = tuple(divided(sessions) if chapters is None else chapters)
-        self._first = {one.facts.id: one.path for one in reversed(self.chapters)}
+        self._first = {chapter.facts.id: chapter.path for chapter in reversed(self.chapters)}
         self._places = {
-            (one.facts.id, message_id): (one.path, number)
-            for one in self.chapters
-            for message_id, number in one.messages.items()
+            (chapter.facts.id, message_id): (chapter.path, number)
+            for chapter in self.chapters
+            for message_id, number in chapter.messages.items()
         }
         self._numbers = {
-            one.id: (ordinal, _numbers(one)) for ordinal, one in enumerate(sorted(sessions, key=_age), start=1)
+            session.id: (ordinal, _numbers(session))
+            for ordinal, session in enumerate(sorted(sessions, key=_age), start=1)
         }
 
     def place(self, session_id: str, message_id: str) -> tuple[int, int]:
@@ -146,7 +147,7 @@ def divided(sessions: Sequence[SessionFacts]) -> list[Chapter]:
     """All chapters, sessions oldest first. A name depends on the session alone, unless an older one has the same."""
     ordered = sorted(sessions, key=_age)
     made = []
-    for facts, path in zip(ordered, names([f"{FOLDER}/{_stem(one)}.md" for one in ordered]), strict=True):
+    for facts, path in zip(ordered, names([f"{FOLDER}/{_stem(session)}.md" for session in ordered]), strict=True):
         parts = _parts(facts)
         for number, messages in enumerate(parts, start=1):
             name = path if number == 1 else f"{path.removesuffix('.md')}-page-{number}.md"
@@ -162,8 +163,8 @@ def cited_sessions(facts: Facts, record: Record) -> frozenset[str]:
 def slug(text: str) -> str:
     """Letters, digits and their marks of any script, in lower case, with a hyphen for all else; at most 48."""
     lower = unicodedata.normalize("NFC", text.lower())
-    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in lower[: 8 * _MOST_SLUG])
-    words = re.sub("-+", "-", kept).strip("-")
+    letters = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in lower[: 8 * _MOST_SLUG])
+    words = re.sub("-+", "-", letters).strip("-")
     if len(words) <= _MOST_SLUG:
         return words
     cut = words[: _MOST_SLUG + 1]
@@ -179,7 +180,7 @@ def _cited(value: object) -> Iterator[str]:
     elif isinstance(value, dict):
         yield from _cited(tuple(value.values()))
     elif is_dataclass(value):
-        yield from _cited(tuple(getattr(value, one.name) for one in fields(value)))
+        yield from _cited(tuple(getattr(value, field.name) for field in fields(value)))
 
 
 def _stem(facts: SessionFacts) -> str:
@@ -197,13 +198,13 @@ def _parts(facts: SessionFacts) -> list[dict[str, int]]:
     parts: list[dict[str, int]] = [{}]
     weight = 0
     for turn in _turns(facts):
-        total = sum(sizes[one] for one in turn)
-        for group in [turn] if total <= MOST_WEIGHT else [[one] for one in turn]:
-            size = sum(sizes[one] for one in group)
+        total = sum(sizes[message_id] for message_id in turn)
+        for group in [turn] if total <= MOST_WEIGHT else [[message_id] for message_id in turn]:
+            size = sum(sizes[message_id] for message_id in group)
             if parts[-1] and weight + size > MOST_WEIGHT:
                 parts.append({})
                 weight = 0
-            parts[-1] |= {one: numbers[one] for one in group}
+            parts[-1] |= {message_id: numbers[message_id] for message_id in group}
             weight += size
     return parts
 

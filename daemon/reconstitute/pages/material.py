@@ -41,7 +41,7 @@ class Conversation(Protocol):
     def hiding(self) -> AbstractContextManager[None]:
         """Hide the secrets of these sessions in what is redacted meanwhile."""
 
-    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
+    def messages(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
         """These messages, in this order."""
 
 
@@ -72,12 +72,12 @@ class MaterialIndex:
         self.target = material.scope.target
         self.files = {file.relative: file for file in material.files}
         self._by_path = {file.path: file.relative for file in material.files}
-        self.titles = {one.session.id: one.title for one in material.scope.sessions}
-        self._session_of = {m: one.session.id for one in material.scope.sessions for m in one.message_ids}
+        self.titles = {session.session.id: session.title for session in material.scope.sessions}
+        self._session_of = {m: session.session.id for session in material.scope.sessions for m in session.message_ids}
         self._directories = {
-            one.session.id: one.session.directory
-            for one in material.scope.sessions
-            if one.session.directory not in {"", "/"}  # what holds everything tells nothing apart
+            session.session.id: session.session.directory
+            for session in material.scope.sessions
+            if session.session.directory not in {"", "/"}  # what holds everything tells nothing apart
         }
 
     def is_worked_on(self, relative: str) -> bool:
@@ -88,7 +88,7 @@ class MaterialIndex:
     def sessions(self, files: Iterable[Recovered]) -> list[SessionFacts]:
         """The sessions that touched one of `files`, oldest first."""
         ids = {i for file in files for i in self._touching(file.path)}
-        return [one for one in self.material.scope.sessions if one.session.id in ids]
+        return [session for session in self.material.scope.sessions if session.session.id in ids]
 
     @cached_property
     def touched(self) -> dict[str, list[str]]:
@@ -152,4 +152,6 @@ class MaterialIndex:
 def code_version() -> str:
     """A digest of all our code and templates, for the basis of pages: what may be rendered differently is made anew."""
     files = sorted(chain(_PACKAGE.rglob("*.py"), _PACKAGE.rglob("*.j2")))
-    return digest_of(chain.from_iterable((str(one.relative_to(_PACKAGE)).encode(), one.read_bytes()) for one in files))
+    return digest_of(
+        chain.from_iterable((str(path.relative_to(_PACKAGE)).encode(), path.read_bytes()) for path in files)
+    )

@@ -51,14 +51,14 @@ class Plan:
         for folder in self.folders:
             if folder:
                 self._folders_in.setdefault(self.parent(folder), []).append(folder)
-        room = max(0, most_pages - len(self.folders))
-        chapters = [replace(one, path=path) for one, path in zip(chapters, self.layout.sessions, strict=True)]
-        self.transcripts = Transcripts(sessions, _first(chapters, cited, max(room - len(sizes), room // 2)))
+        left = max(0, most_pages - len(self.folders))
+        chapters = [replace(chapter, path=path) for chapter, path in zip(chapters, self.layout.sessions, strict=True)]
+        self.transcripts = Transcripts(sessions, _first(chapters, cited, max(left - len(sizes), left // 2)))
         ordered = sorted(sizes, key=lambda relative: (not is_worked_on(relative), relative))
-        chosen = ordered[: room - len(self.transcripts.chapters)]
+        chosen = ordered[: left - len(self.transcripts.chapters)]
         self.files = tuple(sorted(chosen))
         self._paged = frozenset(chosen)
-        self._beside = self._choose_beside(sizes, chosen, room - len(self.transcripts.chapters) - len(chosen))
+        self._beside = self._choose_beside(sizes, chosen, left - len(self.transcripts.chapters) - len(chosen))
 
     @property
     def left_out(self) -> int:
@@ -101,23 +101,29 @@ class Plan:
         children = {relative[len(folder) + 1 :].split("/")[0] for relative in self.beneath(folder)}
         return len(children) > 1 or bool(self.direct(folder))
 
-    def _choose_beside(self, sizes: Mapping[str, int], chosen: list[str], room: int) -> frozenset[str]:
+    def _choose_beside(self, sizes: Mapping[str, int], chosen: list[str], most: int) -> frozenset[str]:
         left = _MOST_BESIDE
-        found: set[str] = set()
+        chosen_beside: set[str] = set()
         for relative in chosen:
-            if 0 < sizes[relative] <= left and len(found) < room:
-                found.add(relative)
+            if 0 < sizes[relative] <= left and len(chosen_beside) < most:
+                chosen_beside.add(relative)
                 left -= sizes[relative]
-        return frozenset(found)
+        return frozenset(chosen_beside)
 
 
 def _first(chapters: Sequence[Chapter], cited: Collection[str], most: int) -> list[Chapter]:
     """At most that many chapters, in their order: those of cited sessions, then of the newest, go first."""
     ranked = sorted(
-        chapters, key=lambda one: (one.facts.id not in cited, -one.facts.session.created, one.facts.id, one.number)
+        chapters,
+        key=lambda chapter: (
+            chapter.facts.id not in cited,
+            -chapter.facts.session.created,
+            chapter.facts.id,
+            chapter.number,
+        ),
     )
-    chosen = {one.path for one in ranked[:most]}
-    return [one for one in chapters if one.path in chosen]
+    chosen = {chapter.path for chapter in ranked[:most]}
+    return [chapter for chapter in chapters if chapter.path in chosen]
 
 
 class Links:

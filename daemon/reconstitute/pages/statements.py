@@ -49,7 +49,11 @@ class ModelAnswers:
     def sound(self, question_id: str) -> tuple[Statement, ...]:
         """The statements of an answer that stand on something; empty without an answer."""
         answer = self._known.answer(question_id)
-        return () if answer is None else tuple(one for one in answer.statements if one.text.strip() and one.sources)
+        return (
+            ()
+            if answer is None
+            else tuple(statement for statement in answer.statements if statement.text.strip() and statement.sources)
+        )
 
     def model(self, question_id: str) -> str:
         """By whom a question was answered, escaped; ``a model`` where its name is not known."""
@@ -67,45 +71,49 @@ class ModelAnswers:
 
     def statements(self, statements: Iterable[Statement], *, is_dated: bool = False) -> markdown.Markdown:
         """A list of statements, each with its reason, the paths it speaks of and its footnotes."""
-        return markdown.Markdown("\n".join(f"- {self._statement(one, is_dated=is_dated)}" for one in statements))
+        return markdown.Markdown(
+            "\n".join(f"- {self._statement(statement, is_dated=is_dated)}" for statement in statements)
+        )
 
-    def _statement(self, one: Statement, *, is_dated: bool) -> str:
-        said = f"{markdown.day(one.when)}: " if is_dated and one.when else ""
-        said += sentence(one, self._notes)
-        if one.why:
-            said += f" Why: {markdown.prose(redact(one.why), _MOST_TEXT)}"
-        about = [path for path in dict.fromkeys(one.paths) if self._links.label(path) not in one.text]
-        return said + (f" (about {', '.join(self._links.file(path) for path in about)})" if about else "")
+    def _statement(self, statement: Statement, *, is_dated: bool) -> str:
+        line = f"{markdown.day(statement.when)}: " if is_dated and statement.when else ""
+        line += sentence(statement, self._notes)
+        if statement.why:
+            line += f" Why: {markdown.prose(redact(statement.why), _MOST_TEXT)}"
+        about = [path for path in dict.fromkeys(statement.paths) if self._links.label(path) not in statement.text]
+        return line + (f" (about {', '.join(self._links.file(path) for path in about)})" if about else "")
 
     def sections(self) -> list[Section]:
         """What only a model tells: structure, configuration, and what documents say."""
         made = [Section("Summary", self.answer(PURPOSE.id, skipped=1))]
         made += [Section(_QUESTIONS[question_id].heading, self.answer(question_id)) for question_id in _ALONE]
-        return [one for one in made if one.text]
+        return [section for section in made if section.text]
 
     def own(self) -> list[Section]:
         """A person's own questions, each with a model's answer, else with the best quotations."""
-        asked = [one for one in self._known.material.findings if one.question.id not in _QUESTIONS]
-        return [Section(_heading(one.question), self._own(one.question, one.quotes)) for one in asked]
+        findings = [finding for finding in self._known.material.findings if finding.question.id not in _QUESTIONS]
+        return [
+            Section(_heading(finding.question), self._own(finding.question, finding.quotes)) for finding in findings
+        ]
 
     def _own(self, question: Question, passages: Sequence[Passage]) -> markdown.Markdown:
         answered = self.answer(question.id)
         if answered:
             return answered
         answer = self._known.answer(question.id)
-        quoted = "\n".join(f"- {self._passage(one)}" for one in passages)
+        quotes = "\n".join(f"- {self._passage(passage)}" for passage in passages)
         note: str
         if answer is not None:
             note = _none(answer)
-        elif quoted:
+        elif quotes:
             note = ""
         else:
             note = WAITS if self._known.waits(question.id) else NOT_FOUND
-        return markdown.Markdown("\n\n".join(filter(None, [note, quoted])))
+        return markdown.Markdown("\n\n".join(filter(None, [note, quotes])))
 
-    def _passage(self, one: Passage) -> str:
-        said = markdown.quoted(markdown.bare(one.text), _MOST_QUOTE)
-        return f"{said}{self._notes.mark(Citation(one.session_id, one.message_id, one.created))}"
+    def _passage(self, passage: Passage) -> str:
+        quote = markdown.quoted(markdown.bare(passage.text), _MOST_QUOTE)
+        return f"{quote}{self._notes.mark(Citation(passage.session_id, passage.message_id, passage.created))}"
 
     def unanswered(self) -> list[markdown.Markdown]:
         """A line for each question that a model was asked and gave no answer to that holds."""
@@ -117,11 +125,11 @@ class ModelAnswers:
         return made
 
 
-def sentence(one: Statement, notes: Footnotes, most: int = _MOST_TEXT) -> markdown.Markdown:
+def sentence(statement: Statement, notes: Footnotes, most: int = _MOST_TEXT) -> markdown.Markdown:
     """A statement without its reason, with its footnotes; it says when there is newer evidence."""
-    newer = f" ({OUTDATED.rstrip('.')})" if one.is_outdated else ""
+    newer = f" ({OUTDATED.rstrip('.')})" if statement.is_outdated else ""
     return markdown.Markdown(
-        f"{markdown.prose(redact(one.text), most)}{newer}{notes.mark(*one.sources, shown=one.text)}"
+        f"{markdown.prose(redact(statement.text), most)}{newer}{notes.mark(*statement.sources, beside=statement.text)}"
     )
 
 
@@ -131,10 +139,10 @@ def _heading(question: Question) -> str:
 
 def _support(answer: Answer, statements: Sequence[Statement]) -> str:
     """By whom it was answered, and what it stands on."""
-    sources = {source for one in statements for source in one.sources}
-    quotes, sessions = len(sources), len({source.session_id for source in sources})
-    said = f"Answered by {_model(answer)}, on {counted(quotes, 'quote')} from {counted(sessions, 'session')}"
-    return " ".join([f"{said}{_dropped(answer, '; ') or '.'}", *_note(answer)])
+    sources = {source for statement in statements for source in statement.sources}
+    count, sessions = len(sources), len({source.session_id for source in sources})
+    line = f"Answered by {_model(answer)}, on {counted(count, 'quote')} from {counted(sessions, 'session')}"
+    return " ".join([f"{line}{_dropped(answer, '; ') or '.'}", *_note(answer)])
 
 
 def _none(answer: Answer) -> markdown.Markdown:
@@ -156,5 +164,5 @@ def _note(answer: Answer) -> list[str]:
 def _dropped(answer: Answer, before: str) -> str:
     if not answer.dropped:
         return ""
-    said = "was dropped because its source" if answer.dropped == 1 else "were dropped because their sources"
-    return f"{before}{counted(answer.dropped, 'statement')} {said} did not hold."
+    why = "was dropped because its source" if answer.dropped == 1 else "were dropped because their sources"
+    return f"{before}{counted(answer.dropped, 'statement')} {why} did not hold."

@@ -21,7 +21,7 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain
 from daemon.model import Message, Part, Session
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from daemon.transcript.evidence.edits import edits
 from daemon.transcript.replay import replay
 
@@ -177,10 +177,10 @@ class Recorded:
         while words.step(10_000).messages + meaning.step(1000).messages:
             pass
 
-    def recall(self, *, semantic: Any = ..., lexical: Any = None, embedder: Any = None, **more: Any) -> Recall:
-        """Recall over this archive; `semantic` None is an index that is not ready."""
+    def recall(self, *, semantic: Any = ..., lexical: Any = None, embedder: Any = None, **more: Any) -> RecallEngine:
+        """The search engine over this archive; `semantic` None is an index that is not ready."""
         vectors = self.vectors if semantic is ... else semantic
-        return Recall(self.archive, lexical or self.lexical, lambda: vectors, embedder or self.embedder, **more)
+        return RecallEngine(self.archive, lexical or self.lexical, lambda: vectors, embedder or self.embedder, **more)
 
 
 def call(

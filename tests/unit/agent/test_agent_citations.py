@@ -348,7 +348,7 @@ def test_a_target_that_is_a_file_is_found_by_its_name():
 
 
 def test_files_of_the_same_name_are_offered(run: Run):
-    assert run.paths.near(f"{SHOP}/cart.py") == ["src/cart.py", "src/shop/cart.py"]
+    assert run.paths.similar(f"{SHOP}/cart.py") == ["src/cart.py", "src/shop/cart.py"]
 
 
 def test_unknown_paths_of_a_draft_are_named_each_and_the_first_with_a_hint(run: Run):
@@ -365,10 +365,10 @@ def test_a_mistyped_path_is_corrected_quickly_among_ten_thousand_files():
     paths = Paths(SHOP, [*files, f"{SHOP}/src/checkout.py"])
     with pytest.raises(BadRequest, match=r"did you mean 'src/checkout\.py'"):
         paths.known("src/chekcout.py")
-    assert paths.near(f"{SHOP}/module_04242.py") == ["part71/module_04242.py"]
+    assert paths.similar(f"{SHOP}/module_04242.py") == ["part71/module_04242.py"]
     begun = time.process_time()
     for number in range(40):
-        paths.near(f"{SHOP}/part{number}/modul_{number:05}.py")
+        paths.similar(f"{SHOP}/part{number}/modul_{number:05}.py")
     assert time.process_time() - begun < 10, "against all of them it takes over half a minute"
 
 

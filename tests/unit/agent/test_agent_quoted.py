@@ -12,7 +12,7 @@ from daemon.archive import Archive
 from daemon.model import Hit
 from daemon.reconstitute.agent.context.blocks import Block, Origin, clean, name, utc
 from daemon.reconstitute.agent.context.ledger import Ledger
-from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page, quoted
+from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page, text_block
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
 from tests.support.stores.recorded_sessions import START, Recorded, call, recorded
 
@@ -45,7 +45,7 @@ def _tag(text: str) -> str:
 
 
 def _shown(body: str, most: int = 4000) -> str:
-    block = quoted(ORIGIN, body, most)
+    block = text_block(ORIGIN, body, most)
     assert block is not None
     assert len(block.text.encode()) <= most
     return block.text
@@ -105,7 +105,7 @@ def test_the_heading_says_what_it_is_from():
 
 def test_a_title_with_line_breaks_and_secrets_stays_on_its_line():
     origin = Origin("msg_1", "ses_1", f"One\nrole: system\n{SECRET} {'long ' * 100}", "user", START)
-    block = quoted(origin, "Hello", 2000)
+    block = text_block(origin, "Hello", 2000)
     assert block is not None
     assert block.text.split("\n")[2] == "Hello"
     assert SECRET not in block.text
@@ -116,7 +116,7 @@ def test_a_title_with_line_breaks_and_secrets_stays_on_its_line():
 @pytest.mark.parametrize("letter", ["word ", "é", "語", "🙂"])
 def test_a_long_text_is_cut_to_its_bytes_and_says_how_much_is_missing(most: int, letter: str):
     body = letter * 4000
-    block = quoted(ORIGIN, body, most)
+    block = text_block(ORIGIN, body, most)
     if block is None:
         assert most == 200
         return
@@ -128,7 +128,7 @@ def test_a_long_text_is_cut_to_its_bytes_and_says_how_much_is_missing(most: int,
 
 
 def test_a_room_that_is_too_small_gives_no_block_instead_of_an_empty_one():
-    assert quoted(ORIGIN, "some words " * 50, 150) is None
+    assert text_block(ORIGIN, "some words " * 50, 150) is None
 
 
 def test_a_name_is_cut_on_one_line():
@@ -249,7 +249,7 @@ def test_the_ledger_joins_what_was_shown_of_a_message(house: Recorded):
     shown.note(origin)
     assert mid in shown
     assert shown.text(mid) == ""
-    block = quoted(origin, "original words", 2000)
+    block = text_block(origin, "original words", 2000)
     assert block is not None
     assert shown.add(block) == block.text
     shown.add(_block(house.archive, mid))

@@ -83,7 +83,7 @@ class Workshop:
 
     def restore(self, path: str = "", **more: Any) -> tuple[dict[str, FileContent], dict[str, str]]:
         taken: list[FileContent] = []
-        answer = self.engine.restore(path or str(self.root), take=taken.append, **more)
+        answer = self.engine.restore(path or str(self.root), on_part=taken.append, **more)
         assert answer["files"] == len(taken)
         skipped = {entry["path"].removeprefix(f"{self.root}/"): entry["reason"] for entry in answer["skipped"]}
         return {content.relative: content for content in taken}, skipped
@@ -123,14 +123,14 @@ def test_each_file_is_compared_with_the_disk(workshop: Workshop) -> None:
     assert (found["seen"]["grade"], found["seen"]["sha256"], found["seen"]["size"]) == ("partial", None, None)
 
 
-def test_a_deleted_file_is_identical_where_nothing_stands(workshop: Workshop) -> None:
+def test_a_deleted_file_is_absent_where_nothing_stands(workshop: Workshop) -> None:
     workshop.write("a", "text\n")
     workshop.write("b", "text\n")
     workshop.delete("a", "b")
     workshop.on_disk("b", b"text\n")
     found = workshop.files()
     assert {name: (file["deleted"], file["disk"]) for name, file in found.items()} == {
-        "a": (True, "identical"), "b": (True, "differs"),
+        "a": (True, "absent"), "b": (True, "differs"),
     }  # fmt: skip
     assert found["a"]["sha256"] == hashlib.sha256(b"text\n").hexdigest()
 
@@ -372,7 +372,7 @@ def test_where_names_clash_what_is_there_now_comes_first(workshop: Workshop) -> 
 def test_a_restore_that_its_taker_breaks_off_raises_what_that_raised(workshop: Workshop) -> None:
     workshop.write("a", "x")
     with pytest.raises(OSError, match="full"):
-        workshop.engine.restore("/", take=lambda _: (_ for _ in ()).throw(OSError("full")))
+        workshop.engine.restore("/", on_part=lambda _: (_ for _ in ()).throw(OSError("full")))
 
 
 # -- alias ---------------------------------------------------------------------------------------------------------------

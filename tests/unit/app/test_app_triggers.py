@@ -61,7 +61,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     made.talk.write(f"{made.project}/notes.txt", "Notes\n")
     made.jobs = Jobs(tmp_path, [{"path": str(made.project)}])
     engine = made.jobs.engine
-    engine.on_scanned = made.jobs.loop.taken
+    engine.on_scanned = made.jobs.loop.on_scan
     engine.scan(everything=True, patient=False)
     while engine.archive.waiting("semantic") or engine.upkeep.semantic is None:
         engine.drain_semantic()

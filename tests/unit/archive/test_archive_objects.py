@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from daemon import records
 from daemon.archive import Archive
-from daemon.archive.objects import BLOB, FOLDER, LINK, SUBMODULE, TREE, UNKNOWN, object_id, parse_tree
+from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE, UNKNOWN, object_id, parse_tree
 from daemon.errors import BadRecord
 
 
@@ -114,11 +114,11 @@ def test_any_bytes_are_a_tree_or_refused(raw: bytes) -> None:
 
 def test_a_walk_names_files_links_and_what_is_not_kept(archive: Archive) -> None:
     blob, gone = records.blob_id(b"content"), "ab" * 20
-    inner = keep(archive, TREE, entry("b.txt", 0o100755, blob) + entry("link", LINK, blob))
+    inner = keep(archive, TREE, entry("b.txt", 0o100755, blob) + entry("link", 0o120000, blob))
     outer = keep(archive, TREE, entry("a", FOLDER, inner) + entry("m", SUBMODULE, gone) + entry("z", FOLDER, gone))
     assert sorted(archive.objects.walk(outer)) == [
         ("a/b.txt", 0o100755, blob),
-        ("a/link", LINK, blob),
+        ("a/link", 0o120000, blob),
         ("z", UNKNOWN, gone),
     ]
     assert list(archive.objects.walk(gone)) == [("", UNKNOWN, gone)]

@@ -9,9 +9,12 @@ import pytest
 
 from daemon import config
 from daemon.app.engine import Engine
+from daemon.app.one_shot import OneShot
 from daemon.cli.subcommands import status
 from daemon.control.answers import Status, from_json
+from tests.e2e.talk import Talk
 from tests.support.servers.plain_service import PlainService
+from tests.support.stores.make_opencode import JsonStore
 
 TARGET = {"path": "/home/dev/garden", "state": "done", "refresh": "continuous", "warnings": ["one file is unproven"]}
 
@@ -70,3 +73,25 @@ def test_records_kept_as_files_are_named_with_their_place(tmp_path: Path) -> Non
         rows = list(status._archive(from_json(engine.status(), Status)))
     assert rows[-2] == "1 record over limits.record_mb, 1.0 MB, kept whole as files, not searched:"
     assert rows[-1] == f"  message msg_1, part prt_1: {tmp_path / 'archive' / 'large' / sha256}"
+
+
+def test_without_a_service_the_status_claims_no_process_of_its_own(tmp_path: Path) -> None:
+    tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
+    with PlainService(OneShot(msgspec.convert(tables, config.Config))) as engine:
+        answer = engine.status()
+    assert (answer["running"], answer["pid"], answer["started"]) == (False, None, None)
+
+
+def test_a_status_after_an_index_says_that_meaning_is_indexed(tmp_path: Path) -> None:
+    talk = Talk(JsonStore(tmp_path / "opencode"))
+    talk.ask("Number the rows of the beds.")
+    tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
+    settings = msgspec.convert(tables, config.Config)
+    states = []
+    for has_indexed in (False, True):
+        if has_indexed:
+            with PlainService(OneShot(settings)) as engine:
+                engine.index()
+        with PlainService(OneShot(settings)) as engine:
+            states.append(engine.status()["index"]["semantic"]["state"])
+    assert states == ["not built yet", "built; opened when it is needed"]

@@ -14,8 +14,8 @@ from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.opencode.discover import Sources
-from daemon.transcript.replay import validate
 from tests.conftest import Sample
+from tests.support.chat_messages import ollama_problems
 from tests.support.stores.intake import intake_of
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
@@ -48,9 +48,9 @@ def test_a_session_is_its_replay_and_nothing_else(any_sample: Sample, tmp_path: 
             assert (one["title"], one["directory"]) == (session.title, session.directory)
             ids = archive.message_ids(session.id)
             assert one["messages"] == [entry for message_id in ids for entry in archive.replay(message_id)]
-            assert validate(one["messages"]) == []
+            assert ollama_problems(one["messages"]) == []
         for results in ("summary", "none"):
-            assert [validate(one["messages"]) for one in lines(archive, results=results)] == [[]] * len(found)
+            assert [ollama_problems(one["messages"]) for one in lines(archive, results=results)] == [[]] * len(found)
 
 
 @pytest.fixture

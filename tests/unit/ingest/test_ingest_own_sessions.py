@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from daemon.archive import Archive
 from daemon.ingest import Intake
 from daemon.model import SourceCounts
+from daemon.opencode import Source
 from daemon.opencode.discover import Sources
 from daemon.records import OWN_MARK, OWN_SESSION_TITLE
 from tests.support.stores.intake import intake_of
@@ -131,6 +134,76 @@ def test_a_half_written_session_record_does_not_let_our_messages_in(taking: Taki
     assert (taking.take()[0], taking.known()) == (set(), [])
     put(taking.store, session("ses_ours", title=OURS))
     assert (taking.take()[0], taking.known()) == (set(), [])
+
+
+def deletion(store: Store, session_id: str) -> Iterator[None]:
+    """The steps in which OpenCode deletes a session: each message's parts before it, the session's own record last."""
+    if isinstance(store, Database):  # one transaction: its foreign keys cascade
+        store.execute("BEGIN")
+        for table, column in (("part", "session_id"), ("message", "session_id"), ("session", "id")):
+            store.execute(f"DELETE FROM {table} WHERE {column} = ?", session_id)
+        store.execute("COMMIT")
+        yield
+        return
+    for number in (1, 2):
+        name = f"msg_{session_id}_{number}"
+        (store.storage / "part" / name / f"prt_{session_id}_{number}.json").unlink()
+        yield
+        store.drop_message(session_id, name)
+        yield
+    (store.storage / "session" / "pid" / f"{session_id}.json").unlink()
+    yield
+
+
+class BeingDeleted:
+    """A source in which a session is deleted while it is scanned: `pace` steps after each call from the `first` on."""
+
+    def __init__(self, source: Source, steps: Iterator[None], first: int, pace: int) -> None:
+        self._source, self._steps = source, steps
+        self._calls, self._first, self._pace = 0, first, pace
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._source, name)
+        if not callable(value):
+            return value
+
+        def call(*arguments: Any) -> Any:
+            answer = value(*arguments)
+            self._calls += 1
+            if self._calls >= self._first:
+                collections.deque(itertools.islice(self._steps, self._pace), maxlen=0)
+            return answer
+
+        return call
+
+
+@pytest.mark.parametrize("pace", [1, 2, 3, 9])
+@pytest.mark.parametrize("first", range(1, 8))
+def test_a_session_of_ours_that_is_just_being_deleted_is_left_out(taking: Taking, first: int, pace: int) -> None:
+    put(taking.store, session("ses_ours", title=OURS), prompt_of_ours("ses_ours"), answer_to_us("ses_ours"))
+    (source,) = taking.sources.refresh()
+    steps = deletion(taking.store, "ses_ours")
+    taking.intake.scan(cast("Source", BeingDeleted(source, steps, first, pace)), patient=False)
+    assert (taking.known(), list(taking.archive.all_message_ids())) == ([], [])
+    collections.deque(steps, maxlen=0)
+    assert (taking.take()[0], taking.known()) == (set(), [])
+
+
+@pytest.mark.parametrize("pace", [1, 2, 3, 9])
+@pytest.mark.parametrize("first", range(1, 8))
+def test_a_session_that_is_just_being_deleted_leaves_no_message_that_was_not_there(
+    taking: Taking, first: int, pace: int
+) -> None:
+    put(taking.store, session("ses_theirs"), of_a_user("ses_theirs"), of_a_user("ses_theirs", 2))
+    (source,) = taking.sources.refresh()
+    steps = deletion(taking.store, "ses_theirs")
+    taking.intake.scan(cast("Source", BeingDeleted(source, steps, first, pace)), patient=False)
+    collections.deque(steps, maxlen=0)
+    taking.take()
+    kept = [taking.archive.message(name) for name in taking.archive.all_message_ids()]
+    assert all(message is not None and "orphan" not in message.data for message in kept)
+    assert taking.known() == ["ses_theirs"] or not kept
+    assert all(found.title for found in taking.archive.sessions())
 
 
 def test_a_session_of_ours_that_the_user_renamed_is_archived_whole(taking: Taking) -> None:

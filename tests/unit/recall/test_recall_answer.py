@@ -15,7 +15,7 @@ from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from tests.support.stores.recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -59,7 +59,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, here: str = "", now: int | None = None, **asked: Any) -> Json:
-    return house.recall(budget_s=PATIENT).answer(Asked(query=query, **asked), here, now)
+    return house.recall(budget_s=PATIENT).answer(Recall(query=query, **asked), here, now)
 
 
 def _ids(answer: Json) -> list[str]:
@@ -158,8 +158,28 @@ def test_absent_words_are_named_and_results_are_called_similar(house: Recorded):
         assert {one["matchMode"] for one in answer["results"]} == {"semantic"}
         assert "'car'" in _said(answer)
         assert "similar in meaning" in _said(answer)
+        assert answer["onlySimilar"] is True
     assert answer["degradeKind"] == "fallback"
     assert answer["matchMode"] == "semantic"
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "is_only_similar"),
+    [
+        ("checkout", {}, False),
+        ("checkout", {"match": "literal"}, False),
+        ("checkout", {"match": "semantic"}, True),
+        ("ECONNREFUSD", {"match": "fuzzy"}, True),
+        ("rateLimitr", {}, False),
+    ],
+    ids=["by words", "literal", "by meaning alone", "near spelling", "nothing"],
+)
+def test_an_answer_tells_whether_results_are_only_similar(
+    house: Recorded, query: str, more: dict[str, str], is_only_similar: bool
+) -> None:
+    answer = _ask(house, query, **more)
+    assert bool(answer["results"]) is (query != "rateLimitr")
+    assert answer["onlySimilar"] is is_only_similar
 
 
 def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path: Path):
@@ -239,7 +259,7 @@ def test_a_filter_that_fits_no_session_is_named_with_a_hint_of_the_rest(house: R
     assert answer["results"] == []
     assert answer["coverage"]["eligible"] == 0
     assert answer["coverage"]["limitedBy"] == ["directory"]
-    assert "directory '/work/none'" in _said(answer)
+    assert "`directory` '/work/none'" in _said(answer)
     assert answer["suggestions"][0]["example"] == {"query": "kettle"}
     assert answer["nearMisses"][0]["sessionID"] == "other"
     assert "directory" in answer["nearMisses"][0]["reason"]
@@ -260,7 +280,7 @@ def test_scopes_are_taken_from_where_the_caller_stands(house: Recorded):
     assert "taken to be project shop" in _said(project)
     session = _ask(house, "checkout", "/work/shop", match="smart", scope="session")
     assert _ids(session) == ["msg_0001"]
-    with pytest.raises(BadRequest, match="scope 'session'"):
+    with pytest.raises(BadRequest, match="`scope=session`"):
         _ask(house, "checkout", scope="session")
 
 
@@ -400,12 +420,12 @@ def test_an_automatic_window_is_the_turn(house: Recorded):
 
 def test_an_index_that_fails_is_told_and_the_other_answers(house: Recorded):
     recall = house.recall(semantic=None, budget_s=PATIENT)
-    answer = recall.answer(Asked(query="checkout"))
+    answer = recall.answer(Recall(query="checkout"))
     assert answer["results"]
     assert (answer["degradeKind"], answer["coverage"]["semantic"]) == ("index", "failed")
     assert any("meaning was not searched" in one for one in answer["degraded"])
     with pytest.raises(ModelUnavailable):
-        recall.answer(Asked(query="checkout", match="semantic"))
+        recall.answer(Recall(query="checkout", match="semantic"))
 
 
 def test_the_owner_of_an_index_is_told_of_its_failure(house: Recorded):
@@ -415,12 +435,12 @@ def test_the_owner_of_an_index_is_told_of_its_failure(house: Recorded):
         on_failure=lambda index, _: told.append(index),
         budget_s=PATIENT,
     )
-    answer = torn.answer(Asked(query="car"))
+    answer = torn.answer(Recall(query="car"))
     assert _ids(answer)[:1] == ["msg_0004"]
     assert "the word index is torn" in _said(answer)
     assert "lexical" in told
     with pytest.raises(IndexBroken, match="torn"):
-        torn.answer(Asked(query="car", match="literal"))
+        torn.answer(Recall(query="car", match="literal"))
 
 
 class _SlowModel(FailingModel):
@@ -436,7 +456,7 @@ class _SlowModel(FailingModel):
 def test_what_is_not_there_in_time_is_left_out_and_said(house: Recorded):
     slow = house.recall(embedder=_SlowModel(RuntimeError("too late")), budget_s=1.0)
     began = time.monotonic()
-    answer = slow.answer(Asked(query="checkout"))
+    answer = slow.answer(Recall(query="checkout"))
     assert time.monotonic() - began < 30
     _SlowModel.gate.set()
     assert answer["results"]
@@ -474,7 +494,7 @@ class _SlowLiteral(_Behind):
 
 def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
     slow = _SlowLiteral(house.lexical)
-    answer = house.recall(lexical=slow, budget_s=0.3).answer(Asked(query="checkout", match="literal"))
+    answer = house.recall(lexical=slow, budget_s=0.3).answer(Recall(query="checkout", match="literal"))
     for thread in threading.enumerate():
         if thread.name == "recall lexical":
             thread.join()
@@ -484,7 +504,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
 
 def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recorded):
     answer = house.recall(lexical=_Behind(house.lexical), budget_s=PATIENT).answer(
-        Asked(query="checkout", match="smart")
+        Recall(query="checkout", match="smart")
     )
     assert "msg_ghost" not in _ids(answer)
     assert "not in the archive: 1 indexed message" in _said(answer)
@@ -515,7 +535,7 @@ class _Counting(_Behind):
 def test_a_name_in_nearly_every_text_does_not_dominate_the_meaning(house: Recorded):
     model = _Listening()
     house.recall(lexical=_Counting(house.lexical), embedder=model, budget_s=PATIENT).answer(
-        Asked(query="what did Anna say about the checkout page")
+        Recall(query="what did Anna say about the checkout page")
     )
     assert model.texts == ["what did I say about the checkout page"]
 
@@ -530,10 +550,10 @@ def test_a_session_is_searched_by_what_it_is_called_and_where_it_is_now(tmp_path
         made.index()
         catalog = Catalog(made.archive)
         recall = made.recall(catalog=catalog, budget_s=PATIENT)
-        assert recall.answer(Asked(query="kettle", directory="/old"))["results"]
+        assert recall.answer(Recall(query="kettle", directory="/old"))["results"]
         _session(made, "s", "/new", title="New name")
-        assert recall.answer(Asked(query="kettle", match="smart", directory="/new", title="new"))["results"]
-        assert not recall.answer(Asked(query="kettle", match="smart", directory="/old"))["results"]
+        assert recall.answer(Recall(query="kettle", match="smart", directory="/new", title="new"))["results"]
+        assert not recall.answer(Recall(query="kettle", match="smart", directory="/old"))["results"]
 
 
 def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
@@ -583,7 +603,7 @@ def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
 
 def test_smart_without_words_or_a_semantic_index_is_empty_with_a_reason(house: Recorded):
     unready = house.recall(semantic=None, budget_s=PATIENT)
-    answer = unready.answer(Asked(query="unheard words", match="smart"))
+    answer = unready.answer(Recall(query="unheard words", match="smart"))
     assert answer["results"] == []
     assert answer["matchMode"] == "smart"
     assert "meaning was not searched" in _said(answer)
@@ -678,7 +698,7 @@ def test_where_meaning_finds_nothing_either_nothing_is_said_to_follow(workshop: 
 def test_words_that_could_not_be_searched_are_not_said_to_be_nowhere(workshop: Recorded):
     torn = workshop.recall(lexical=FailingLexical(IndexBroken("the word index is torn")), budget_s=PATIENT)
     for query in ("zanzibar", "parseConfigs", "look at parseConfigs in the loader"):
-        assert "no current text" not in _said(torn.answer(Asked(query=query))), query
+        assert "no current text" not in _said(torn.answer(Recall(query=query))), query
         assert not any("nothing recorded" in one for one in torn.search(query).warnings), query
 
 
@@ -695,9 +715,9 @@ def test_a_near_miss_is_looked_for_in_the_mode_that_was_asked(workshop: Recorded
     assert _ask(workshop, "gasket copper", match="literal", role="user")["nearMisses"] == []
     regex = _ask(workshop, "gasket.*mm", match="regex", role="user")["nearMisses"]
     assert [one["sessionID"] for one in regex] == ["new"]
-    assert regex[0]["reason"] == "holds it, but is outside the filters (role)"
+    assert regex[0]["reason"] == "holds it, but is outside the filters (`role`)"
     some = _ask(workshop, "gorilla zanzibar", match="smart", directory="/work/none")["nearMisses"]
-    assert some[0]["reason"] == "holds some of the words, but is outside the filters (directory)"
+    assert some[0]["reason"] == "holds some of the words, but is outside the filters (`directory`)"
 
 
 @pytest.mark.parametrize("group", ["part", "message", "session", "project"])
@@ -720,7 +740,7 @@ class _SlowWords(_Behind):
 @pytest.mark.parametrize("query", ["connectOnce", "what is raised by connectOnce"])
 def test_a_name_is_found_by_meaning_while_words_are_late(workshop: Recorded, query: str):
     slow = workshop.recall(lexical=_SlowWords(workshop.lexical), budget_s=1.0)
-    answer = slow.answer(Asked(query=query))
+    answer = slow.answer(Recall(query=query))
     assert "connectOnce" in answer["results"][0]["snippet"]
     assert answer["degradeKind"] == "time"
 
@@ -742,7 +762,7 @@ class _Untold:
 @pytest.mark.parametrize("query", ["parseConfig", "copper gasket", "why does parseConfig make such a noise"])
 def test_texts_that_decide_and_cannot_be_read_are_told(workshop: Recorded, query: str):
     torn = workshop.recall(semantic=_Untold(workshop.vectors), budget_s=PATIENT)
-    answer = torn.answer(Asked(query=query))
+    answer = torn.answer(Recall(query=query))
     assert answer["results"]
     assert (answer["degradeKind"], answer["coverage"]["semantic"]) == ("index", "failed")
     assert "the texts are torn" in "".join(answer["degraded"])
@@ -768,7 +788,7 @@ class _SlowHints(_Behind):
 def test_hints_take_no_longer_than_the_answer(workshop: Recorded):
     slow = workshop.recall(lexical=_SlowHints(workshop.lexical), budget_s=20.0)
     began = time.monotonic()
-    answer = slow.answer(Asked(query="gorillaz nowhere", match="literal"))
+    answer = slow.answer(Recall(query="gorillaz nowhere", match="literal"))
     assert time.monotonic() - began < 30
     _SlowHints.gate.set()
     assert (answer["results"], answer["nearMisses"], answer["degradeKind"]) == ([], [], "none")

@@ -18,7 +18,7 @@ from daemon.recall import browse
 from daemon.recall.answer.messages import tokens
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
-from daemon.transcript.replay import validate
+from tests.support.chat_messages import ollama_problems
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -182,7 +182,7 @@ def test_the_window_is_what_was_asked_for_and_says_what_is_beyond(
 
 def test_messages_for_a_model_keep_to_the_budget_and_say_what_did_not_fit(house: House):
     answer = house.context("msg_0005", format="messages", window=50, budgetTokens=100)
-    assert validate(answer["messages"]) == []
+    assert ollama_problems(answer["messages"]) == []
     assert sum(map(tokens, answer["messages"])) <= 100
     assert "looking" in [one["content"] for one in answer["messages"]]
     assert (answer["hasMoreBefore"], answer["hasMoreAfter"]) == (True, True)
@@ -256,7 +256,7 @@ def test_walking_through_all_pages_gives_each_message_once(house, limit, reverse
 
 def test_an_offset_behind_the_last_message_is_said(house: House):
     answer = house.messages(sessionID="ses_a", offset=40)
-    assert answer["warnings"] == ["offset 40 is behind the last of 9 messages"]
+    assert answer["warnings"] == ["`offset` 40 is past the last of 9 messages"]
     assert answer["pagination"]["hasMore"] is False
 
 
@@ -390,7 +390,7 @@ def test_a_question_about_no_place_is_refused(street: House, asked: dict[str, An
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"offset": 8}, "offset 8 is behind the last of 8 sessions"),
+        ({"offset": 8}, "`offset` 8 is past the last of 8 sessions"),
         ({"projectID": "none"}, "project 'none' is not in the archive"),
         ({"directory": "/nowhere"}, "no recorded session is of /nowhere"),
         ({"directory": "/nowhere", "scope": "project"}, "no recorded session is of /nowhere"),

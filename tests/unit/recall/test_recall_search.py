@@ -10,7 +10,7 @@ import pytest
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import Filters
 from daemon.ingest.outbox import LexicalDrain
-from daemon.recall.search import Recall
+from daemon.recall.search import RecallEngine
 from tests.support.stores.recorded_sessions import MINUTE, FailingLexical, FailingModel, Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -236,6 +236,6 @@ def test_messages_that_wait_to_be_indexed_are_announced(house: Recorded):
 def test_a_hit_the_archive_does_not_have_is_left_out_and_said(house: Recorded, tmp_path: Path):
     with recorded(tmp_path / "other") as other:
         other.session("ses_x", "/x")
-        answer = Recall(other.archive, house.lexical, lambda: house.vectors, house.embedder).search("automobile")
+        answer = RecallEngine(other.archive, house.lexical, lambda: house.vectors, house.embedder).search("automobile")
     assert answer.hits == ()
     assert any("not in the archive" in warning for warning in answer.warnings)

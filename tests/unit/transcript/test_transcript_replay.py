@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.transcript.replay import BOOKKEEPING, INTERRUPTED, KNOWN_TYPES, replay, unknown_types, validate
+from daemon.transcript.replay import BOOKKEEPING, INTERRUPTED, KNOWN_TYPES, replay, unknown_types
 from tests.conftest import Sample
+from tests.support.chat_messages import ollama_problems
 from tests.support.stores.records import message, part, reasoning, text, tool
 from tests.support.stores.sample_records import load
 
@@ -195,7 +196,7 @@ def test_lone_surrogates_are_replaced() -> None:
     ],
 )
 def test_validate_finds_what_ollama_would_not_take(messages: list[dict[str, Any]]) -> None:
-    assert validate(messages) != []
+    assert ollama_problems(messages) != []
 
 
 _JSON = st.recursive(
@@ -238,7 +239,7 @@ def _leaves(value: Any) -> list[str]:
 def test_any_record_gives_a_valid_replay_in_which_every_text_is_found(role: str, records: list[dict[str, Any]]) -> None:
     made = replace(message(role=role), parts=tuple(part(record) for record in records))
     found = replay(made)
-    assert validate(found) == []
+    assert ollama_problems(found) == []
     shown = _leaves(found)
     whole = "\n".join(shown)
     for record in records:
@@ -259,7 +260,7 @@ def test_every_message_of_the_samples_gives_a_valid_replay(any_sample: Sample, t
     assert len(messages) > 100
     for one in messages:
         found = replay(one)
-        assert validate(found) == []
+        assert ollama_problems(found) == []
         assert unknown_types(one) == []
         calls = [called for entry in found for called in entry.get("tool_calls", [])]
         assert len(calls) == sum(1 for p in one.parts if p.type == "tool")

@@ -77,19 +77,19 @@ def facts_block(facts: Facts, verified: VerifiedNotes, most: int) -> tuple[str, 
     else:
         _fit(lists, most)
     lists += _file_purposes(facts, min(most - _tokens(lists), int(most * _SHARE_OF_PURPOSES)))
-    if not any(one.lines for one in lists):
+    if not any(list_.lines for list_ in lists):
         return "", {}
-    for line in (line for one in lists for line in one.lines):
+    for line in (line for list_ in lists for line in list_.lines):
         for citation, text in line.cited:
             verified.note(citation.message_id, [text], path=citation.path)
-    entries = {line.key: line.text for one in lists for line in one.lines if line.key}
+    entries = {line.key: line.text for list_ in lists for line in list_.lines if line.key}
     return fenced(_HEADING, _body(lists)), entries
 
 
 def _fit(lists: Sequence[_List], most: int) -> None:
     """Take lines from the ends of the longest lists; what they leave is measured line by line, which is never less."""
-    sizes = [[_size(line.text) for line in one.lines] for one in lists]
-    left = most - _tokens([]) - sum(_size(one.heading) + _size("(and 99999 more)") for one in lists)
+    sizes = [[_size(line.text) for line in list_.lines] for list_ in lists]
+    left = most - _tokens([]) - sum(_size(list_.heading) + _size("(and 99999 more)") for list_ in lists)
     totals = [sum(each) for each in sizes]
     while sum(totals) > left and any(sizes):
         place = max(range(len(lists)), key=lambda at: (len(sizes[at]) > _LEAST, totals[at]))
@@ -105,22 +105,22 @@ def _file_purposes(facts: Facts, most: int) -> list[_List]:
     lines = [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())]
     # The same words of several files, or of the folder too, have one key: struck out for one, they would be for all.
     lines = [
-        one if often[one.key] == 1 else replace(one, key="", text=one.text.removeprefix(f"[{one.key}] "))
-        for one in lines
+        line if often[line.key] == 1 else replace(line, key="", text=line.text.removeprefix(f"[{line.key}] "))
+        for line in lines
     ]
     made = _List(_FILES, lines)
     if not made.lines:
         return []
     left = most - _size(made.heading) - _size("(and 99999 more)")
-    shown = 0
+    count = 0
     for line in made.lines:
         left -= _size(line.text)
         if left < 0:
             break
-        shown += 1
-    made.left_out = len(made.lines) - shown
-    del made.lines[shown:]
-    return [made] if shown else []
+        count += 1
+    made.left_out = len(made.lines) - count
+    del made.lines[count:]
+    return [made] if count else []
 
 
 def keys(facts: Facts) -> set[str]:
@@ -142,7 +142,7 @@ def _size(line: str) -> int:
 
 
 def _body(lists: Sequence[_List]) -> str:
-    return "\n".join(one.text for one in lists)
+    return "\n".join(list_.text for list_ in lists)
 
 
 def _lists(facts: Facts, width: int) -> list[_List]:
@@ -157,7 +157,7 @@ def _lists(facts: Facts, width: int) -> list[_List]:
         _List("Scripts and targets that files name", [of.script(each) for each in facts.scripts]),
         _List("What must be there to run it", [of.need(each) for each in facts.needs]),
     ]
-    return [one for one in made if one.lines]
+    return [list_ for list_ in made if list_.lines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,18 +172,18 @@ class _FactLines:
 
     def purpose(self, entry: Purpose, path: str = "") -> Line:
         """Of the folder, or of the file at `path`."""
-        said = f"{name(path)}: {self.cut(entry.text)}" if path else self.cut(entry.text)
-        return self._line(entry, said, entry.citation, before=f"by {name(entry.origin)}")
+        text = f"{name(path)}: {self.cut(entry.text)}" if path else self.cut(entry.text)
+        return self._line(entry, text, entry.citation, before=f"by {name(entry.origin)}")
 
     def rule(self, entry: Rule) -> Line:
-        said = f"{name(entry.kind)} of {name(entry.origin) or f'the {name(entry.who)}'}: {self.cut(entry.text)}"
+        text = f"{name(entry.kind)} of {name(entry.origin) or f'the {name(entry.who)}'}: {self.cut(entry.text)}"
         more = {
             "reason": entry.reason,
             "replaces": entry.replaces,
             "no longer so": entry.invalid_because,
             "note": entry.note,
         }
-        return self._line(entry, said + self._more(more), entry.citation)
+        return self._line(entry, text + self._more(more), entry.citation)
 
     def open(self, entry: OpenPoint) -> Line:
         return self._line(
@@ -191,17 +191,17 @@ class _FactLines:
         )
 
     def setback(self, entry: Setback) -> Line:
-        said = f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail, 'then': entry.outcome})}"
-        return self._line(entry, said, entry.citation, ("resolved", entry.resolved))
+        text = f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail, 'then': entry.outcome})}"
+        return self._line(entry, text, entry.citation, ("resolved", entry.resolved))
 
     def command(self, entry: Command) -> Line:
         folder = f" in {name(entry.folder)}" if entry.folder not in {"", "."} else ""
         failure = f"exit {entry.exit}" if entry.failed is not None and entry.exit is not None else ""
         often = f"run {entry.times} times, the last" if entry.times > 1 else "run once"
         folder += f" (ran as {self.cut(entry.ran_as)}, which was moved)" if entry.ran_as else ""
-        said = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; {often}: {entry.last}"
-        said += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
-        return self._line(entry, said, None, ("succeeded", entry.succeeded), ("failed", entry.failed))
+        text = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; {often}: {entry.last}"
+        text += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
+        return self._line(entry, text, None, ("succeeded", entry.succeeded), ("failed", entry.failed))
 
     def script(self, entry: Script) -> Line:
         return self._line(
@@ -216,22 +216,22 @@ class _FactLines:
         counts = ", ".join(f"{number} {name(str(state))}" for state, number in standing.counts.items())
         known = f"; known for certain as of {utc(standing.known_at)}" if standing.known_at else ""
         lines = [Line(f"last activity {utc(standing.last_activity)}{known}{f'; files: {counts}' if counts else ''}")]
-        return lines + [self._after(one) for one in standing.aftermath]
+        return lines + [self._after(event) for event in standing.aftermath]
 
-    def _after(self, one: Aftermath) -> Line:
-        command = self._more({"": one.command}) if one.command not in one.text else ""
-        return self._line(None, f"after that: {self.cut(one.text)}{command}", one.citation)
+    def _after(self, event: Aftermath) -> Line:
+        command = self._more({"": event.command}) if event.command not in event.text else ""
+        return self._line(None, f"after that: {self.cut(event.text)}{command}", event.citation)
 
     def need(self, entry: Need) -> Line:
         return Line(f"{self.cut(entry.text)} ({name(entry.path)})")
 
-    def _more(self, said: dict[str, str]) -> str:
-        return "".join(f"; {label}{': ' if label else ''}{self.cut(text)}" for label, text in said.items() if text)
+    def _more(self, texts: dict[str, str]) -> str:
+        return "".join(f"; {label}{': ' if label else ''}{self.cut(text)}" for label, text in texts.items() if text)
 
     def _line(
         self,
         entry: Entry | None,
-        said: str,
+        text: str,
         citation: Citation | None,
         *others: tuple[str, Citation | None],
         before: str = "",
@@ -242,14 +242,14 @@ class _FactLines:
             if each is None:
                 continue
             quote = self.cut(each.quote).rstrip("…")
-            if quote and quote not in said:
-                said += f" “{quote}”"
+            if quote and quote not in text:
+                text += f" “{quote}”"
             where.append(f"{label} {_where(each)}".strip())
             cited.append((each, quote))
         named = key(entry) if entry is not None else ""
         begin = f"[{named}] " if named else ""
         end = f" ({'; '.join(where)})" if where else ""
-        return Line(f"{begin}{said}{end}", named, tuple(cited))
+        return Line(f"{begin}{text}{end}", named, tuple(cited))
 
 
 def _where(citation: Citation) -> str:
@@ -261,19 +261,21 @@ def _where(citation: Citation) -> str:
 class _Prompt:
     session: str
     before: str
-    said: str
+    text: str
     message_id: str
 
     @property
     def line(self) -> str:
-        return f"{self.before}{self.said}"
+        return f"{self.before}{self.text}"
 
 
 def prompts_block(sessions: Sequence[SessionFacts], verified: VerifiedNotes, most: int) -> str:
     """A block of at most `most` tokens; empty where nothing fits. The ledger gets what it shows."""
     prompts: list[_Prompt] = []
     for width in _PROMPT_WIDTHS:
-        prompts = [_prompt(one, turn, width) for one in sessions for turn in one.turns if turn.prompt.strip()]
+        prompts = [
+            _prompt(session, turn, width) for session in sessions for turn in session.turns if turn.prompt.strip()
+        ]
         if _prompt_tokens(_prompts_body(prompts, [])) <= most:
             return _prompts_block(prompts, [], verified)
     first, last = _ends(prompts, most)
@@ -299,7 +301,7 @@ def _prompts_block(first: Sequence[_Prompt], last: Sequence[_Prompt], verified: 
     if not first and not last:
         return ""
     for prompt in (*first, *last):
-        verified.note(prompt.message_id, [prompt.said.rstrip("…")])
+        verified.note(prompt.message_id, [prompt.text.rstrip("…")])
     return fenced(_PROMPTS_HEADING, _prompts_body(first, last, missing))
 
 
@@ -328,11 +330,11 @@ def _under_sessions(prompts: Sequence[_Prompt]) -> list[str]:
     return lines
 
 
-def _prompt(one: SessionFacts, turn: Turn, width: int) -> _Prompt:
-    said = one_line(clean(turn.prompt))
-    said = said if len(said) <= width else said[: width - 1] + "…"
+def _prompt(facts: SessionFacts, turn: Turn, width: int) -> _Prompt:
+    text = one_line(clean(turn.prompt))
+    text = text if len(text) <= width else text[: width - 1] + "…"
     marks = ["taken back"] if turn.taken_back else []
     marks += ["by a command or another agent"] if turn.is_command else []
     mark = f" | {', '.join(marks)}" if marks else ""
-    session = f'session {name(one.id)} "{name(one.title, 160)}"'
-    return _Prompt(session, f"message {name(turn.prompt_id)} | {utc(turn.time)}{mark} | ", said, turn.prompt_id)
+    session = f'session {name(facts.id)} "{name(facts.title, 160)}"'
+    return _Prompt(session, f"message {name(turn.prompt_id)} | {utc(turn.time)}{mark} | ", text, turn.prompt_id)

@@ -17,7 +17,7 @@ from daemon.reconstitute.agent.context.blocks import (
     LEAST,
     Block,
     Origin,
-    body_room,
+    body_bytes,
     clean,
     cut,
     cut_at_space,
@@ -76,19 +76,19 @@ def readable_message(archive: Archive, message_id: str) -> ReadableMessage | Non
     return ReadableMessage(Origin.of(message, session), tuple(parts))
 
 
-def quoted(origin: Origin, body: str, most: int, about: str = "") -> Block | None:
+def text_block(origin: Origin, body: str, most: int, about: str = "") -> Block | None:
     """A text of a message as a block of at most `most` bytes; None where that is too little for any of it.
 
     `about` goes into the heading.
     """
     heading = origin.heading + (f" | {about}" if about else "")
-    shown = clean(body).strip("\n")
-    left = body_room(heading, most)
-    if left < min(LEAST, size(shown)):
+    text = clean(body).strip("\n")
+    left = body_bytes(heading, most)
+    if left < min(LEAST, size(text)):
         return None
-    if size(shown) <= left:
-        return Block(origin, fenced(heading, shown), (shown,))
-    piece, mark = shorten(shown, left)
+    if size(text) <= left:
+        return Block(origin, fenced(heading, text), (text,))
+    piece, mark = shorten(text, left)
     return Block(origin, fenced(heading, piece + mark), (piece,), len(piece))
 
 
@@ -101,7 +101,7 @@ def message_block(archive: Archive, message_id: str, most: int) -> Block | None:
     if message is None:
         return None
     heading = message.origin.heading
-    left = body_room(heading, most)
+    left = body_bytes(heading, most)
     if not message.parts:
         return Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= left else None
     if size(message.text) <= left:
@@ -119,11 +119,13 @@ def message_page(archive: Archive, message_id: str, most: int, offset: int = 0) 
     start = min(offset, len(text))
     heading = message.origin.heading
     widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
-    page = cut_at_space(text[start:], body_room(widest, most))
+    page = cut_at_space(text[start:], body_bytes(widest, most))
     end = start + len(page)
     if not text:
         return (
-            Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= body_room(heading, most) else None
+            Block(message.origin, fenced(heading, _NOTHING), ())
+            if size(_NOTHING) <= body_bytes(heading, most)
+            else None
         )
     if end == start < len(text):
         return None
@@ -226,7 +228,7 @@ def hit_block(archive: Archive, hit: Hit, most: int) -> Block | None:
     """The excerpt of a result in at most `most` bytes; None where that is too little for any of it."""
     origin = Origin(hit.message_id, hit.session_id, hit.title, hit.role, hit.created)
     about = f"{hit.kind} of {name(hit.tool)}" if hit.tool else hit.kind
-    block = quoted(origin, hit.snippet, most, about)
+    block = text_block(origin, hit.snippet, most, about)
     if block is None:
         return None
     message = archive.message(hit.message_id)

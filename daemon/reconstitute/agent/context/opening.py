@@ -82,12 +82,12 @@ def question_message(
     `question` and `target` may name a recorded path; `outline` and `parts` are lines with recorded text in them;
     `blocks` are delimited blocks of facts and messages, each after what it is in words of ours. All are redacted.
     """
-    asked, named = clean(question), target
+    question_text, named = clean(question), target
     pieces = []
     if not PLAIN.fullmatch(target):
         pieces.append(fenced("the path that the question is about", one_line(clean(target))))
-        asked, named = clean(_unnamed(question, target)), _ABOVE
-    pieces.append(f"Question about {named}:\n{asked}")
+        question_text, named = clean(_unnamed(question, target)), _ABOVE
+    pieces.append(f"Question about {named}:\n{question_text}")
     if outline:
         pieces.append("Files and sessions:\n" + _lines("recorded files and sessions", outline))
     if parts:
@@ -95,7 +95,7 @@ def question_message(
     pieces += [f"{about}:\n\n{text}" for about, text in blocks if text]
     if not any(text for _, text in blocks):
         pieces.append("No recorded message was found for this question by itself; search_sessions may find some.")
-    pieces.append(f"Now answer this question about {named}, with answer_question in the end:\n{asked}")
+    pieces.append(f"Now answer this question about {named}, with answer_question in the end:\n{question_text}")
     return {"role": "user", "content": "\n\n".join(pieces)}
 
 
@@ -122,7 +122,7 @@ class Case:
     files: Sequence[Recovered]
     questions: Sequence[Question]
     searches: QuestionSearch
-    quoted: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    quoted_ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By question id: the messages whose passages answer a person's own question without a model, best first."""
     facts: Facts = field(default_factory=Facts)
 
@@ -137,8 +137,8 @@ class Case:
         sessions = self.scope.sessions
         if len(sessions) > _MOST_SESSIONS:
             lines.append(f"{len(sessions)} sessions had to do with it; the newest are:")
-        for one in sessions[-_MOST_SESSIONS:]:
-            lines.append(f'session of {utc(one.session.created)[:10]}: "{name(one.title) or "without title"}"')
+        for session in sessions[-_MOST_SESSIONS:]:
+            lines.append(f'session of {utc(session.session.created)[:10]}: "{name(session.title) or "without title"}"')
         return lines
 
 
@@ -147,7 +147,7 @@ def excerpts(archive: Archive, case: Case, question: Question, path: str, *, led
     ranks = case.searches.ranks(question)
     blocks: dict[tuple[int, str], str] = {}
     left = float(most)
-    for message_id in _order(case.scope, path, ranks, case.quoted.get(question.id, ())):
+    for message_id in _order(case.scope, path, ranks, case.quoted_ids.get(question.id, ())):
         message = archive.message(message_id)
         block = _fitting(archive, message_id, left) if message is not None else None
         if message is None or block is None:
@@ -170,10 +170,10 @@ def _fitting(archive: Archive, message_id: str, left: float) -> Block | None:
     return None
 
 
-def _order(scope: Scope, path: str, ranks: Mapping[str, int], quoted: Sequence[str]) -> list[str]:
+def _order(scope: Scope, path: str, ranks: Mapping[str, int], quoted_ids: Sequence[str]) -> list[str]:
     """The messages, most telling first."""
     scores = {message_id: 1 / (_SMOOTHING + place) for message_id, place in ranks.items()}
-    for place, message_id in enumerate(quoted):
+    for place, message_id in enumerate(quoted_ids):
         scores[message_id] = scores.get(message_id, 0.0) + 1 / (_SMOOTHING + place)
     if path != scope.target:
         for message_id in _touching(scope, path):
@@ -182,4 +182,9 @@ def _order(scope: Scope, path: str, ranks: Mapping[str, int], quoted: Sequence[s
 
 
 def _touching(scope: Scope, path: str) -> Iterable[str]:
-    return {message for one, messages in scope.touched.items() if is_beneath(one, path) for message in messages}
+    return {
+        message
+        for touched_path, messages in scope.touched.items()
+        if is_beneath(touched_path, path)
+        for message in messages
+    }

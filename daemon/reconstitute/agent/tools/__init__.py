@@ -134,8 +134,8 @@ class Toolbox:
 
     def _call(self, tool: str, arguments: Any, result: Result) -> None:
         if tool not in TOOLS:
-            near = difflib.get_close_matches(tool[:100], TOOLS, 1)
-            hint = f" did you mean {near[0]}?" if near else ""
+            similar = difflib.get_close_matches(tool[:100], TOOLS, 1)
+            hint = f" did you mean {similar[0]}?" if similar else ""
             raise BadRequest(f"there is no tool {name(tool)!r};{hint} there are {', '.join(TOOLS)}")
         given = _given(arguments)
         if tool in self._drafts:
@@ -150,22 +150,22 @@ class Toolbox:
 
     def _record_path(self, request: tool_schemas.RecordPath, result: Result) -> None:
         path = self._paths.find(request.path)
-        shown = label(self._paths.relative(path))
+        path_label = label(self._paths.relative(path))
         if path not in self._paths and name(path, _LONGEST_PATH) != path:
             raise BadRequest(
-                f"{shown} is no path to be recorded: it is too long, has several lines, or holds what is not shown"
+                f"{path_label} is no path to be recorded: it is too long, has several lines, or holds what is not shown"
             )
         source = self._naming(path, request.message_id.strip())
         if path not in self._paths and source is None:
             raise BadRequest(
-                f"no message that you were shown names {shown}; search for it and read where it is named, then "
+                f"no message that you were shown names {path_label}; search for it and read where it is named, then "
                 "record it with that message's id"
             )
         if len(self.recorded) >= _MOST_RECORDED and path not in self.recorded:
             raise BadRequest(f"{_MOST_RECORDED} paths are recorded already; that is enough for one question")
         self.recorded[path] = source
         self._paths.add(path)
-        result.add_line(f"Recorded: {shown}.")
+        result.add_line(f"Recorded: {path_label}.")
 
     def _naming(self, path: str, message_id: str) -> Source | None:
         """The line that names the path, in what was shown of the message that was given, or else of any other."""
@@ -245,8 +245,8 @@ class Toolbox:
 
 def _plain_name(name_: Any) -> str:
     """A tool's name without the prefix that some models put before it (``functions.read_file``)."""
-    said = records.text(records.clean(name_)).strip() if isinstance(name_, str) else ""
-    return said if said in TOOLS else said.rsplit(".", 1)[-1].rsplit(":", 1)[-1].replace("-", "_").strip().lower()
+    plain = records.text(records.clean(name_)).strip() if isinstance(name_, str) else ""
+    return plain if plain in TOOLS else plain.rsplit(".", 1)[-1].rsplit(":", 1)[-1].replace("-", "_").strip().lower()
 
 
 def _given(arguments: Any) -> Any:

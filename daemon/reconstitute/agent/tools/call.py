@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from daemon.archive import Archive
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files
-from daemon.recall.search import Recall
-from daemon.reconstitute.agent.context.blocks import body_room, cut, fenced, size
+from daemon.recall.search import RecallEngine
+from daemon.reconstitute.agent.context.blocks import body_bytes, cut, fenced, size
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.scope import Scope
@@ -24,7 +24,7 @@ class Holdings:
     """What is searched and read, whatever the target."""
 
     archive: Archive
-    recall: Recall
+    recall: RecallEngine
     files: Files
     notes: Notes | None = None
 
@@ -70,7 +70,7 @@ class Result:
         self._texts: list[str] = []
 
     @property
-    def room(self) -> int:
+    def bytes_left(self) -> int:
         """How many bytes the next block may have."""
         return max(0, self._left - self._reserved - len(_GAP))
 
@@ -80,12 +80,12 @@ class Result:
         return _GAP.join(self._texts)
 
     def add_block(self, block: str) -> None:
-        """Add a block of at most `room` bytes.
+        """Add a block of at most `bytes_left` bytes.
 
         Raises:
             BadRequest: the block is longer, because results are limited to too few bytes.
         """
-        if size(block) > self.room:
+        if size(block) > self.bytes_left:
             raise BadRequest("results may not be as long as this one would be (agent.result_kb)")
         self._add(block)
 
@@ -98,23 +98,23 @@ class Result:
 
     def add_table(self, heading: str, lines: Sequence[str]) -> int:
         """Add a block of cleaned lines, as many as fit and at least one. Returns how many."""
-        left = body_room(heading, self.room)
-        kept: list[str] = []
+        left = body_bytes(heading, self.bytes_left)
+        fitting: list[str] = []
         for line in lines:
-            if size(line) + 1 > left and kept:
+            if size(line) + 1 > left and fitting:
                 break
-            kept.append(cut(line, left))
+            fitting.append(cut(line, left))
             left -= size(line) + 1
-        self.add_block(fenced(heading, "\n".join(kept)))
-        return len(kept)
+        self.add_block(fenced(heading, "\n".join(fitting)))
+        return len(fitting)
 
     def add_lines(self, lines: Sequence[str]) -> None:
         """Add lines of ours, as many as fit, and how many did not."""
-        kept = list(lines)
-        while kept and size("\n".join(kept)) + 40 > self._left:
-            kept.pop()
-        rest = len(lines) - len(kept)
-        self.add_line("\n".join([*kept, *([f"and {rest} more"] if rest else [])]))
+        fitting = list(lines)
+        while fitting and size("\n".join(fitting)) + 40 > self._left:
+            fitting.pop()
+        rest = len(lines) - len(fitting)
+        self.add_line("\n".join([*fitting, *([f"and {rest} more"] if rest else [])]))
 
     def _add(self, text: str) -> None:
         self._left -= size(text) + (len(_GAP) if self._texts else 0)

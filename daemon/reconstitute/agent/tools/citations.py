@@ -70,8 +70,8 @@ class _Cited:
 class Checker:
     """Checks against one run's ledger."""
 
-    def __init__(self, archive: Archive, shown: Ledger, paths: Paths) -> None:
-        self._archive, self._shown, self._paths = archive, shown, paths
+    def __init__(self, archive: Archive, ledger: Ledger, paths: Paths) -> None:
+        self._archive, self._ledger, self._paths = archive, ledger, paths
         self._hints = _HINTS
 
     def check(self, draft: Json) -> CheckedDraft:
@@ -91,8 +91,8 @@ class Checker:
                 passed.setdefault(made.text, made)
             else:
                 dropped += 1
-                said = name(_text(_first(entry, _TEXT)), 60)
-                label = f"statement {number}" + (f" ({said!r})" if said else "")
+                beginning = name(_text(_first(entry, _TEXT)), 60)
+                label = f"statement {number}" + (f" ({beginning!r})" if beginning else "")
                 problems += [f"{label}: {problem}" for problem in wrong]
         if len(entries) > MOST_STATEMENTS:
             dropped += len(entries) - MOST_STATEMENTS
@@ -107,18 +107,18 @@ class Checker:
         return self._statement(entry)
 
     def _statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
-        text, cited = self._said(entry)
+        text, cited = self._citations_of(entry)
         reason = _text(entry.get("reason")).strip()
         problems = []
         if not text:
             problems.append("it has no text")
-        for what, value in (("its text", text), ("its reason", reason)):
+        for part, value in (("its text", text), ("its reason", reason)):
             if len(value) > LONGEST:
-                problems.append(f"{what} has {len(value)} characters; say it in {LONGEST} or split it")
+                problems.append(f"{part} has {len(value)} characters; say it in {LONGEST} or split it")
         problems += self._wrong_ids(list(cited.ids))
         sources = []
         for owner, quote in list(cited.quotes)[:_MOST_IDS]:
-            source, problem = self._quoted(quote, [owner] if owner else list(cited.ids))
+            source, problem = self._verify(quote, [owner] if owner else list(cited.ids))
             if source is not None:
                 sources.append(source)
             else:
@@ -135,7 +135,7 @@ class Checker:
         sources.sort(key=lambda source: place[source.message_id])
         return Statement(clean(text), clean(reason), tuple(sources), tuple(paths)), []
 
-    def _said(self, entry: Json) -> tuple[str, _Cited]:
+    def _citations_of(self, entry: Json) -> tuple[str, _Cited]:
         """The text, and what it cites; ids that stand in brackets in the text are taken out of it."""
         text = _text(_first(entry, _TEXT)).strip()
         cited = _Cited()
@@ -143,13 +143,13 @@ class Checker:
             self._cite(entry.get(key), cited)
         for key in _QUOTES:
             self._quote(entry.get(key), cited)
-        text = _BRACKETED.sub(lambda found: self._taken(found, cited), text).strip()
+        text = _BRACKETED.sub(lambda match: self._cite_bracketed(match, cited), text).strip()
         return text, cited
 
-    def _taken(self, found: re.Match[str], cited: _Cited) -> str:
-        ids = [each for word in _SPLIT.split(found[1]) if (each := word.strip(_WRAPPED)) not in _FILLERS]
-        if not ids or not all(each in self._shown for each in ids):
-            return found[0]
+    def _cite_bracketed(self, match: re.Match[str], cited: _Cited) -> str:
+        ids = [each for word in _SPLIT.split(match[1]) if (each := word.strip(_WRAPPED)) not in _FILLERS]
+        if not ids or not all(each in self._ledger for each in ids):
+            return match[0]
         cited.ids.update(dict.fromkeys(ids))
         return ""
 
@@ -173,7 +173,7 @@ class Checker:
 
     def _split(self, written: str) -> list[str]:
         """The ids in a text: several with commas, each perhaps in brackets or quotation marks."""
-        if written.strip() in self._shown:
+        if written.strip() in self._ledger:
             return [written.strip()]
         return [each for word in _SPLIT.split(written) if (each := word.strip(_WRAPPED)).lower() not in _FILLERS]
 
@@ -185,29 +185,29 @@ class Checker:
         problems = []
         for each in ids:
             if self._archive.state(each) is None:
-                near = ", ".join(name(known) for known in self._shown.similar(each))
-                hint = f"ids that were shown: {near}" if near else "search first: none was shown yet"
+                similar = ", ".join(name(known) for known in self._ledger.similar(each))
+                hint = f"ids that were shown: {similar}" if similar else "search first: none was shown yet"
                 problems.append(f"there is no message {name(each)!r}; {hint}")
-            elif each not in self._shown:
+            elif each not in self._ledger:
                 problems.append(f"message {name(each)} was not shown to you; call read_message with it, then cite it")
         return problems
 
-    def _quoted(self, quote: str, ids: Sequence[str]) -> tuple[Source | None, str]:
+    def _verify(self, quote: str, ids: Sequence[str]) -> tuple[Source | None, str]:
         """(the source in which the quote stands, ""), or (None, what is wrong)."""
-        said = f"the quote {name(quote, 60)!r}"
+        subject = f"the quote {name(quote, 60)!r}"
         if len(quote) > _LONGEST_QUOTE:
-            return None, f"{said} has {len(quote)} characters; quote the {_LONGEST_QUOTE} that matter, or less"
+            return None, f"{subject} has {len(quote)} characters; quote the {_LONGEST_QUOTE} that matter, or less"
         for each in ids:
-            verified, path = self._shown.find(quote, each)
+            verified, path = self._ledger.find(quote, each)
             if verified:
-                return self._shown.source(each, verified, path), ""
-        for each in self._shown:
-            if each not in ids and self._shown.find(quote, each)[0]:
-                return None, f"{said} stands in message {name(each)}; cite that one for it"
+                return self._ledger.source(each, verified, path), ""
+        for each in self._ledger:
+            if each not in ids and self._ledger.find(quote, each)[0]:
+                return None, f"{subject} stands in message {name(each)}; cite that one for it"
         if not is_long_enough(quote):
-            return None, f"{said} is too short to be found; quote a few words as they stand"
+            return None, f"{subject} is too short to be found; quote a few words as they stand"
         where = ", ".join(name(each) for each in ids[:3]) or "any message"
-        return None, f"{said} does not stand in what you were shown of {where}; copy it exactly"
+        return None, f"{subject} does not stand in what you were shown of {where}; copy it exactly"
 
     def _found_paths(self, written: Sequence[str]) -> tuple[list[str], list[str]]:
         paths: dict[str, None] = {}
@@ -221,9 +221,9 @@ class Checker:
         return list(paths), problems
 
 
-def check(draft: Json, shown: Ledger, paths: Paths, archive: Archive) -> CheckedDraft:
+def check(draft: Json, ledger: Ledger, paths: Paths, archive: Archive) -> CheckedDraft:
     """One draft against one ledger (Checker.check)."""
-    return Checker(archive, shown, paths).check(draft)
+    return Checker(archive, ledger, paths).check(draft)
 
 
 # -- the shapes that models give their answers ---------------------------------------------------------------------
@@ -272,10 +272,10 @@ def _text(value: Any) -> str:
 
 def _listed(value: Any) -> list[str]:
     """Texts, of one or of a list of them."""
-    return [said for each in _as_list(value) if (said := _text(each)).strip()]
+    return [item for each in _as_list(value) if (item := _text(each)).strip()]
 
 
 def _long(value: Any) -> str:
     """A note: one text, or the lines of several, as long as one may be."""
-    said = clean("\n".join(_listed(value))).strip()
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+    whole = clean("\n".join(_listed(value))).strip()
+    return whole if len(whole) <= LONGEST else whole[: LONGEST - 1] + "…"

@@ -17,7 +17,7 @@ from daemon.files import FileHistory, Revision
 from daemon.files.trees import above, is_beneath
 from daemon.model import Operation
 from daemon.moments import parse_moment
-from daemon.reconstitute.agent.context.blocks import Origin, body_room, clean, cut_at_space, fenced, name, size, utc
+from daemon.reconstitute.agent.context.blocks import Origin, body_bytes, clean, cut_at_space, fenced, name, size, utc
 from daemon.reconstitute.agent.tools import schemas
 from daemon.reconstitute.agent.tools.call import Evidence, Result
 from daemon.reconstitute.agent.tools.paths import Paths
@@ -83,17 +83,17 @@ def _line(history: FileHistory, paths: Paths) -> str:
 
 def history_lines(history: FileHistory) -> list[tuple[Revision, str]]:
     """Each revision with a line that tells it, the newest first."""
-    return [(revision, _told(revision)) for revision in reversed(history.revisions)]
+    return [(revision, _revision_line(revision)) for revision in reversed(history.revisions)]
 
 
-def _told(revision: Revision) -> str:
+def _revision_line(revision: Revision) -> str:
     operation, tool = str(revision.operation), name(revision.tool)
-    what = "deleted" if revision.deleted else "" if revision.size is None else f"{revision.size} bytes"
+    size_ = "deleted" if revision.deleted else "" if revision.size is None else f"{revision.size} bytes"
     moved = f"moved from {name(revision.moved_from, 400)}" if revision.moved_from else ""
     facts = [
         utc(revision.time),
         str(revision.grade),
-        what,
+        size_,
         operation if tool in {"", operation} else f"{operation} by {tool}",
         moved,
         name(evidence(revision), _REMARK_BYTES),
@@ -107,21 +107,21 @@ def content(history: FileHistory) -> Content | None:
     held = next((revision for revision in reversed(history.revisions) if not revision.deleted), None)
     if held is None:
         return None
-    shown = held if _is_known(held) else None
+    revision = held if _is_known(held) else None
     notes = []
-    if shown is None:
-        shown = next((r for r in reversed(history.revisions) if r.proven and r.whole is not None), None)
-        if shown is None:
+    if revision is None:
+        revision = next((r for r in reversed(history.revisions) if r.proven and r.whole is not None), None)
+        if revision is None:
             return None
         notes.append("the state after this one is not known")
     if history.deleted:
         notes.append("the file was deleted later; this is what it held before")
-    if not shown.proven:
-        notes.append(f"{shown.grade}: {MEANING[State(shown.grade.value)]}")
-    if shown.operation is Operation.UNCLEAR:
+    if not revision.proven:
+        notes.append(f"{revision.grade}: {MEANING[State(revision.grade.value)]}")
+    if revision.operation is Operation.UNCLEAR:
         notes.append("something may have changed it since")
-    text, remark = _text(shown)
-    return Content(shown, text, (*notes, *([remark] if remark else [])))
+    text, remark = _text(revision)
+    return Content(revision, text, (*notes, *([remark] if remark else [])))
 
 
 def _is_known(revision: Revision) -> bool:
@@ -161,12 +161,12 @@ class FileTools:
         heading = f"recorded files in {name(folder, _LONGEST_PATH)}: path | how well known | size | changes | last one"
         if not lines:
             raise BadRequest(f"nothing is recorded of a folder {name(folder, _LONGEST_PATH)!r}")
-        if size("\n".join(lines)) > body_room(heading, result.room):
+        if size("\n".join(lines)) > body_bytes(heading, result.bytes_left):
             lines = overview(self._listed, self._paths, folder)
-        shown = result.add_table(heading, lines[request.offset :])
-        if request.offset + shown < len(lines):
+        count = result.add_table(heading, lines[request.offset :])
+        if request.offset + count < len(lines):
             result.add_line(
-                f"It goes on: call list_files with offset {request.offset + shown}, or with one of the folders."
+                f"It goes on: call list_files with offset {request.offset + count}, or with one of the folders."
             )
 
     def read_file(self, request: schemas.ReadFile, result: Result) -> None:
@@ -183,7 +183,7 @@ class FileTools:
         heading = f"file {label} | {revision.grade} | as of {utc(revision.time)} | message {name(revision.message_id)}"
         widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
         start = min(request.offset, len(text))
-        page = cut_at_space(text[start:], body_room(widest, result.room))
+        page = cut_at_space(text[start:], body_bytes(widest, result.bytes_left))
         end = start + len(page)
         if (start, end) != (0, len(text)):
             heading += f" | characters {start} to {end} of {len(text)}"
@@ -199,11 +199,11 @@ class FileTools:
         label = name(self._paths.relative(history.path), _LONGEST_PATH)
         lines = history_lines(history)[request.offset :]
         heading = f"history of {label}, now {state(history)}, newest first"
-        shown = result.add_table(heading, [line for _, line in lines])
-        for revision, _ in lines[:shown]:
+        count = result.add_table(heading, [line for _, line in lines])
+        for revision, _ in lines[:count]:
             self._note(revision.message_id)
-        if shown < len(lines):
-            result.add_line(f"It goes on: call file_history with offset {request.offset + shown}.")
+        if count < len(lines):
+            result.add_line(f"It goes on: call file_history with offset {request.offset + count}.")
 
     def _history(self, written: str) -> FileHistory:
         """The history of a file of the target, or of another file that is named by its absolute path."""
@@ -219,8 +219,8 @@ class FileTools:
                 return self._outside[path]
         if any(reading in self._paths for reading in readings):
             raise BadRequest(f"{name(path, _LONGEST_PATH)!r} is a folder; list_files tells what is in it")
-        near = self._paths.near(path)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "list_files names the recorded files"
+        similar = self._paths.similar(path)
+        hint = f"did you mean {' or '.join(map(repr, similar))}?" if similar else "list_files names the recorded files"
         raise BadRequest(f"nothing is recorded of a file {name(path, _LONGEST_PATH)!r}; {hint}")
 
     def _note(self, message_id: str, path: str = "", text: str = "") -> None:

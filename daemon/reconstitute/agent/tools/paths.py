@@ -78,12 +78,12 @@ class Paths:
         if path not in self._known and not is_hinted:
             raise BadRequest(f"nothing is recorded of a file {name(self.relative(path))!r}")
         if path not in self._known:
-            near = self.near(path)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "list_files names those that are"
+            similar = self.similar(path)
+            hint = f"did you mean {' or '.join(map(repr, similar))}?" if similar else "list_files names those that are"
             raise BadRequest(f"nothing is recorded of a file {name(self.relative(path))!r}; {hint}")
         return path
 
-    def near(self, path: str, most: int = 3) -> list[str]:
+    def similar(self, path: str, most: int = 3) -> list[str]:
         """Known files that a path may have been meant for, relative: of the same name, or spelt alike."""
         base = posixpath.basename(path)
         place = bisect.bisect_left(self._by_name, (base, ""))

@@ -16,7 +16,7 @@ from daemon.errors import BadRequest, Retry
 from daemon.index import Filters
 from daemon.model import Hit
 from daemon.recall.search import SearchResults
-from daemon.reconstitute.agent.context.blocks import LEAST, body_room, clean, cut, fenced, name, shorten, size, utc
+from daemon.reconstitute.agent.context.blocks import LEAST, body_bytes, clean, cut, fenced, name, shorten, size, utc
 from daemon.reconstitute.agent.context.ledger import VerifiedNotes
 from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page
 from daemon.reconstitute.agent.notes import Note
@@ -44,7 +44,7 @@ class SessionTools:
         self._evidence, self._paths = evidence, paths
         self._archive, self._ledger = evidence.archive, evidence.ledger
         self._sessions = evidence.scope.sessions
-        self._session_ids = frozenset(one.session.id for one in self._sessions)
+        self._session_ids = frozenset(session.session.id for session in self._sessions)
         self._verified = VerifiedNotes(evidence.archive, evidence.ledger)
 
     def search_sessions(self, request: schemas.SearchSessions, result: Result) -> None:
@@ -59,11 +59,11 @@ class SessionTools:
         results = self._search(request, filters)
         hits, others = results.hits, tuple[Hit, ...]()
         if request.kinds and len(hits) < request.limit:  # who names a kind wants to see what there is of it
-            shown = {hit.message_id for hit in hits}
-            others = self._evidence.holdings.recall.newest(filters, request.limit - len(hits), shown)
+            hit_ids = {hit.message_id for hit in hits}
+            others = self._evidence.holdings.recall.newest(filters, request.limit - len(hits), hit_ids)
         missing = 0
         for hit in (*hits, *others):
-            block = hit_block(self._archive, hit, min(_WIDEST_HIT, result.room))
+            block = hit_block(self._archive, hit, min(_WIDEST_HIT, result.bytes_left))
             if block is None:
                 missing += 1
             else:
@@ -98,7 +98,7 @@ class SessionTools:
 
     def read_message(self, request: schemas.ReadMessage, result: Result) -> None:
         message_id = self._visible(request.message_id)
-        block = message_page(self._archive, message_id, result.room, request.offset)
+        block = message_page(self._archive, message_id, result.bytes_left, request.offset)
         if block is None:
             raise BadRequest(f"message {name(message_id)} cannot be shown: results may not be as long as needed")
         result.add_block(self._ledger.add(block))
@@ -116,7 +116,7 @@ class SessionTools:
         for number, each in enumerate(around):
             later = around[number:]
             shares = len(later) + (message_id in later)
-            block = message_block(self._archive, each, result.room * (2 if each == message_id else 1) // shares)
+            block = message_block(self._archive, each, result.bytes_left * (2 if each == message_id else 1) // shares)
             if block is None:
                 missing.append(each)
             else:
@@ -127,32 +127,34 @@ class SessionTools:
             result.add_line("Long messages are shortened; read_message shows all of one.")
 
     def list_sessions(self, request: schemas.ListSessions, result: Result) -> None:
-        lines = [self._session(one) for one in reversed(self._sessions)]
+        lines = [self._session(session) for session in reversed(self._sessions)]
         heading = "sessions of the folder, newest first: id | title | time | prompts | how it ended | what came of it"
         if not lines:
             raise BadRequest("no recorded session is about this folder")
-        shown = result.add_table(heading, lines[request.offset :])
-        if request.offset + shown < len(lines):
-            result.add_line(f"It goes on: call list_sessions with offset {request.offset + shown}.")
+        count = result.add_table(heading, lines[request.offset :])
+        if request.offset + count < len(lines):
+            result.add_line(f"It goes on: call list_sessions with offset {request.offset + count}.")
 
     def read_session(self, request: schemas.ReadSession, result: Result) -> None:
         session_id = request.session_id.strip(" \t\n`'\"[]()")
         order = [each for each in self._archive.message_ids(session_id) if self._evidence.is_visible(each)]
         if not order:
-            near = difflib.get_close_matches(session_id[:100], [one.id for one in self._sessions], 3)
-            hint = f"did you mean {' or '.join(map(name, near))}?" if near else "list_sessions names those there are"
+            similar = difflib.get_close_matches(session_id[:100], [session.id for session in self._sessions], 3)
+            hint = (
+                f"did you mean {' or '.join(map(name, similar))}?" if similar else "list_sessions names those there are"
+            )
             raise BadRequest(f"there is no session {name(session_id)!r}; {hint}")
-        most = max(1, min(_MOST_MESSAGES, result.room // _LEAST_MESSAGE))
+        most = max(1, min(_MOST_MESSAGES, result.bytes_left // _LEAST_MESSAGE))
         page = order[request.offset : request.offset + most]
-        shown = 0
+        count = 0
         for number, message_id in enumerate(page):
-            block = message_block(self._archive, message_id, result.room // (len(page) - number))
+            block = message_block(self._archive, message_id, result.bytes_left // (len(page) - number))
             if block is None:
                 break
             result.add_block(self._ledger.add(block))
-            shown += 1
-        end = request.offset + shown
-        if not shown:
+            count += 1
+        end = request.offset + count
+        if not count:
             raise BadRequest(f"the session has {counted(len(order), 'message')}; give a smaller offset")
         result.add_line(
             f"Messages {request.offset + 1} to {end} of {len(order)}, shortened; read_message shows all of one."
@@ -161,7 +163,7 @@ class SessionTools:
             result.add_line(f"It goes on: call read_session with offset {end}.")
 
     def list_calls(self, request: schemas.ListCalls, result: Result) -> None:
-        calls = [call for one in self._sessions for turn in one.turns for call in turn.calls]
+        calls = [call for session in self._sessions for turn in session.turns for call in turn.calls]
         if request.only == "commands":
             calls = [call for call in calls if call.command]
         elif request.only == "failed":
@@ -171,18 +173,18 @@ class SessionTools:
             raise BadRequest("no such call is recorded of this folder")
         page = calls[request.offset :]
         heading = "calls, newest first: time | message | tool | how it ended | what | error or end of the output"
-        shown = result.add_table(heading, [self._call(call) for call in page])
-        for call in page[:shown]:
+        count = result.add_table(heading, [self._call(call) for call in page])
+        for call in page[:count]:
             self._verified.note(call.message_id, [_what(call), _outcome(call)])
-        if shown < len(page):
-            result.add_line(f"It goes on: call list_calls with offset {request.offset + shown}.")
+        if count < len(page):
+            result.add_line(f"It goes on: call list_calls with offset {request.offset + count}.")
 
     def _visible(self, written: str) -> str:
         """The id of a message that may be shown."""
         message_id = written if self._archive.state(written) is not None else written.strip(_QUOTED)
         if self._archive.state(message_id) is None:
-            near = ", ".join(map(name, self._ledger.similar(message_id)))
-            hint = f"ids that were shown: {near}" if near else "search_sessions gives ids"
+            similar = ", ".join(map(name, self._ledger.similar(message_id)))
+            hint = f"ids that were shown: {similar}" if similar else "search_sessions gives ids"
             raise BadRequest(f"there is no message {name(message_id)!r}; {hint}")
         if not self._evidence.is_visible(message_id):
             raise BadRequest(
@@ -190,26 +192,26 @@ class SessionTools:
             )
         return message_id
 
-    def _session(self, one: SessionFacts) -> str:
-        prompts = counted(sum(bool(turn.prompt.strip()) for turn in one.turns), "prompt")
-        ending = one.turns[-1].ending if one.turns else ""
-        times = f"{utc(one.session.created)} to {utc(one.last)}"
-        head = f'{name(one.id)} | "{name(one.title, 160) or "without title"}" | {times} | {prompts} | {ending}'
-        return f"{head} | {'; '.join(self._outcomes(one)) or 'nothing recorded'}"
+    def _session(self, session: SessionFacts) -> str:
+        prompts = counted(sum(bool(turn.prompt.strip()) for turn in session.turns), "prompt")
+        ending = session.turns[-1].ending if session.turns else ""
+        times = f"{utc(session.session.created)} to {utc(session.last)}"
+        head = f'{name(session.id)} | "{name(session.title, 160) or "without title"}" | {times} | {prompts} | {ending}'
+        return f"{head} | {'; '.join(self._outcomes(session)) or 'nothing recorded'}"
 
-    def _outcomes(self, one: SessionFacts) -> list[str]:
-        came = [self._change(change) for change in one.changes[:_MOST_CHANGES]]
-        if len(one.changes) > _MOST_CHANGES:
-            came.append(f"{counted(len(one.changes) - _MOST_CHANGES, 'file')} more")
+    def _outcomes(self, session: SessionFacts) -> list[str]:
+        came = [self._change(change) for change in session.changes[:_MOST_CHANGES]]
+        if len(session.changes) > _MOST_CHANGES:
+            came.append(f"{counted(len(session.changes) - _MOST_CHANGES, 'file')} more")
         came += [
-            f"{'passed' if run.passed else 'FAILED'}: {cut(one_line(clean(run.command)), 80)}" for run in one.tests
+            f"{'passed' if run.passed else 'FAILED'}: {cut(one_line(clean(run.command)), 80)}" for run in session.tests
         ]
-        came += [f"commit {cut(one_line(clean(subject)), 80)}" for subject in one.commits]
-        taken_back = sum(turn.taken_back for turn in one.turns)
+        came += [f"commit {cut(one_line(clean(subject)), 80)}" for subject in session.commits]
+        taken_back = sum(turn.taken_back for turn in session.turns)
         came += [f"{counted(taken_back, 'turn')} taken back"] if taken_back else []
-        still_open = sum(todo.is_open for todo in one.todos)
+        still_open = sum(todo.is_open for todo in session.todos)
         came += [f"{counted(still_open, 'todo')} open"] if still_open else []
-        came += ["deleted in OpenCode"] if one.deleted else []
+        came += ["deleted in OpenCode"] if session.deleted else []
         return came
 
     def _change(self, change: FileChange) -> str:
@@ -219,8 +221,8 @@ class SessionTools:
 
     def _call(self, call: Call) -> str:
         status = call.status.value + (f" (exit {call.exit})" if call.exit is not None else "")
-        said = f"{utc(call.started)} | {name(call.message_id)} | {name(call.tool)} | {status} | {_what(call)}"
-        return f"{said} | {_outcome(call)}" if _outcome(call) else said
+        line = f"{utc(call.started)} | {name(call.message_id)} | {name(call.tool)} | {status} | {_what(call)}"
+        return f"{line} | {_outcome(call)}" if _outcome(call) else line
 
 
 def _what(call: Call) -> str:
@@ -230,8 +232,8 @@ def _what(call: Call) -> str:
 def _outcome(call: Call) -> str:
     if call.status in _ENDED_BADLY:
         return cut(one_line(clean(call.error or call.output)), _LONGEST)
-    said = one_line(clean(call.output)) if call.command else ""
-    return said if len(said) <= 120 else f"…{said[-120:]}"
+    output = one_line(clean(call.output)) if call.command else ""
+    return output if len(output) <= 120 else f"…{output[-120:]}"
 
 
 _PATH_BYTES = 200
@@ -248,7 +250,7 @@ def note_block(note: Note, most: int) -> str | None:
         f"{name(note.target, _PATH_BYTES)} | newest source {utc(note.created)} | from messages "
         f"{_some(note.sources, _MOST_SOURCES)}"
     )
-    body, free = clean(note.text), body_room(heading, most)
+    body, free = clean(note.text), body_bytes(heading, most)
     if free < min(size(body), LEAST):
         return None
     return fenced(heading, body if size(body) <= free else "".join(shorten(body, free)))
@@ -283,7 +285,7 @@ class NoteTools:
             raise BadRequest("notes cannot be searched at the moment; use search_sessions") from error
         missing = 0
         for note in notes:
-            block = note_block(note, min(_WIDEST, result.room))
+            block = note_block(note, min(_WIDEST, result.bytes_left))
             if block is None:
                 missing += 1
             else:

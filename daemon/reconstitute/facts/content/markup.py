@@ -108,11 +108,11 @@ def _without(text: str, name: str) -> str:
     """`text` without the closed HTML elements of this name."""
     opening = re.compile(rf"<{name}\b", re.IGNORECASE)
     closing = re.compile(rf"</{name}\s{{0,9}}>", re.IGNORECASE)
-    kept, at = [], 0
+    pieces, at = [], 0
     while (begun := opening.search(text, at)) and (ended := closing.search(text, begun.end())):
-        kept.append(text[at : begun.start()])
+        pieces.append(text[at : begun.start()])
         at = ended.end()
-    return "\n\n".join([*kept, text[at:]])
+    return "\n\n".join([*pieces, text[at:]])
 
 
 def _is_no_prose(line: str, *, is_first: bool) -> bool:

@@ -116,9 +116,9 @@ def _cut(line: str) -> list[str]:
     return [piece for piece in [*pieces, line[start:].strip()] if any(letter.isalpha() for letter in piece)]
 
 
-def _closing_mark(quoted: str) -> str:
+def _closing_mark(quotation: str) -> str:
     """The last character of a masked quotation: a closing mark that may also end a sentence ("… done.") stays."""
-    return quoted[-1] if quoted[-2:-1] not in _TERMINAL else _MASK
+    return quotation[-1] if quotation[-2:-1] not in _TERMINAL else _MASK
 
 
 @lru_cache(maxsize=8192)

@@ -91,7 +91,7 @@ def _merged(points: Sequence[OpenPoint], sessions: Sequence[SessionFacts]) -> li
         failure = next((other for other in failures if turns.get(other.citation.message_id) == turn), None)
         if turn is not None and failure is not None:
             merged[point] = failure
-    kept = []
+    distinct = []
     for point in points:
         quotes = [shorten(other.text) for other, failure in merged.items() if failure == point]
         is_repeated = point.kind is OpenKind.TODO and any(
@@ -99,8 +99,8 @@ def _merged(points: Sequence[OpenPoint], sessions: Sequence[SessionFacts]) -> li
         )
         if point not in merged and not is_repeated:
             detail = "; ".join(filter(None, (point.detail, *(f"“{quote}”" for quote in quotes))))
-            kept.append(replace(point, detail=detail))
-    return kept
+            distinct.append(replace(point, detail=detail))
+    return distinct
 
 
 def _is_about(undone: OpenPoint, failure: OpenPoint) -> bool:

@@ -179,8 +179,8 @@ def _given(record: Record, directory: str) -> str:
                 records.text(arguments.get("pattern")),
                 absolute(records.text(arguments.get("path")), record.base),
             )
-            quoted = f'"{pattern}"' if record.tool == "grep" else pattern
-            text = quoted if where is None or where == directory else f"{quoted} in {_short(where, directory)}"
+            term = f'"{pattern}"' if record.tool == "grep" else pattern
+            text = term if where is None or where == directory else f"{term} in {_short(where, directory)}"
         case "task":
             text = first_text(arguments, ("description", "prompt"))
         case "todowrite":

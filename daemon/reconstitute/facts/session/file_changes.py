@@ -237,19 +237,19 @@ def in_few_entries(
     A folder stands for the files beneath it. The target itself is never such a folder, and half of `most` files stay by
     themselves. So does every file that was deleted, moved or taken back; these go before what is left out.
     """
-    plain = [one for one in changes if one.kind not in _NEVER_HIDDEN and not one.undone]
-    counts_by_folder = Counter(posixpath.dirname(one.path) for one in plain)
-    alone = {one.path for one in changes} - {one.path for one in plain}
+    plain = [change for change in changes if change.kind not in _NEVER_HIDDEN and not change.undone]
+    counts_by_folder = Counter(posixpath.dirname(change.path) for change in plain)
+    alone = {change.path for change in changes} - {change.path for change in plain}
     folders: list[ChangedFolder] = []
     listed = list(changes)
     for path, count in sorted(counts_by_folder.items(), key=lambda pair: (-pair[1], pair[0])):
         if len(listed) + len(folders) <= most or count < _FEWEST_IN_FOLDER:
             break
-        outside = [one for one in listed if one.path in alone or not is_beneath(one.path, path)]
+        outside = [change for change in listed if change.path in alone or not is_beneath(change.path, path)]
         if len(outside) >= most // 2 and path != target and len(outside) < len(listed):
             folders.append(ChangedFolder(path, len(listed) - len(outside)))
             listed = outside
     if len(listed) > most:
-        listed.sort(key=lambda one: one.path not in alone)
-    more = len(listed[most:]) + sum(one.count for one in folders[most:])
+        listed.sort(key=lambda change: change.path not in alone)
+    more = len(listed[most:]) + sum(change.count for change in folders[most:])
     return [*listed[:most], *folders[:most]], more

@@ -182,8 +182,8 @@ def with_kept(facts: SessionFacts, histories: Sequence[FileHistory]) -> SessionF
 
 
 def _with_kept_files(turn: Turn, histories: Iterable[FileHistory], after: int) -> Turn:
-    kept = sorted(redact(history.path) for history in histories if _has_kept(history, turn, after))
-    return replace(turn, kept=tuple(kept))
+    kept_paths = sorted(redact(history.path) for history in histories if _has_kept(history, turn, after))
+    return replace(turn, kept=tuple(kept_paths))
 
 
 def _has_kept(history: FileHistory, turn: Turn, after: int) -> bool:
@@ -225,5 +225,5 @@ def kept_words(turns: Iterable[Turn]) -> str:
     if names and len(names) == len(is_kept) and not may_do_more:
         return "its files were left as they were"
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    kept = "kept its change" if len(names) == 1 else "kept their changes"
-    return f"{', '.join(names[:_MOST_NAMES])}{more} {kept}" if names else ""
+    verb_phrase = "kept its change" if len(names) == 1 else "kept their changes"
+    return f"{', '.join(names[:_MOST_NAMES])}{more} {verb_phrase}" if names else ""

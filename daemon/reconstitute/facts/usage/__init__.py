@@ -84,9 +84,9 @@ def find(
     _mark_least(commands, sessions)
     dated = [(_command(target, each), max(each.call.started for each in each.runs)) for each in commands.values()]
     order = {group: number for number, group in enumerate(groups.GROUPS)}
-    kept = [pair for pair in dated if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
-    kept.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
-    return tuple(command for command, _ in kept)
+    listed = [pair for pair in dated if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
+    listed.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
+    return tuple(command for command, _ in listed)
 
 
 def _mark_least(commands: Mapping[tuple[str, str], _CommandRuns], sessions: Sequence[SessionFacts]) -> None:
@@ -229,7 +229,7 @@ def runnable(target: str, commands: Sequence[Command], files: Sequence[Recovered
     moved = moved_paths(target, files)
     worked = max((each.succeeded.time for each in commands if each.group in _WORKS and each.succeeded), default=0)
     known = {(each.command, each.folder) for each in commands}
-    kept = []
+    runnable_commands = []
     for command in commands:
         is_failed_install = command.group == "install" and command.last is CallStatus.FAILED
         if is_failed_install and command.failed is not None and command.failed.time < worked:
@@ -239,11 +239,13 @@ def runnable(target: str, commands: Sequence[Command], files: Sequence[Recovered
         script = script_of(command.command, command.folder)
         now = moved.get(script)
         if now is None:
-            kept.append(command)
+            runnable_commands.append(command)
         elif now:
             renamed = _renamed(command, script, now)
-            kept += [renamed] if renamed is not None and (renamed.command, command.folder) not in known else []
-    return tuple(kept)
+            runnable_commands += (
+                [renamed] if renamed is not None and (renamed.command, command.folder) not in known else []
+            )
+    return tuple(runnable_commands)
 
 
 def moved_paths(target: str, files: Sequence[Recovered]) -> Mapping[str, str]:

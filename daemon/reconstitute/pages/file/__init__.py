@@ -20,7 +20,7 @@ from daemon.model import Page
 from daemon.reconstitute.answer import Source, Statement
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import Purpose, key
-from daemon.reconstitute.pages.file.history import Reference, Teller
+from daemon.reconstitute.pages.file.history import HistoryWriter, Reference
 from daemon.reconstitute.pages.file.prompts import Prompts, writers
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
@@ -119,7 +119,7 @@ class FilePages:
         self._plan = plan
         self._template = environment.get_template("file.md.j2")
         self._prompts = Prompts(known.material.facts.sessions, known.titles, plan.transcripts)
-        self._teller = Teller(self._prompts)
+        self._history = HistoryWriter(self._prompts)
         self._made_by = code_version(), markdown.zone(), known.material.moment, known.target
 
     def pages(self, file: Recovered) -> list[Page]:
@@ -127,21 +127,21 @@ class FilePages:
         page = self._plan.layout.file(file.relative)
         statements = self._known.statements(file.relative)
         purpose = self._known.material.facts.file_purposes.get(file.path)
-        beside, shown = self._plan.beside(file.relative), ContentDisplay(None, ())
+        beside, content = self._plan.beside(file.relative), ContentDisplay(None, ())
         if beside:
-            shown = display_revision(file.shown)
-            beside = beside if shown.whole is not None else ""
+            content = display_revision(file.shown)
+            beside = beside if content.whole is not None else ""
         struck = self._strike(purpose)
-        said = [*statements, *([struck] if struck is not None else [])]
-        origins: list[Source | Citation] = [source for one in said for source in one.sources]
+        about = [*statements, *([struck] if struck is not None else [])]
+        origins: list[Source | Citation] = [source for statement in about for source in statement.sources]
         origins += [purpose.citation] if purpose is not None and purpose.citation is not None else []
-        sources = {one.message_id for one in (*file.revisions, *origins)}
-        transcripts, cited = self._plan.transcripts, [(one.session_id, one.message_id) for one in origins]
-        led = [(transcripts.href(page, *one), transcripts.place(*one)) for one in cited]
-        basis = self._basis(file, page, beside, purpose, said, led)
+        sources = {record.message_id for record in (*file.revisions, *origins)}
+        transcripts, cited = self._plan.transcripts, [(origin.session_id, origin.message_id) for origin in origins]
+        led = [(transcripts.href(page, *citation), transcripts.place(*citation)) for citation in cited]
+        basis = self._basis(file, page, beside, purpose, about, led)
         made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
-        if beside and shown.whole is not None and file.shown is not None:
-            made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))
+        if beside and content.whole is not None and file.shown is not None:
+            made.append(Page(beside, content.whole, (file.shown.message_id,) if file.shown.message_id else ()))
         return made
 
     def _strike(self, purpose: Purpose | None) -> Statement | None:
@@ -151,24 +151,24 @@ class FilePages:
     def _basis(self, file: Recovered, page: str, *more: object) -> str:
         """A digest of everything that the page is made from, with `more`; the contents by their ids."""
         number = {id(revision): n for n, revision in enumerate(file.revisions)}
-        told = [
+        revisions = [
             (
-                [getattr(one, name) for name in _IDENTITY],
-                sorted(one.kinds),
-                "" if one.whole is None else one.whole.id,
-                self._prompts.basis(page, one),
-                [self._href(page, path) for path in (one.moved_from, one.moved_to) if path],
+                [getattr(revision, name) for name in _IDENTITY],
+                sorted(revision.kinds),
+                "" if revision.whole is None else revision.whole.id,
+                self._prompts.basis(page, revision),
+                [self._href(page, path) for path in (revision.moved_from, revision.moved_to) if path],
             )
-            for one in file.revisions
+            for revision in file.revisions
         ]
-        chosen = [number.get(id(one), -1) for one in (file.shown, file.guess)]
+        chosen = [number.get(id(chosen_revision), -1) for chosen_revision in (file.shown, file.guess)]
         up = between(page, self._plan.layout.folder(self._plan.folder_of(file.relative)))
         state = (file.path, file.state, file.disk, file.reason, chosen, up, more)
-        return digest(*(repr(one).encode("utf-8", "backslashreplace") for one in (self._made_by, state, told)))
+        return digest(*(repr(part).encode("utf-8", "backslashreplace") for part in (self._made_by, state, revisions)))
 
     def _text(self, file: Recovered, page: str, beside: str) -> str:
         moment = self._known.material.moment
-        shown = display_revision(file.shown)
+        content = display_revision(file.shown)
         is_there = file.disk is Disk.IDENTICAL
         purpose = self._known.material.facts.file_purposes.get(file.path)
         notes = Footnotes(page, self._plan.transcripts, self._known.titles, partial(self._href, page))
@@ -184,8 +184,8 @@ class FilePages:
             standing=standing(file, partial(self._refer, page)),
             meaning=_MOVED if file.moved_to else MEANING[file.state],
             on_disk=on_disk(file),
-            content=shown,
-            is_folded=is_long(shown),
+            content=content,
+            is_folded=is_long(content),
             beside=between(page, beside) if beside else "",
             command="" if is_there else restore_command(file, file.shown, moment),
             guess=(guess := display_revision(file.guess)),
@@ -193,7 +193,7 @@ class FilePages:
             guess_command=restore_command(file, file.guess, moment),
             fence_info=markdown.language(file.path),
             writers=writers(file, self._prompts, page),
-            history=self._teller.history(page, file.revisions, partial(self._refer, page)),
+            history=self._history.history(page, file.revisions, partial(self._refer, page)),
             history_command=history_command(file.path),
             moment=moment,
             zone=markdown.zone(),
@@ -234,15 +234,15 @@ def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
     return markdown.Markdown(f"{known}, as of {at}: {why}.{maybe}")
 
 
-def is_long(shown: ContentDisplay) -> bool:
+def is_long(content: ContentDisplay) -> bool:
     """Whether a content is to be folded."""
-    return shown.text is not None and shown.text.count("\n") > MOST_UNFOLDED
+    return content.text is not None and content.text.count("\n") > MOST_UNFOLDED
 
 
 def history_command(path: str) -> str:
     """The command that shows every revision; empty for a path that cannot be shown as it is."""
-    quoted = shell_word(path)
-    return f"reconstitute history {quoted}" if quoted else ""
+    word = shell_word(path)
+    return f"reconstitute history {word}" if word else ""
 
 
 def restore_command(file: Recovered, revision: Revision | None, moment: int | None) -> str:
@@ -254,8 +254,8 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
         return ""
     if revision.size is None and (revision.whole is not None or revision.fragments is None):
         return ""
-    quoted = shell_word(file.path)
-    if not quoted:
+    word = shell_word(file.path)
+    if not word:
         return ""
     flags = [] if moment is None else [f"--at {moments.written(moment)}"]
     if revision is not file.held:
@@ -267,7 +267,7 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
         flags.append("--deleted")
     if not revision.proven:
         flags.append(f"--grade {revision.grade}")
-    return " ".join(["reconstitute restore", quoted, "--to DIR", *flags])
+    return " ".join(["reconstitute restore", word, "--to DIR", *flags])
 
 
 def on_disk(file: Recovered) -> str:

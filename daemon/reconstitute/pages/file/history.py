@@ -73,16 +73,16 @@ class Diffs:
         base = entry.base.whole if entry.base is not None else None
         if base is not None and now.whole is not None and base.is_same(now.whole):
             return Diff()  # back to it, after a state that is not certain
-        sides = [one for one in (entry.base, now) if one is not None and not one.deleted]
-        if any((one.size or 0) > MOST_BYTES for one in sides) or not self._takes(sides):
+        sides = [revision for revision in (entry.base, now) if revision is not None and not revision.deleted]
+        if any((revision.size or 0) > MOST_BYTES for revision in sides) or not self._takes(sides):
             return Diff(note="The change is too long to be shown here")
-        before, after = (self._text(one) for one in (entry.base, now))
+        before, after = (self._text(revision) for revision in (entry.base, now))
         if before is None or after is None:
             return Diff(note="It is no text, so its change is not shown")
         return _compared(before, after)
 
     def _takes(self, sides: list[Revision]) -> bool:
-        self._left -= sum(one.size or 0 for one in sides if id(one) not in self._texts)
+        self._left -= sum(revision.size or 0 for revision in sides if id(revision) not in self._texts)
         return self._left >= 0
 
     def _text(self, revision: Revision | None) -> str | None:
@@ -107,39 +107,39 @@ def _compared(before: str, after: str) -> Diff:
         return Diff(note=note or ("" if before == after == "" else "Only what is redacted changed"))
     lines = text.splitlines(keepends=True)
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    shown = _cut(lines)
-    if (more := len(lines) - len(shown)) > 0:
+    diff_lines = _cut(lines)
+    if (more := len(lines) - len(diff_lines)) > 0:
         note = ". ".join(filter(None, [note, f"Of the diff {counted(more, 'more line')} are left out"]))
-    return Diff("".join(shown), added, removed, note)
+    return Diff("".join(diff_lines), added, removed, note)
 
 
 def _cut(lines: list[str]) -> list[str]:
     """The first lines, as many as may be shown; a line that is too long by itself is cut."""
-    kept: list[str] = []
+    made: list[str] = []
     left = MOST_TEXT
     for line in lines[:MOST_LINES]:
         if left <= 0:
             break
-        kept.append(line if len(line) <= left else line[: left - 1] + "…\n")
+        made.append(line if len(line) <= left else line[: left - 1] + "…\n")
         left -= len(line)
-    return kept
+    return made
 
 
 Reference = Callable[[str], markdown.Markdown]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One state; `where` is the session, `asked` the prompt, `remarks` what must not be overlooked.
+class HistoryEntry:
+    """One state; `where` is the session, `prompt` the prompt, `remarks` what must not be overlooked.
 
     `lead` says what these have to do with it, where they did not ask for it. `evidence` are lines about the first of
     its records, `more` counts the others.
     """
 
     time: markdown.Markdown
-    what: str
+    description: str
     lead: markdown.Markdown
-    asked: markdown.Markdown
+    prompt: markdown.Markdown
     where: markdown.Markdown
     remarks: tuple[markdown.Markdown, ...]
     diff: Diff
@@ -149,13 +149,13 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The newest states, newest first, and how many `older` ones are not told."""
+    """The newest states, newest first, and how many `older` ones are left out."""
 
-    told: tuple[Told, ...]
+    entries: tuple[HistoryEntry, ...]
     older: int
 
 
-class Teller:
+class HistoryWriter:
     """Tells the history of files; `refer` makes a path a link from the page."""
 
     def __init__(self, prompts: Prompts) -> None:
@@ -165,29 +165,29 @@ class Teller:
         """What the page of a file with these `revisions`, oldest first, tells."""
         entries = file_history(revisions)
         diffs = Diffs()
-        shown = entries[:MOST_ENTRIES]
-        told = tuple(self._told(page, number, entries, diffs, refer) for number in range(len(shown)))
-        return History(told, len(entries) - len(shown))
+        newest = entries[:MOST_ENTRIES]
+        made = tuple(self._entry(page, number, entries, diffs, refer) for number in range(len(newest)))
+        return History(made, len(entries) - len(newest))
 
-    def _told(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: Reference) -> Told:
+    def _entry(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: Reference) -> HistoryEntry:
         entry, source = entries[number], entries[number].source
         diff = Diff() if entry.change is Change.PERHAPS else diffs.of(entry)
         back = _earlier(entry, entries[number + 1 :])
-        asked, where = self._origin(page, entry)
-        what = _what(entry, back, entries[number + 1 : number + 2])
+        prompt, where = self._origin(page, entry)
+        description = _description(entry, back, entries[number + 1 : number + 2])
         if len(entries) == 1:
             diff = Diff(added=diff.added, removed=diff.removed, note=diff.note)  # its content stands on the page
         records = entry.records[:_MOST_EVIDENCE]
         counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
-        return Told(
+        return HistoryEntry(
             markdown.moment(source.time),
-            ", ".join(filter(None, [what, counts])),
-            _lead(entry, what),
-            asked,
+            ", ".join(filter(None, [description, counts])),
+            _lead(entry, description),
+            prompt,
             where,
             tuple(self._remarks(page, entry, back, refer)),
             diff,
-            tuple(dict.fromkeys(self._evidence(one) for one in records)),
+            tuple(dict.fromkeys(self._evidence(revision) for revision in records)),
             len(entry.records) - len(records),
         )
 
@@ -199,8 +199,8 @@ class Teller:
         if is_only_seen and entry.perhaps:
             cause, is_only_seen = entry.perhaps[-1], False
         none = markdown.Markdown("")
-        asked = none if is_only_seen else self._prompts.asked(page, cause.session_id, cause.message_id)
-        return asked, self._prompts.session(page, cause.session_id, cause.message_id)
+        prompt = none if is_only_seen else self._prompts.link(page, cause.session_id, cause.message_id)
+        return prompt, self._prompts.session(page, cause.session_id, cause.message_id)
 
     def _remarks(self, page: str, entry: Entry, back: Entry | None, refer: Reference) -> list[markdown.Markdown]:
         source, made = entry.source, []
@@ -209,8 +209,8 @@ class Teller:
         if source.moved_to:
             made.append(_joined("It went to ", refer(source.moved_to)))
         if back is not None:
-            asked, _ = self._origin(page, back)
-            left = f" by {asked}" if asked else ""
+            prompt, _ = self._origin(page, back)
+            left = f" by {prompt}" if prompt else ""
             made.append(_joined("Back to how it was left at ", markdown.moment(back.source.time), left))
         if entry.change is Change.PERHAPS:
             made += self._causes("", entry.records)
@@ -228,7 +228,7 @@ class Teller:
 
     def _causes(self, intro: str, doubts: Sequence[Revision]) -> list[markdown.Markdown]:
         """What may have changed the file, the newest first, each once."""
-        causes = list(dict.fromkeys(self._cause(one) for one in reversed(doubts)))
+        causes = list(dict.fromkeys(self._cause(revision) for revision in reversed(doubts)))
         made = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
         if len(causes) > _MOST_CAUSES:
             made.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
@@ -252,9 +252,9 @@ class Teller:
         return f" ({how})"
 
     def _evidence(self, revision: Revision) -> markdown.Markdown:
-        shown = redact(evidence(revision)) or "recorded"
-        by = f", {tool(revision)}" if tool(revision) not in shown.split(" ")[:1] else ""
-        line = f"{markdown.moment(revision.time)}, {revision.grade}{markdown.inline(by)}: {markdown.inline(shown)}"
+        text = redact(evidence(revision)) or "recorded"
+        by = f", {tool(revision)}" if tool(revision) not in text.split(" ")[:1] else ""
+        line = f"{markdown.moment(revision.time)}, {revision.grade}{markdown.inline(by)}: {markdown.inline(text)}"
         message = f" ({markdown.code(redact(revision.message_id))})" if revision.message_id else ""
         return markdown.Markdown(line + message)
 
@@ -266,9 +266,9 @@ def tool(revision: Revision) -> str:
     return _NO_TOOLS.get(revision.tool, revision.tool)
 
 
-def _lead(entry: Entry, what: str) -> markdown.Markdown:
+def _lead(entry: Entry, description: str) -> markdown.Markdown:
     """What the prompt and the session have to do with a state that they did not ask for."""
-    if entry.change is Change.TAKEN_BACK or what.startswith("taken back"):
+    if entry.change is Change.TAKEN_BACK or description.startswith("taken back"):
         lead = "Undone: "
     elif entry.change is Change.BROUGHT_BACK:
         lead = "Brought back: "
@@ -283,7 +283,7 @@ def _is_only_seen(revision: Revision) -> bool:
     return revision.operation in OBSERVATIONS and revision.tool != "revert"
 
 
-def _what(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> str:
+def _description(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> str:
     """What happened to the file, in a few words."""
     change, gone = entry.change, entry.best.deleted
     was_gone = bool(before) and before[0].best.deleted
@@ -292,7 +292,7 @@ def _what(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> str:
     if (
         change is Change.FOUND
         and back is not None
-        and all(one.note == REVERTED for one in entry.perhaps or (entry.best,))
+        and all(revision.note == REVERTED for revision in entry.perhaps or (entry.best,))
     ):
         return "taken back, it seems"
     if change in {Change.OUTSIDE, Change.FOUND} and (gone or was_gone):
@@ -314,9 +314,11 @@ def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
         or entry.change not in {Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND}
     ):
         return None
-    known = (one for one in older if one.is_certain and one.best.whole is not None)
-    same = [one for one in known if one.best.whole is not None and one.best.whole.is_same(content)]
-    return next((one for one in same if one.change not in _GOING_BACK), same[0] if same else None)
+    known = (candidate for candidate in older if candidate.is_certain and candidate.best.whole is not None)
+    same = [
+        candidate for candidate in known if candidate.best.whole is not None and candidate.best.whole.is_same(content)
+    ]
+    return next((candidate for candidate in same if candidate.change not in _GOING_BACK), same[0] if same else None)
 
 
 def _joined(*pieces: str) -> markdown.Markdown:

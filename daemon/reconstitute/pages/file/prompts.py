@@ -42,9 +42,12 @@ class Prompts:
         self._titles = titles
         self._transcripts = transcripts
         self._turns = {
-            (one.id, message): turn for one in sessions for turn in one.turns for message in turn.message_ids
+            (session.id, message): turn
+            for session in sessions
+            for turn in session.turns
+            for message in turn.message_ids
         }
-        self._calls = {call.part_id: call for one in sessions for turn in one.turns for call in turn.calls}
+        self._calls = {call.part_id: call for session in sessions for turn in session.turns for call in turn.calls}
 
     def turn(self, session_id: str, message_id: str) -> Turn | None:
         """The turn that a message belongs to."""
@@ -54,7 +57,7 @@ class Prompts:
         """The call that made a revision."""
         return self._calls.get(revision.part_id) if revision.part_id else None
 
-    def asked(self, page: str, session_id: str, message_id: str, most: int = MOST_PROMPT) -> markdown.Markdown:
+    def link(self, page: str, session_id: str, message_id: str, most: int = MOST_PROMPT) -> markdown.Markdown:
         """The prompt in quotation marks, linked; empty where none is known."""
         turn = self.turn(session_id, message_id)
         if turn is None or not turn.prompt.strip():
@@ -72,10 +75,10 @@ class Prompts:
     def basis(self, page: str, revision: Revision) -> tuple[object, ...]:
         """All that `page` may say of where a revision comes from, without rendering it."""
         turn, call = self.turn(revision.session_id, revision.message_id), self.call(revision)
-        asked = () if turn is None else (turn.prompt, self._href(page, revision.session_id, turn.prompt_id))
+        prompt = () if turn is None else (turn.prompt, self._href(page, revision.session_id, turn.prompt_id))
         ended = () if call is None else (call.status, call.started, call.ended)
         session_id = revision.session_id
-        return (asked, ended, self._titles.get(session_id, ""), self._href(page, session_id, revision.message_id))
+        return (prompt, ended, self._titles.get(session_id, ""), self._href(page, session_id, revision.message_id))
 
     def _href(self, page: str, session_id: str, message_id: str) -> str:
         return self._transcripts.href(page, session_id, message_id)
@@ -139,13 +142,13 @@ def _owner(line: Line, prompts: Prompts) -> tuple[str, str, str]:
 
 
 def _row(lines: Sequence[Line], numbers: Sequence[int], prompts: Prompts, page: str) -> Row:
-    one = max(lines, key=lambda line: line.time)
-    session = prompts.session(page, one.session_id, one.message_id)
-    if one.tool in _SEEN:
-        prompt = markdown.Markdown(", ".join(filter(None, [_SEEN[one.tool], session])))
+    newest = max(lines, key=lambda line: line.time)
+    session = prompts.session(page, newest.session_id, newest.message_id)
+    if newest.tool in _SEEN:
+        prompt = markdown.Markdown(", ".join(filter(None, [_SEEN[newest.tool], session])))
     else:
-        prompt = prompts.asked(page, one.session_id, one.message_id, _MOST_PROMPT) or session
-    return Row(_ranges(numbers), prompt or markdown.Markdown("not recorded"), one.time)
+        prompt = prompts.link(page, newest.session_id, newest.message_id, _MOST_PROMPT) or session
+    return Row(_ranges(numbers), prompt or markdown.Markdown("not recorded"), newest.time)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -60,7 +60,7 @@ class Folders:
         self._transcripts = transcripts
         self._environment = environment
         facts = known.material.facts
-        self._titles = known.titles | {one.id: one.title for one in facts.sessions}
+        self._titles = known.titles | {session.id: session.title for session in facts.sessions}
 
     def page(self, folder: str) -> Page:
         """The page of one folder."""
@@ -81,7 +81,7 @@ class Folders:
         entries = FactLists(links, notes, self._known.material.record.struck, part(80, 5))
         purposes = self._known.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
-        over = Superseded(one for one in self._known.material.facts.rules if not entries.is_struck(one))
+        over = Superseded(rule for rule in self._known.material.facts.rules if not entries.is_struck(rule))
         files = FilesTable(
             self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows, superseded=over
         )
@@ -112,7 +112,7 @@ class Folders:
     def _render_front(self, parts: Parts) -> str:
         material = self._known.material
         facts = material.facts
-        said = ModelAnswers(self._known, parts.links, parts.notes)
+        answers = ModelAnswers(self._known, parts.links, parts.notes)
         return self._environment.get_template("folder.md.j2").render(
             title=posixpath.basename(self._known.target) or self._known.target,
             path=self._known.target,
@@ -130,37 +130,37 @@ class Folders:
                 bounds=parts.bounds,
                 summaries=material.record.summaries,
                 superseded=parts.superseded,
-                told=[*(one.text for one in facts.open), *(one.text for one in facts.rules)],
+                quoted_elsewhere=[*(point.text for point in facts.open), *(point.text for point in facts.rules)],
             ),
             entries=parts.entries,
-            setbacks=_not_open([one for one in facts.open if not parts.entries.is_struck(one)], facts.setbacks),
-            said=said,
-            asked={"run": RUN.id, "dead_ends": DEAD_ENDS.id, "open": OPEN.id, "decisions": DECISIONS.id},
-            purpose=said.sound(PURPOSE.id),
-            model=said.model(PURPOSE.id),
+            setbacks=_not_open([point for point in facts.open if not parts.entries.is_struck(point)], facts.setbacks),
+            answers=answers,
+            question_ids={"run": RUN.id, "dead_ends": DEAD_ENDS.id, "open": OPEN.id, "decisions": DECISIONS.id},
+            purpose=answers.sound(PURPOSE.id),
+            model=answers.model(PURPOSE.id),
             files_table=parts.files,
             left_out=self._plan.left_out,
-            named=lambda: self._named(parts, said),
-            remarks=[one for one in material.record.notes if one.text.strip() and one.sources],
+            named=lambda: self._named(parts, answers),
+            remarks=[note for note in material.record.notes if note.text.strip() and note.sources],
             notes=parts.notes,
         )
 
     def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
         """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
         facts = self._known.material.facts
-        programs = [one for one in self._known.programs("") if one.time < facts.standing.known_at]
+        programs = [program for program in self._known.programs("") if program.time < facts.standing.known_at]
         return unlisted(programs, facts.sessions, parts.notes)
 
-    def _named(self, parts: Parts, said: ModelAnswers) -> list[markdown.Markdown]:
+    def _named(self, parts: Parts, answers: ModelAnswers) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""
         made = []
         for path, source in sorted(self._known.material.record.recorded, key=lambda pair: pair[0]):
             relative = self._known.relative(path)
             if relative not in self._known.files:
-                quoted = f": {markdown.quoted(markdown.bare(source.quote), 300)}" if source else ""
-                line = f"- {parts.links.name(path)}{quoted}{parts.notes.mark(*_cited(source), shown=_quote(source))}"
-                told = said.statements(self._known.statements(relative) if relative else ())
-                made.append(markdown.Markdown("\n  ".join([line, *told.splitlines()])))
+                quote = f": {markdown.quoted(markdown.bare(source.quote), 300)}" if source else ""
+                line = f"- {parts.links.name(path)}{quote}{parts.notes.mark(*_cited(source), beside=_quote(source))}"
+                statements = answers.statements(self._known.statements(relative) if relative else ())
+                made.append(markdown.Markdown("\n  ".join([line, *statements.splitlines()])))
         return made
 
     # -- folders beneath it ------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class Folders:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
         programs = self._known.programs(folder)
         sessions = self._known.sessions(files)
-        shown = list(reversed(sessions))[:_MOST_SESSIONS]
+        newest = list(reversed(sessions))[:_MOST_SESSIONS]
         text = self._environment.get_template("inner.md.j2").render(
             title=folder,
             up=between(page, self._plan.layout.folder(self._plan.parent(folder))),
@@ -180,8 +180,8 @@ class Folders:
             ),
             purpose=ModelAnswers(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
             files_table=parts.files.text(folder),
-            sessions=[(one, parts.links.session(one.session.id, one.title)) for one in shown],
-            more=_more(sessions, shown),
+            sessions=[(session, parts.links.session(session.session.id, session.title)) for session in newest],
+            more=_more(sessions, newest),
             notes=parts.notes,
         )
         return text, parts.notes
@@ -189,13 +189,13 @@ class Folders:
 
 def _not_open(points: Sequence[OpenPoint], setbacks: Sequence[Setback]) -> list[Setback]:
     """The setbacks without those that are told as open: a request that was stopped, a command that last failed."""
-    told = {(one.citation.session_id, one.text) for one in points if one.kind is OpenKind.UNANSWERED}
-    failing = {(one.citation.message_id, one.text) for one in points if one.kind is OpenKind.FAILING}
+    unanswered = {(point.citation.session_id, point.text) for point in points if point.kind is OpenKind.UNANSWERED}
+    failing = {(point.citation.message_id, point.text) for point in points if point.kind is OpenKind.FAILING}
     return [
-        one
-        for one in setbacks
-        if not (one.kind in _UNANSWERED and (one.citation.session_id, one.text) in told)
-        and not (one.kind is SetbackKind.COMMAND_FAILED and (one.citation.message_id, one.text) in failing)
+        setback
+        for setback in setbacks
+        if not (setback.kind in _UNANSWERED and (setback.citation.session_id, setback.text) in unanswered)
+        and not (setback.kind is SetbackKind.COMMAND_FAILED and (setback.citation.message_id, setback.text) in failing)
     ]
 
 
@@ -207,6 +207,6 @@ def _quote(source: Source | None) -> str:
     return source.quote if source is not None else ""
 
 
-def _more(all_of: Sequence[object], shown: Sequence[object]) -> str:
-    more = len(all_of) - len(shown)
+def _more(all_of: Sequence[object], listed: Sequence[object]) -> str:
+    more = len(all_of) - len(listed)
     return counted(more, "older session") if more else ""

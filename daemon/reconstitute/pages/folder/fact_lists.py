@@ -65,81 +65,83 @@ class FactLists:
 
     def commands(self, commands: Sequence[Command]) -> markdown.Markdown:
         """The commands that were really run, by their groups."""
-        shown = commands[: self._most]
+        listed = commands[: self._most]
         parts = [
             f"- **{markdown.inline(name[:1].upper() + name[1:])}**\n"
-            + "\n".join(f"  - {self._entry(one, self.command)}" for one in group)
-            for name, group in groupby(shown, lambda one: one.group)
+            + "\n".join(f"  - {self._entry(command, self.command)}" for command in group)
+            for name, group in groupby(listed, lambda command: command.group)
         ]
-        return markdown.Markdown("\n".join([*parts, *_left_out(len(commands) - len(shown), "command")]))
+        return markdown.Markdown("\n".join([*parts, *_left_out(len(commands) - len(listed), "command")]))
 
-    def command(self, one: Command) -> str:
+    def command(self, command: Command) -> str:
         """A command and how it last ended, with how it did before."""
-        said = self.last_run(one)
-        before = self._failed(one) if one.last is CallStatus.OK else self._succeeded(one)
-        ended = [f"before that it {before}"] if before and one.last in (CallStatus.OK, CallStatus.FAILED) else []
-        if one.last not in (CallStatus.OK, CallStatus.FAILED):
-            ended = [*filter(None, [self._succeeded(one), self._failed(one)])]
-        times = [f"run {'at least ' if one.is_least else ''}{one.times} times"] if one.times > 1 else []
-        times = ["perhaps run more than once"] if one.is_least and one.times == 1 else times
-        return "; ".join([said, *ended, *times])
+        last_run = self.last_run(command)
+        before = self._failed(command) if command.last is CallStatus.OK else self._succeeded(command)
+        ended = [f"before that it {before}"] if before and command.last in (CallStatus.OK, CallStatus.FAILED) else []
+        if command.last not in (CallStatus.OK, CallStatus.FAILED):
+            ended = [*filter(None, [self._succeeded(command), self._failed(command)])]
+        times = [f"run {'at least ' if command.is_least else ''}{command.times} times"] if command.times > 1 else []
+        times = ["perhaps run more than once"] if command.is_least and command.times == 1 else times
+        return "; ".join([last_run, *ended, *times])
 
-    def last_run(self, one: Command) -> str:
+    def last_run(self, command: Command) -> str:
         """A command and how it last ended."""
-        where = f" in {markdown.code(markdown.cut(one.folder, 80))}" if one.folder not in {"", "."} else ""
-        where += f" (ran as {_code(one.ran_as)}, which was moved)" if one.ran_as else ""
-        where += " (only in turns that were **taken back**)" if one.taken_back else ""
-        if one.last is CallStatus.FAILED:
-            failed = self._failed(one).replace("failed", "failed**", 1)
+        where = f" in {markdown.code(markdown.cut(command.folder, 80))}" if command.folder not in {"", "."} else ""
+        where += f" (ran as {_code(command.ran_as)}, which was moved)" if command.ran_as else ""
+        where += " (only in turns that were **taken back**)" if command.taken_back else ""
+        if command.last is CallStatus.FAILED:
+            failed = self._failed(command).replace("failed", "failed**", 1)
             ended = f"**{failed}" if failed else "**failed**"
-        elif one.last is CallStatus.OK:
-            ended = self._succeeded(one) or "succeeded"
+        elif command.last is CallStatus.OK:
+            ended = self._succeeded(command) or "succeeded"
         else:
             last = {CallStatus.STOPPED: "its last run was stopped", CallStatus.REFUSED: "its last run was refused"}
-            line = f"; the line it was in ended with exit status {one.line_exit}" if one.line_exit else ""
-            ended = last.get(one.last, f"how its last run ended is not recorded{line}")
-        return f"{_code(one.command)}{where}: {ended}"
+            line = f"; the line it was in ended with exit status {command.line_exit}" if command.line_exit else ""
+            ended = last.get(command.last, f"how its last run ended is not recorded{line}")
+        return f"{_code(command.command)}{where}: {ended}"
 
-    def _succeeded(self, one: Command) -> str:
-        cited = one.succeeded
+    def _succeeded(self, command: Command) -> str:
+        cited = command.succeeded
         return "" if cited is None else f"succeeded {markdown.moment(cited.time)}{self._mark(cited)}"
 
-    def _failed(self, one: Command) -> str:
-        if one.failed is None:
+    def _failed(self, command: Command) -> str:
+        if command.failed is None:
             return ""
-        status = f" with exit status {one.exit}" if one.exit is not None else ""
-        why = f" ({markdown.inside(one.error, 120)})" if one.error.strip() else ""
-        return f"failed {markdown.moment(one.failed.time)}{status}{self._mark(one.failed)}{why}"
+        status = f" with exit status {command.exit}" if command.exit is not None else ""
+        why = f" ({markdown.inside(command.error, 120)})" if command.error.strip() else ""
+        return f"failed {markdown.moment(command.failed.time)}{status}{self._mark(command.failed)}{why}"
 
     def scripts(self, scripts: Sequence[Script]) -> markdown.Markdown:
         """What the files of the project name, a line for each file."""
-        shown = scripts[: self._most]
+        listed = scripts[: self._most]
         rows = [
             f"- In {self._links.file(path)}: " + "; ".join(map(self._script, group))
-            for path, group in groupby(shown, lambda one: one.path)
+            for path, group in groupby(listed, lambda script: script.path)
         ]
-        return markdown.Markdown("\n".join([*rows, *_left_out(len(scripts) - len(shown), "script")]))
+        return markdown.Markdown("\n".join([*rows, *_left_out(len(scripts) - len(listed), "script")]))
 
-    def _script(self, one: Script) -> str:
-        struck = self.strike(one)
+    def _script(self, script: Script) -> str:
+        struck = self.strike(script)
         if struck:
-            return f"~~{markdown.prose(one.invocation, _MOST_COMMAND)}~~ {struck}"
-        runs = f" ({_code(one.runs)})" if one.runs.strip() and one.runs != one.invocation else ""
-        return f"{_code(one.invocation)}{runs}"
+            return f"~~{markdown.prose(script.invocation, _MOST_COMMAND)}~~ {struck}"
+        runs = f" ({_code(script.runs)})" if script.runs.strip() and script.runs != script.invocation else ""
+        return f"{_code(script.invocation)}{runs}"
 
     def needs(self, needs: Sequence[Need]) -> markdown.Markdown:
         """What the files of the project say must be there, in a line for each file."""
         rows = [
-            f"- {self._links.file(path)}: {', '.join(_code(one.text) for one in group)}"
-            for path, group in groupby(needs[: self._most], lambda one: one.path)
+            f"- {self._links.file(path)}: {', '.join(_code(need.text) for need in group)}"
+            for path, group in groupby(needs[: self._most], lambda need: need.path)
         ]
         return markdown.Markdown("\n".join([*rows, *_left_out(len(needs) - self._most, "need")]))
 
     def setbacks(self, setbacks: Sequence[Setback]) -> markdown.Markdown:
         """What was taken back, failed, was refused or stopped, the newest first, and last what was overcome since."""
-        newest = sorted(setbacks, key=lambda one: -one.time)
-        mended = [one for one in newest if one.resolved is not None]
-        lasting = self._list([one for one in newest if one.resolved is None], self._setback, "entry", "entries")
+        newest = sorted(setbacks, key=lambda setback: -setback.time)
+        mended = [setback for setback in newest if setback.resolved is not None]
+        lasting = self._list(
+            [setback for setback in newest if setback.resolved is None], self._setback, "entry", "entries"
+        )
         overcome = self._list(mended, self._setback, "entry", "entries")
         if len(mended) > _MOST_MENDED:
             overcome = markdown.Markdown(
@@ -148,33 +150,35 @@ class FactLists:
             return markdown.Markdown("\n\n".join(filter(None, [lasting, overcome])))
         return markdown.Markdown("\n".join(filter(None, [lasting, overcome])))
 
-    def _setback(self, one: Setback) -> str:
-        kind = _bold(_SETBACK.get(one.kind, one.kind.value))
-        is_command = one.kind is SetbackKind.COMMAND_FAILED and "`" not in one.text
-        text = _code(one.text) if is_command else markdown.inside(one.text, _MOST_TEXT)
-        said = f"{markdown.moment(one.time)}, {kind}: {text}"
-        said += f" ({markdown.inside(one.detail, _MOST_TEXT)})" if one.detail.strip() else ""
-        said += self._mark(one.citation, one.text + " " + one.detail)
-        unsaid = [path for path in one.paths if self._links.label(path) not in one.text + one.detail]
+    def _setback(self, setback: Setback) -> str:
+        kind = _bold(_SETBACK.get(setback.kind, setback.kind.value))
+        is_command = setback.kind is SetbackKind.COMMAND_FAILED and "`" not in setback.text
+        text = _code(setback.text) if is_command else markdown.inside(setback.text, _MOST_TEXT)
+        line = f"{markdown.moment(setback.time)}, {kind}: {text}"
+        line += f" ({markdown.inside(setback.detail, _MOST_TEXT)})" if setback.detail.strip() else ""
+        line += self._mark(setback.citation, setback.text + " " + setback.detail)
+        unsaid = [path for path in setback.paths if self._links.label(path) not in setback.text + setback.detail]
         if unsaid:
-            said += f"; files: {', '.join(self._links.file(path) for path in unsaid[:_MOST_PATHS])}"
-            said += f" and {len(unsaid) - _MOST_PATHS} more" if len(unsaid) > _MOST_PATHS else ""
-        if one.outcome.strip():
-            said += f"; {markdown.prose(one.outcome, _MOST_TEXT)}"
-        return said + (self._mark(one.resolved, one.outcome) if one.resolved else "")
+            line += f"; files: {', '.join(self._links.file(path) for path in unsaid[:_MOST_PATHS])}"
+            line += f" and {len(unsaid) - _MOST_PATHS} more" if len(unsaid) > _MOST_PATHS else ""
+        if setback.outcome.strip():
+            line += f"; {markdown.prose(setback.outcome, _MOST_TEXT)}"
+        return line + (self._mark(setback.resolved, setback.outcome) if setback.resolved else "")
 
     def open(self, points: Sequence[OpenPoint]) -> markdown.Markdown:
         """What nothing in the records settles."""
         return self._list(points, self.open_point, "point", "points")
 
-    def open_point(self, one: OpenPoint, most: int = _MOST_TEXT) -> str:
+    def open_point(self, point: OpenPoint, most: int = _MOST_TEXT) -> str:
         """One of them, its texts cut to `most` characters."""
-        when = markdown.moment(one.time) if one.kind in _AS_OF else ""
-        details = [part for part in (when, markdown.inside(one.detail, most) if one.detail.strip() else "") if part]
+        when = markdown.moment(point.time) if point.kind in _AS_OF else ""
+        details = [part for part in (when, markdown.inside(point.detail, most) if point.detail.strip() else "") if part]
         detail = f" ({'; '.join(details)})" if details else ""
-        is_command = one.kind is OpenKind.FAILING and "`" not in one.text
-        text = _code(one.text) if is_command else markdown.inside(one.text, most)
-        return f"{_bold(_OPEN[one.kind])}: {text}{detail}{self._mark(one.citation, one.text + ' ' + one.detail)}"
+        is_command = point.kind is OpenKind.FAILING and "`" not in point.text
+        text = _code(point.text) if is_command else markdown.inside(point.text, most)
+        return (
+            f"{_bold(_OPEN[point.kind])}: {text}{detail}{self._mark(point.citation, point.text + ' ' + point.detail)}"
+        )
 
     def rules(self, rules: Sequence[Rule]) -> markdown.Markdown:
         """Rules and decisions, in the words of who stated them; what follows the first ones is folded."""
@@ -185,49 +189,50 @@ class FactLists:
         summary = f"{len(rules) - _MOST_RULES} more"
         return markdown.Markdown(f"{first}\n\n<details><summary>{summary}</summary>\n\n{rest}\n\n</details>")
 
-    def _rule(self, one: Rule) -> str:
-        by = f"from {markdown.inline(one.origin)}" if one.origin else f"said by the {markdown.inline(one.who)}"
-        who = "" if one.who == "user" else f", {by}"
-        said = f"{markdown.quoted(one.text, _MOST_TEXT)} ({markdown.inline(one.kind)}{who}, {markdown.day(one.time)})"
-        said += self._mark(one.citation, one.text)
-        if one.reason.strip() and one.reason not in one.text:
-            said += f"; because {markdown.prose(one.reason, _MOST_TEXT)}"
-        if one.replaces.strip():
-            said += f"; in place of {markdown.prose(one.replaces, _MOST_TEXT)}"
-        if one.note.strip():
-            said += f"; {markdown.prose(one.note, _MOST_TEXT)}"
-        return said + (
-            f". **No longer**: {markdown.prose(one.invalid_because, _MOST_TEXT)}" if one.invalid_because.strip() else ""
-        )
+    def _rule(self, rule: Rule) -> str:
+        by = f"from {markdown.inline(rule.origin)}" if rule.origin else f"said by the {markdown.inline(rule.who)}"
+        who = "" if rule.who == "user" else f", {by}"
+        origin = f"({markdown.inline(rule.kind)}{who}, {markdown.day(rule.time)})"
+        line = f"{markdown.quoted(rule.text, _MOST_TEXT)} {origin}"
+        line += self._mark(rule.citation, rule.text)
+        if rule.reason.strip() and rule.reason not in rule.text:
+            line += f"; because {markdown.prose(rule.reason, _MOST_TEXT)}"
+        if rule.replaces.strip():
+            line += f"; in place of {markdown.prose(rule.replaces, _MOST_TEXT)}"
+        if rule.note.strip():
+            line += f"; {markdown.prose(rule.note, _MOST_TEXT)}"
+        if rule.invalid_because.strip():
+            line += f". **No longer**: {markdown.prose(rule.invalid_because, _MOST_TEXT)}"
+        return line
 
     # -- what all of them share --------------------------------------------------------------------------------------
 
     def _list(self, entries: Sequence[_E], line: Callable[[_E], str], noun: str, nouns: str) -> markdown.Markdown:
-        rows = [f"- {self._entry(one, line)}" for one in entries[: self._most]]
+        rows = [f"- {self._entry(entry, line)}" for entry in entries[: self._most]]
         more = len(entries) - len(rows)
         rows += [f"- Not listed: {more} more {noun if more == 1 else nouns}"] if more else []
         return markdown.Markdown("\n".join(rows))
 
-    def _entry(self, one: _E, line: Callable[[_E], str]) -> str:
-        struck = self.strike(one)
+    def _entry(self, entry: _E, line: Callable[[_E], str]) -> str:
+        struck = self.strike(entry)
         if not struck:
-            return line(one)
-        said = one.command if isinstance(one, Command) else one.text
-        return f"~~{markdown.prose(said, _MOST_TEXT)}~~ {struck}"
+            return line(entry)
+        text = entry.command if isinstance(entry, Command) else entry.text
+        return f"~~{markdown.prose(text, _MOST_TEXT)}~~ {struck}"
 
-    def is_struck(self, one: Entry) -> bool:
+    def is_struck(self, entry: Entry) -> bool:
         """Whether a model struck the entry out."""
-        return key(one) in self._struck
+        return key(entry) in self._struck
 
-    def strike(self, one: Entry) -> str:
+    def strike(self, entry: Entry) -> str:
         """Why a model struck the entry out; empty where none did."""
-        reason = self._struck.get(key(one))
+        reason = self._struck.get(key(entry))
         if reason is None:
             return ""
         return f"Struck out by the model: {sentence(reason, self._notes, _MOST_TEXT)}"
 
-    def _mark(self, cited: Citation | None, shown: str = "") -> str:
-        return self._notes.mark(cited, shown=shown)
+    def _mark(self, cited: Citation | None, beside: str = "") -> str:
+        return self._notes.mark(cited, beside=beside)
 
 
 def _code(command: str) -> markdown.Markdown:

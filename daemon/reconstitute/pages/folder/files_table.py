@@ -102,11 +102,11 @@ class FilesTable:
         folders = self._plan.folders_in(folder)
         rows = len(folders) + self._direct(folder)
         while open_ := [inner for inner in folders if not self._is_written(inner)]:
-            inner = min(open_, key=lambda one: (self._direct(one) + len(self._plan.folders_in(one)), one))
+            inner = min(open_, key=lambda path: (self._direct(path) + len(self._plan.folders_in(path)), path))
             rows += self._direct(inner) + len(self._plan.folders_in(inner)) - 1
             if rows > _MOST_FLAT:
                 break
-            folders = [one for one in folders if one != inner] + self._plan.folders_in(inner)
+            folders = [path for path in folders if path != inner] + self._plan.folders_in(inner)
         return sorted(folders)
 
     def _is_written(self, folder: str) -> bool:
@@ -155,9 +155,9 @@ class FilesTable:
         exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
         known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
         known = known if there else "unknown"
-        said = self._known.statements(folder)
+        statements = self._known.statements(folder)
         about = "; ".join(filter(None, (counted(len(there), "file") if there else "", lost)))
-        about += f": {self._cell(said[0])}" if said else ""
+        about += f": {self._cell(statements[0])}" if statements else ""
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
         is_quiet = not any(self._known.is_worked_on(file.relative) for file in files)
@@ -168,8 +168,8 @@ class FilesTable:
         named = []
         for inner in folders:
             name = self._links.label(f"{self._known.target}/{inner}") + "/"
-            said = self._known.statements(inner)
-            about = f" ({self._cell(said[0])})" if said else ""
+            statements = self._known.statements(inner)
+            about = f" ({self._cell(statements[0])})" if statements else ""
             named.append(f"{markdown.link(name, self._plan.href(self._links.page, inner))}{about}")
         return [f"Folders: {', '.join(named)}."] if named else []
 
@@ -179,9 +179,9 @@ class FilesTable:
 
     def _for(self, file: Recovered) -> str:
         """What a model says of the file; else its own words, or the prompt under which it was written."""
-        said = self._known.statements(file.relative)
-        if said:
-            return self._cell(said[0])
+        statements = self._known.statements(file.relative)
+        if statements:
+            return self._cell(statements[0])
         purpose = self._purposes.get(file.path)
         if purpose is None:
             return ""
@@ -191,12 +191,12 @@ class FilesTable:
             return f"~~{text}~~ Struck out by the model: {sentence(struck, self._notes, _MOST_FOR)}"
         if not purpose.origin.endswith("prompt"):
             return text
-        asked = purpose.citation.message_id if purpose.citation is not None else ""
-        return f"“{text}”{self._superseded.mark(asked, purpose.text, markdown.cut(purpose.text, _MOST_FOR))}"
+        prompt_id = purpose.citation.message_id if purpose.citation is not None else ""
+        return f"“{text}”{self._superseded.mark(prompt_id, purpose.text, markdown.cut(purpose.text, _MOST_FOR))}"
 
-    def _cell(self, one: Statement) -> str:
-        mark = self._notes.mark(*one.sources, shown=one.text)
-        return f"{markdown.inline(redact(one.text).replace('`', ''), _MOST_FOR)}{mark}"
+    def _cell(self, statement: Statement) -> str:
+        mark = self._notes.mark(*statement.sources, beside=statement.text)
+        return f"{markdown.inline(redact(statement.text).replace('`', ''), _MOST_FOR)}{mark}"
 
     def _gone(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""

@@ -55,36 +55,36 @@ class Overview:
 
     def purpose(self, statements: Sequence[Statement], model: str) -> markdown.Markdown:
         """The project's own words and the model's first statement, as a block quote; empty where there are none."""
-        rows = [f"> {self._purpose(one)}" for one in self._facts.purpose]
+        rows = [f"> {self._purpose(purpose)}" for purpose in self._facts.purpose]
         rows += [
-            f"> {markdown.prose(redact(one.text), _MOST_PURPOSE)} (by {model}){self._notes.mark(*one.sources)}"
-            for one in statements[:1]
+            f"> {markdown.prose(redact(first.text), _MOST_PURPOSE)} (by {model}){self._notes.mark(*first.sources)}"
+            for first in statements[:1]
         ]
         return markdown.Markdown("\n>\n".join(rows))
 
-    def _purpose(self, one: Purpose) -> str:
-        struck = self._entries.strike(one)
-        text = markdown.prose(one.text, _MOST_PURPOSE)
+    def _purpose(self, purpose: Purpose) -> str:
+        struck = self._entries.strike(purpose)
+        text = markdown.prose(purpose.text, _MOST_PURPOSE)
         return (
             f"~~{text}~~ {struck}"
             if struck
-            else f"{text} ({markdown.inline(one.origin)}){self._notes.mark(one.citation, shown=one.text)}"
+            else f"{text} ({markdown.inline(purpose.origin)}){self._notes.mark(purpose.citation, beside=purpose.text)}"
         )
 
     def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
         """The last activity, how much is known, what is missing on this disk, and what came after."""
         standing = self._facts.standing
-        said = [f"{known(files)}{_as_of(standing)}."] if files else []
-        last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
+        sentences = [f"{known(files)}{_as_of(standing)}."] if files else []
+        last = max([standing.last_activity, *(session.last for session in self._facts.sessions)])
         if last > 0:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
-            said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
+            sentences.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
         noun = "known file" if any(file.is_folder for file in files) else "file"
-        said += list(_on_disk(standing, there, noun, self._links))
-        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
-        return markdown.Markdown(" ".join(said))
+        sentences += list(_on_disk(standing, there, noun, self._links))
+        sentences += [self._aftermath(standing.aftermath)] if standing.aftermath else []
+        return markdown.Markdown(" ".join(sentences))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
         newest = aftermath[0]
@@ -99,43 +99,44 @@ class Overview:
 
         What failed is only told where nothing of the same standing succeeded.
         """
-        lasting = [one for one in self._facts.commands if not one.taken_back]
-        commands = sorted((one for one in lasting if not self._entries.is_struck(one)), key=_trust)
-        ran = next((one for one in commands if one.group == _RUN), None)
+        lasting = [command for command in self._facts.commands if not command.taken_back]
+        commands = sorted((command for command in lasting if not self._entries.is_struck(command)), key=_trust)
+        ran = next((command for command in commands if command.group == _RUN), None)
         named = next(
-            (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
+            (script for script in self._facts.scripts if script.group == _RUN and not self._entries.is_struck(script)),
+            None,
         )
         if ran is not None and (ran.last is CallStatus.OK or ran.named):
             return self._last_run(ran)
-        if ran is None and any(one.group == _RUN for one in lasting):
+        if ran is None and any(command.group == _RUN for command in lasting):
             return markdown.Markdown("the model struck out what the records name, see below.")
         if named is not None:
             return self._named(named, commands)
-        good = [one for one in commands if one.last is CallStatus.OK and one.group in _FOR]
-        rest = (one for one in commands if one.group in _FOR)
-        main = min(good, key=lambda one: list(_FOR).index(one.group), default=None) or ran or next(rest, None)
+        good = [command for command in commands if command.last is CallStatus.OK and command.group in _FOR]
+        rest = (command for command in commands if command.group in _FOR)
+        main = min(good, key=lambda command: list(_FOR).index(command.group), default=None) or ran or next(rest, None)
         return self._last_run(main) if main is not None else markdown.Markdown("")
 
-    def _last_run(self, one: Command) -> markdown.Markdown:
-        return markdown.Markdown(f"{_FOR.get(one.group, '')}{self._entries.last_run(one)}.")
+    def _last_run(self, command: Command) -> markdown.Markdown:
+        return markdown.Markdown(f"{_FOR.get(command.group, '')}{self._entries.last_run(command)}.")
 
     def _named(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
         """A script that the project names, with how it ended where it was run, in whatever words."""
         spelled = spellings.of(script.invocation or script.runs)
         spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
-        same = next((one for one in commands if spell(spellings.of(one.command, one.folder))), None)
+        same = next((command for command in commands if spell(spellings.of(command.command, command.folder))), None)
         if same is not None:
             return markdown.Markdown(self._entries.last_run(same) + ".")
         invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
         where = self._links.file(script.path)
-        calls = (call.command for one in self._facts.sessions for turn in one.turns for call in turn.calls)
+        calls = (call.command for session in self._facts.sessions for turn in session.turns for call in turn.calls)
         if spellings.mentions(spelled, calls, is_default=script.is_default):
             return markdown.Markdown(f"{invocation} ({where}).")  # it may have been run
         return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
 
     def left_open(self) -> markdown.Markdown:
         """How many points are open, and the first of them."""
-        points = [one for one in self._facts.open if not self._entries.is_struck(one)]
+        points = [point for point in self._facts.open if not self._entries.is_struck(point)]
         if not self._facts.open:
             return markdown.Markdown("the records name no open todo, question or failure.")
         if not points:
@@ -149,15 +150,15 @@ class Overview:
         return self._notes.mark(cited)
 
 
-def _trust(one: Command) -> int:
+def _trust(command: Command) -> int:
     """Where a command stands among those that may be the way to run it, the surest first."""
-    if one.last is CallStatus.OK:
-        return 0 if one.named else 1
-    if one.named:
+    if command.last is CallStatus.OK:
+        return 0 if command.named else 1
+    if command.named:
         return 2
-    if one.last is CallStatus.UNKNOWN:
-        return 3 if one.succeeded else 4
-    return 5 if one.last is CallStatus.FAILED else 6
+    if command.last is CallStatus.UNKNOWN:
+        return 3 if command.succeeded else 4
+    return 5 if command.last is CallStatus.FAILED else 6
 
 
 def unlisted(
@@ -168,19 +169,23 @@ def unlisted(
     How the first of them ended is told by the calls of `sessions`.
     """
     commands: dict[str, FileEdit] = {}
-    for one in programs:
-        commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
+    for program in programs:
+        commands.setdefault(" ".join(redact(program.note).removeprefix("shell:").split()), program)
     commands.pop("", None)
     for command, ran in commands.items():
-        calls = (call for one in sessions for turn in one.turns for call in turn.calls if call.part_id == ran.part_id)
+        calls = (
+            call for session in sessions for turn in session.turns for call in turn.calls if call.part_id == ran.part_id
+        )
         status = next((call.exit for call in calls), None)
         if status in COULD_NOT_RUN:
             continue  # what never began wrote nothing
         more = f"; {counted(len(commands) - 1, 'other command')} may have, too" if len(commands) > 1 else ""
         mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
-        shown = markdown.code(markdown.cut(command, _MOST_TEXT))
+        quoted_command = markdown.code(markdown.cut(command, _MOST_TEXT))
         ended = f" (it failed with exit status {status})" if status else ""
-        return [markdown.Markdown(f"{shown}{ended} may have written files that are not listed here{mark}{more}.")]
+        return [
+            markdown.Markdown(f"{quoted_command}{ended} may have written files that are not listed here{mark}{more}.")
+        ]
     return []
 
 
@@ -193,16 +198,16 @@ def known(files: Sequence[Recovered]) -> str:
     moved = sum(bool(file.moved_to) for file in gone)
     there = len(files) - len(gone)
     if not there:
-        said = "" if folders else "no file is left" if gone else "it is not certain that it has any file"
+        sentence = "" if folders else "no file is left" if gone else "it is not certain that it has any file"
     elif exact == there:
         # "All" would leave out the files of the unknown folders.
-        said = f"{counted(there, 'file')} {'is' if there == 1 else 'are'} known exactly" if folders else _all(there)
+        sentence = f"{counted(there, 'file')} {'is' if there == 1 else 'are'} known exactly" if folders else _all(there)
     else:
-        said = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
-    parts = [said] if said else []
+        sentence = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
+    parts = [sentence] if sentence else []
     for count, verb in ((len(gone) - moved, "deleted"), (moved, "moved away")):
-        what = str(count) if parts else counted(count, "file")
-        parts += [f"{what} {'was' if count == 1 else 'were'} {verb}"] if count else []
+        files_of = str(count) if parts else counted(count, "file")
+        parts += [f"{files_of} {'was' if count == 1 else 'were'} {verb}"] if count else []
     text = "; ".join(filter(None, (", ".join(parts), folders)))
     return text[:1].upper() + text[1:]
 
@@ -230,10 +235,14 @@ def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterato
     if differing:
         named = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
         more = f" and {differing - _MOST_NAMED} more" if differing > _MOST_NAMED else ""
-        said = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
+        sentence = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
         is_told = standing.absent and (standing.missing or standing.likely)
-        what = "the recorded state comes back with"
-        yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
+        restore = "the recorded state comes back with"
+        yield (
+            f"{sentence}."
+            if is_told or not standing.restore
+            else f"{sentence}; {restore} {markdown.code(standing.restore)}."
+        )
 
 
 def _absent(absent: int, there: int, noun: str) -> str:

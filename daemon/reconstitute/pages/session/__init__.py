@@ -45,26 +45,30 @@ class SessionPages:
         self._plan = plan
         self._transcripts = plan.transcripts
         self._conversation = conversation
-        self._facts = {one.id: one for one in known.material.facts.sessions}
-        ordered = sorted(self._facts.values(), key=lambda one: (one.session.created, one.id))
-        roots = [one for one in ordered if one.session.parent_id not in self._facts]
+        self._facts = {session.id: session for session in known.material.facts.sessions}
+        ordered = sorted(self._facts.values(), key=lambda session: (session.session.created, session.id))
+        roots = [session for session in ordered if session.session.parent_id not in self._facts]
         self._later = {older.id: newer.id for older, newer in pairwise(roots)}
         self._earlier = {newer: older for older, newer in self._later.items()}
         self._paths: dict[str, dict[int, str]] = {}
         for chapter in self._transcripts.chapters:
             self._paths.setdefault(chapter.facts.id, {})[chapter.number] = chapter.path
         self._children: dict[str, list[SessionFacts]] = {}
-        for one in ordered:
-            if one.session.parent_id in self._facts:
-                self._children.setdefault(one.session.parent_id or "", []).append(one)
+        for session in ordered:
+            if session.session.parent_id in self._facts:
+                self._children.setdefault(session.session.parent_id or "", []).append(session)
 
     def pages(self) -> list[Page]:
         """Every page, to be made when it is needed."""
         return [
             Page(
-                one.path, partial(self._text, one), self._sources(one), self._basis(one), f"{one.facts.id} {one.number}"
+                chapter.path,
+                partial(self._text, chapter),
+                self._sources(chapter),
+                self._basis(chapter),
+                f"{chapter.facts.id} {chapter.number}",
             )
-            for one in self._transcripts.chapters
+            for chapter in self._transcripts.chapters
         ]
 
     def _summary(self, chapter: Chapter) -> Statement | None:
@@ -79,16 +83,18 @@ class SessionPages:
     def _basis(self, chapter: Chapter) -> str:
         facts = chapter.facts
         # A session's record is touched without a change of anything that is shown.
-        shown = replace(facts, session=replace(facts.session, raw=b"", updated=0, archived=None))
+        session_facts = replace(facts, session=replace(facts.session, raw=b"", updated=0, archived=None))
         links = [self._files(chapter.path, (change.path for change in facts.changes))]
         links += [self._files(chapter.path, call.changed) for turn in facts.turns for call in turn.calls]
-        near = [self._earlier.get(facts.id), self._later.get(facts.id), facts.session.parent_id, facts.forked_from]
-        near += [one.id for one in self._children.get(facts.id, ())]
-        near += [call.child for turn in facts.turns for call in turn.calls if call.child]
-        leads_to = [str(self._session(chapter.path, one or "")) for one in near]
+        related = [self._earlier.get(facts.id), self._later.get(facts.id), facts.session.parent_id, facts.forked_from]
+        related += [session_id.id for session_id in self._children.get(facts.id, ())]
+        related += [call.child for turn in facts.turns for call in turn.calls if call.child]
+        leads_to = [str(self._session(chapter.path, session_id or "")) for session_id in related]
         summary = self._summary(chapter)
-        sources = [] if summary is None else [(one.session_id, one.message_id) for one in summary.sources]
-        cited = [(self._transcripts.place(*one), self._transcripts.href(chapter.path, *one)) for one in sources]
+        sources = [] if summary is None else [(source.session_id, source.message_id) for source in summary.sources]
+        cited = [
+            (self._transcripts.place(*source), self._transcripts.href(chapter.path, *source)) for source in sources
+        ]
         about = (
             VERSION,
             chapter.number,
@@ -100,7 +106,7 @@ class SessionPages:
             cited,
         )
         return records.digest(
-            repr((about, shown, leads_to, links)).encode("utf-8", "replace"),
+            repr((about, session_facts, leads_to, links)).encode("utf-8", "replace"),
             self._conversation.digest(list(chapter.messages)).encode(),
         )
 
@@ -120,7 +126,9 @@ class SessionPages:
         notes = Footnotes(chapter.path, self._transcripts, self._known.titles)
         if (summary := self._summary(chapter)) is not None:
             yield f"> {sentence(summary, notes)} (by the model)\n\n"
-        yield from (f"{one}\n\n" for one in (self._head(chapter) if chapter.number == 1 else ()) if one)
+        yield from (
+            f"{paragraph}\n\n" for paragraph in (self._head(chapter) if chapter.number == 1 else ()) if paragraph
+        )
         yield from self._conversation_of(chapter)
         yield f"{self._pager(chapter)}\n"
         yield from (f"\n{definition}\n" for definition in notes.definitions)
@@ -152,8 +160,8 @@ class SessionPages:
     def _head(self, chapter: Chapter) -> Iterator[str]:
         facts, page = chapter.facts, chapter.path
         reverts = [
-            ("Taken back", _revert(one, self._transcripts.href(page, facts.id, one.message_id)))
-            for one in facts.reverts
+            ("Taken back", _revert(revert, self._transcripts.href(page, facts.id, revert.message_id)))
+            for revert in facts.reverts
         ]
         yield "\n".join(f"- {name}: {value}" for name, value in [*self._about(facts, page), *reverts] if value)
         if not facts.is_whole:
@@ -177,7 +185,7 @@ class SessionPages:
         yield "Sub-agent of", self._session(page, parent) or (code(parent) if parent else "")
         yield (
             "Sub-agents",
-            ", ".join(filter(None, (self._session(page, one.id) for one in self._children.get(facts.id, ())))),
+            ", ".join(filter(None, (self._session(page, child.id) for child in self._children.get(facts.id, ())))),
         )
         copied = f", with {counted(facts.copied, 'turn')} of it" if facts.copied else ""
         forked = facts.forked_from
@@ -195,8 +203,8 @@ class SessionPages:
                 made.append(f"{name}{written(change)}")
                 continue
             lines = [f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else ""]
-            what = ["" if change.kind == "changed" else change.kind, "taken back" if change.undone else ""]
-            made.append(" ".join(filter(None, [name, *lines, *(f"({one})" for one in what if one)])))
+            notes = ["" if change.kind == "changed" else change.kind, "taken back" if change.undone else ""]
+            made.append(" ".join(filter(None, [name, *lines, *(f"({note})" for note in notes if note)])))
         more = len(changes) - _MOST_FILES
         return ", ".join(made) + (f" and {more} more" if more > 0 else "")
 
@@ -207,21 +215,23 @@ class SessionPages:
         begins = {
             turn.message_ids[0]: (number, turn) for number, turn in enumerate(facts.turns, start=1) if turn.message_ids
         }
-        quoted = {turn.prompt_id for turn in facts.turns if turn.prompt and not turn.prompt.startswith('"')}
+        quoted_prompts = {turn.prompt_id for turn in facts.turns if turn.prompt and not turn.prompt.startswith('"')}
         gone = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
         calls = {call.part_id: call for turn in facts.turns for call in turn.calls}
         links = Links(
             lambda paths: [
-                one for one in self._files(page, paths) if one.startswith("[")
+                line for line in self._files(page, paths) if line.startswith("[")
             ],  # a name alone says nothing new
             lambda id_: self._session(page, id_),
         )
         messages = Messages(calls, links)
-        for said in self._conversation.said(facts.id, list(chapter.messages)):
-            if said.id in begins:
-                yield _turn(*begins[said.id], facts.reverts)
-            number = chapter.messages[said.id]
-            yield messages.write(said, number, is_quoted=said.id in quoted, is_taken_back=said.id in gone)
+        for message in self._conversation.messages(facts.id, list(chapter.messages)):
+            if message.id in begins:
+                yield _turn(*begins[message.id], facts.reverts)
+            number = chapter.messages[message.id]
+            yield messages.write(
+                message, number, is_quoted=message.id in quoted_prompts, is_taken_back=message.id in gone
+            )
 
     def _files(self, page: str, paths: Iterable[str]) -> list[Markdown]:
         return references(self._known, self._plan, page, paths)
@@ -254,29 +264,29 @@ def _first_line(prompt: str) -> str:
 
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
-    kept = kept_words([turn])
-    files = f" In the folder, {markdown.inline(kept)}." if kept else ""
+    kept_files = kept_words([turn])
+    files = f" In the folder, {markdown.inline(kept_files)}." if kept_files else ""
     if turn.in_doubt:
         part = " in part" if turn.in_part else ""
         return f"**Taken back{part}**, as it seems: OpenCode no longer has these messages.{files}"
     took = [
-        one
-        for one in reverts
-        if one.undone is None and (turn.prompt in one.prompts or one.message_id in turn.message_ids)
+        revert
+        for revert in reverts
+        if revert.undone is None and (turn.prompt in revert.prompts or revert.message_id in turn.message_ids)
     ]
     when = f" on {markdown.moment(took[-1].time)}" if took else ""
     pending = "; OpenCode can still undo that" if took and took[-1].pending else ""
     return f"**Taken back{' in part' if turn.in_part else ''}**{when}{pending}.{files}"
 
 
-def _revert(one: TakenBack, href: Href) -> str:
+def _revert(revert: TakenBack, href: Href) -> str:
     """What a revert took back, when, and whether that was undone."""
-    took = ", ".join(f"“{prose(prompt, _MOST_HEADING)}”" for prompt in one.prompts) or "the end of the conversation"
+    took = ", ".join(f"“{prose(prompt, _MOST_HEADING)}”" for prompt in revert.prompts) or "the end of the conversation"
     place = f", from [here]({href}) on" if href else ""
-    doubt = "" if one.is_certain else ", as it seems"
-    undone = f"; undone {markdown.moment(one.undone)}" if one.undone is not None else ""
-    pending = "; OpenCode can still undo that" if one.pending else ""
-    return f"{took}{place}, {markdown.moment(one.time)}{doubt}{undone}{pending}"
+    doubt = "" if revert.is_certain else ", as it seems"
+    undone = f"; undone {markdown.moment(revert.undone)}" if revert.undone is not None else ""
+    pending = "; OpenCode can still undo that" if revert.pending else ""
+    return f"{took}{place}, {markdown.moment(revert.time)}{doubt}{undone}{pending}"
 
 
 def _tests(directory: str, run: TestRun) -> str:

@@ -46,8 +46,8 @@ def _call_line(item: ToolCall, call: Call | None) -> str:
 
 def _call_title(item: ToolCall, call: Call | None) -> str:
     """What a call was about, on one line, cut."""
-    told = (call.title if call is not None else "") or item.summary
-    return markdown.cut(told, _MOST_TITLE).removeprefix(f"{markdown.cut(item.tool, _MOST_NAME)} ")
+    title = (call.title if call is not None else "") or item.summary
+    return markdown.cut(title, _MOST_TITLE).removeprefix(f"{markdown.cut(item.tool, _MOST_NAME)} ")
 
 
 def duration(milliseconds: int) -> str:
@@ -95,8 +95,8 @@ def _how_to_read_all(message_id: str) -> str:
 
 def _fenced(text: str, info: str, message_id: str, most: int = MOST_FOLDED) -> str:
     """A text in a fence, cut."""
-    shown, note = _shortened(text, most, message_id)
-    return f"{fence(shown, info)}\n\n{note}" if note else str(fence(shown, info))
+    cut, note = _shortened(text, most, message_id)
+    return f"{fence(cut, info)}\n\n{note}" if note else str(fence(cut, info))
 
 
 def _ending(item: ToolCall, call: Call | None) -> str:
@@ -120,7 +120,9 @@ def _input(item: ToolCall, state: Json, about: str, message_id: str) -> list[str
         return [*filter(None, [str(blocks(text)), note])]
     if item.tool == "todowrite":
         return [str(fence(_todos(given.get("todos"))))]
-    is_said = given.keys() <= set(PATH_KEYS) or all(isinstance(one, str) and one in about for one in given.values())
+    is_said = given.keys() <= set(PATH_KEYS) or all(
+        isinstance(value, str) and value in about for value in given.values()
+    )
     return [_fenced(pretty(given), "json", message_id)] if given and not is_said else []
 
 
@@ -142,15 +144,15 @@ def _change(state: Json, given: Json) -> str:
 def _without_head(lines: Sequence[str], noise: tuple[str | tuple[str, ...], ...]) -> Iterator[str]:
     """A diff without the lines before its hunks that say nothing a reader does not know."""
     is_head = True
-    for one in lines:
-        is_head = one.startswith("Index: ") or (is_head and not one.startswith("@@"))
-        if not (is_head and any(one.startswith(mark) for mark in noise)):
-            yield one
+    for line in lines:
+        is_head = line.startswith("Index: ") or (is_head and not line.startswith("@@"))
+        if not (is_head and any(line.startswith(mark) for mark in noise)):
+            yield line
 
 
 def _todos(items: object) -> str:
     entries = [records.table(item) for item in items] if isinstance(items, list) else []
-    return "\n".join(f"{first_text(one, ('status',)) or '?'}: {first_text(one, ('content',))}" for one in entries)
+    return "\n".join(f"{first_text(todo, ('status',)) or '?'}: {first_text(todo, ('content',))}" for todo in entries)
 
 
 def _results(item: ToolCall, state: Json, message_id: str) -> list[str]:
@@ -167,7 +169,7 @@ def _results(item: ToolCall, state: Json, message_id: str) -> list[str]:
     if partial := partial_output(state):
         made.append(f"Printed until then:\n\n{_fenced(partial, 'text', message_id)}")
     attached = state.get("attachments")
-    made += [_attachment(records.table(one)) for one in (attached if isinstance(attached, list) else [])]
+    made += [_attachment(records.table(attachment)) for attachment in (attached if isinstance(attached, list) else [])]
     return made
 
 
@@ -198,16 +200,18 @@ class Messages:
         self._day = ""
         self._is_full = False
 
-    def write(self, said: MessageContent, number: int, *, is_quoted: bool, is_taken_back: bool) -> str:
+    def write(self, message: MessageContent, number: int, *, is_quoted: bool, is_taken_back: bool) -> str:
         """A message with its place. `is_quoted`: the prompt has quotation marks around it that nobody wrote.
 
         What a revert took back is gone from OpenCode; that is said once, above.
         """
         pieces = [f"###### {anchor(number)}"]
-        for piece in self._pieces(said, is_quoted=is_quoted, is_taken_back=is_taken_back):
+        for piece in self._pieces(message, is_quoted=is_quoted, is_taken_back=is_taken_back):
             if self._size >= _MOST:
                 if not self._is_full:
-                    pieces.append(f"What follows is not shown, for this page is too long. {_how_to_read_all(said.id)}")
+                    pieces.append(
+                        f"What follows is not shown, for this page is too long. {_how_to_read_all(message.id)}"
+                    )
                 self._is_full = True
                 break
             if piece:
@@ -215,70 +219,74 @@ class Messages:
                 self._size += len(piece.encode("utf-8", "replace"))
         return "".join(f"{piece}\n\n" for piece in pieces)
 
-    def _pieces(self, said: MessageContent, *, is_quoted: bool, is_taken_back: bool) -> Iterator[str]:
-        yield self._head(said, is_taken_back=is_taken_back)
+    def _pieces(self, message: MessageContent, *, is_quoted: bool, is_taken_back: bool) -> Iterator[str]:
+        yield self._head(message, is_taken_back=is_taken_back)
         is_empty = True
-        for item in said.items:
-            yield (piece := self._item(said, item, is_quoted=is_quoted))
+        for item in message.items:
+            yield (piece := self._item(message, item, is_quoted=is_quoted))
             is_empty = is_empty and not piece
-        if said.error:
-            yield _error(said.error, said.id)
-        elif is_empty and not said.gone and self._size <= ROOM:
+        if message.error:
+            yield _error(message.error, message.id)
+        elif is_empty and not message.gone and self._size <= ROOM:
             yield "(nothing recorded)"
-        if said.gone and not is_taken_back:
-            yield f"Deleted in OpenCode: {counted(len(said.gone), 'part')} of this message."
+        if message.gone and not is_taken_back:
+            yield f"Deleted in OpenCode: {counted(len(message.gone), 'part')} of this message."
 
-    def _head(self, said: MessageContent, *, is_taken_back: bool) -> str:
+    def _head(self, message: MessageContent, *, is_taken_back: bool) -> str:
         """Who speaks and when, where that is not as in the message before."""
-        day, _, clock = markdown.moment(said.created).partition(" ")
-        about = [said.agent, said.model] if said.role == "assistant" else []
-        is_gone = said.deleted is not None and not is_taken_back
-        speaker = (said.role, *(inline(one, 60) for one in about if one), *(["deleted in OpenCode"] if is_gone else []))
+        day, _, clock = markdown.moment(message.created).partition(" ")
+        about = [message.agent, message.model] if message.role == "assistant" else []
+        is_gone = message.deleted is not None and not is_taken_back
+        speaker = (
+            message.role,
+            *(inline(name, 60) for name in about if name),
+            *(["deleted in OpenCode"] if is_gone else []),
+        )
         if speaker == self._speaker and day == self._day:
             return ""
         when = clock if day == self._day else f"{day} {clock}"
         self._speaker, self._day = speaker, day
-        return f"**{_NAMES.get(said.role) or inline(said.role, 40)}** · {' · '.join([when, *speaker[1:]])}"
+        return f"**{_NAMES.get(message.role) or inline(message.role, 40)}** · {' · '.join([when, *speaker[1:]])}"
 
-    def _item(self, said: MessageContent, item: Item, *, is_quoted: bool) -> str:
+    def _item(self, message: MessageContent, item: Item, *, is_quoted: bool) -> str:
         is_short = self._size > ROOM
         if isinstance(item, Text):
-            return self._text(said, item, is_quoted=is_quoted, is_short=is_short)
+            return self._text(message, item, is_quoted=is_quoted, is_short=is_short)
         if isinstance(item, Thought):
             is_told = not is_short and bool(item.text.strip())
-            return _folded("Reasoning", quote(_blocks(item.text, said.id, MOST_TEXT // 4))) if is_told else ""
+            return _folded("Reasoning", quote(_blocks(item.text, message.id, MOST_TEXT // 4))) if is_told else ""
         if isinstance(item, ToolCall):
-            return self._call(said, item, is_short=is_short)
-        return _other(item, said.id)
+            return self._call(message, item, is_short=is_short)
+        return _other(item, message.id)
 
-    def _text(self, said: MessageContent, item: Text, *, is_quoted: bool, is_short: bool) -> str:
+    def _text(self, message: MessageContent, item: Text, *, is_quoted: bool, is_short: bool) -> str:
         text = item.text.strip("\n")
         if not text.strip():
             return ""
         if item.is_synthetic:
-            return "" if is_short else _folded("Added by OpenCode", _fenced(text, "text", said.id))
+            return "" if is_short else _folded("Added by OpenCode", _fenced(text, "text", message.id))
         bare = text.strip()
         if is_quoted and len(bare) > 2 and bare[0] == bare[-1] == '"':
             text = bare[1:-1]
         most = _MOST_SHORT if is_short else MOST_TEXT
-        while (size := len((made := _blocks(text, said.id, most)).encode("utf-8", "replace"))) > _MOST - self._size:
+        while (size := len((made := _blocks(text, message.id, most)).encode("utf-8", "replace"))) > _MOST - self._size:
             most = min(most // 2, most * (_MOST - self._size) // size)
-        return quote(made) if said.role == "user" else made
+        return quote(made) if message.role == "user" else made
 
-    def _call(self, said: MessageContent, item: ToolCall, *, is_short: bool) -> str:
+    def _call(self, message: MessageContent, item: ToolCall, *, is_short: bool) -> str:
         call = self._calls.get(item.part_id)
         line = _call_line(item, call)
         if call is not None and call.changed and (files := self._links.files(call.changed)):
             line += f" · {', '.join(files)}"
         if call is not None and call.child and (child := self._links.session(call.child)):
             line += f" · {child}"
-        details = "" if is_short else _call_details(item, call, said.id)
+        details = "" if is_short else _call_details(item, call, message.id)
         return f"{line}\n\n{details}" if details else line
 
 
 def _blocks(text: str, message_id: str, most: int) -> str:
-    shown, note = _shortened(text, most, message_id)
-    return f"{blocks(shown)}\n\n{note}" if note else blocks(shown)
+    cut, note = _shortened(text, most, message_id)
+    return f"{blocks(cut)}\n\n{note}" if note else blocks(cut)
 
 
 def _other(item: Other, message_id: str) -> str:
@@ -312,5 +320,5 @@ def _error(error: object, message_id: str) -> str:
         or records.text(records.table(table.get("data")).get("message"))
         or records.text(table.get("message"))
     )
-    shown = _fenced(words, "text", message_id) if words else _fenced(pretty(error), "json", message_id)
-    return f"**Failed**{f': {code(name)}' if name else ''}\n\n{shown}"
+    details = _fenced(words, "text", message_id) if words else _fenced(pretty(error), "json", message_id)
+    return f"**Failed**{f': {code(name)}' if name else ''}\n\n{details}"

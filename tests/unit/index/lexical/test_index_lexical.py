@@ -528,7 +528,7 @@ def test_near_spellings_are_found_and_named(index, query, expected):
             entry("m3", "cache rate_limit 7f3a9c sha256", kind=Kind.REASONING),
         ]
     )
-    assert {match.message_id: list(match.near) for match in index.fuzzy(query, ANY, 10)} == expected
+    assert {match.message_id: list(match.spelling_pairs) for match in index.fuzzy(query, ANY, 10)} == expected
 
 
 def test_what_has_the_word_as_asked_stands_above_what_has_a_near_one(index):
@@ -536,8 +536,8 @@ def test_what_has_the_word_as_asked_stands_above_what_has_a_near_one(index):
     exact = entry("exact", "a long dump that has it once: filtre " + "and more lines " * 200, kind=Kind.TOOL_OUTPUT)
     index.replace([*near, exact])
     found = index.fuzzy("filtre", ANY, 10)
-    assert (found[0].message_id, found[0].terms, found[0].near) == ("exact", ("filtre",), ())
-    assert [(match.terms, match.near) for match in found[1:]] == [((), (("filtre", "filter"),))] * 5
+    assert (found[0].message_id, found[0].terms, found[0].spelling_pairs) == ("exact", ("filtre",), ())
+    assert [(match.terms, match.spelling_pairs) for match in found[1:]] == [((), (("filtre", "filter"),))] * 5
 
 
 def test_the_nearer_spelling_comes_first_and_more_words_before_fewer(index):

@@ -33,10 +33,10 @@ def apart(one: str, other: str) -> int:
 @given(st.sets(WORDS, max_size=40), st.sets(WORDS, max_size=5), WORDS, st.sampled_from([1, 2]))
 def test_it_finds_all_near_words_and_no_other(words: set[str], later: set[str], asked: str, most: int) -> None:
     vocabulary = Vocabulary(words)
-    vocabulary.near(asked, most)
+    vocabulary.similar(asked, most)
     vocabulary.add(later)
     expected = sorted((apart(asked, word), word) for word in words | later if word != asked)
-    assert vocabulary.near(asked, most) == [(far, word) for far, word in expected if far <= most]
+    assert vocabulary.similar(asked, most) == [(far, word) for far, word in expected if far <= most]
 
 
 def test_many_words_are_sorted_in_and_still_found_once() -> None:
@@ -44,7 +44,7 @@ def test_many_words_are_sorted_in_and_still_found_once() -> None:
     words = [f"word{a}{b}{c}" for a in letters for b in letters for c in letters]
     vocabulary = Vocabulary(words)
     for _ in range(2):
-        found = vocabulary.near("wordabc", 1)
+        found = vocabulary.similar("wordabc", 1)
         assert len(found) == len(set(found)) == 9 * 3 + 2  # one letter other, or two exchanged
         vocabulary.add(words)
         vocabulary.add(["wordabcde"])
@@ -57,8 +57,8 @@ def _many(number: int) -> list[str]:
 
 def test_who_asks_for_the_same_word_again_waits_no_more() -> None:
     vocabulary = Vocabulary(_many(20_000))
-    vocabulary.near("ponmlkjih", 2)  # sorts the words in
-    first, again = (_calls(lambda: vocabulary.near("abcdefghi", 2)) for _ in range(2))
+    vocabulary.similar("ponmlkjih", 2)  # sorts the words in
+    first, again = (_calls(lambda: vocabulary.similar("abcdefghi", 2)) for _ in range(2))
     assert again * 10 < first
 
 
@@ -75,14 +75,14 @@ def _calls(work: Callable[[], object]) -> int:
 
 def test_an_answer_belongs_to_who_asked_for_it() -> None:
     vocabulary = Vocabulary(["lantern"])
-    vocabulary.near("lantren", 1).clear()
-    assert vocabulary.near("lantren", 1) == [(1, "lantern")]
+    vocabulary.similar("lantren", 1).clear()
+    assert vocabulary.similar("lantren", 1) == [(1, "lantern")]
 
 
 def test_more_words_than_are_remembered_are_still_answered() -> None:
     vocabulary = Vocabulary(["lantern", "lanterns"])
     for word in (*_many(600), "lantren"):
-        found = vocabulary.near(word, 1)
+        found = vocabulary.similar(word, 1)
     assert found == [(1, "lantern")]
 
 
@@ -92,7 +92,7 @@ def test_a_word_that_comes_in_while_somebody_looks_is_found_from_then_on() -> No
 
     def look() -> None:
         while not is_over.is_set():
-            vocabulary.near("lantern", 1)
+            vocabulary.similar("lantern", 1)
 
     looking = [threading.Thread(target=look) for _ in range(3)]
     for thread in looking:
@@ -100,7 +100,7 @@ def test_a_word_that_comes_in_while_somebody_looks_is_found_from_then_on() -> No
     try:
         for last in "abcdefghijklmopqrstuvwxyz":
             vocabulary.add([f"lanter{last}"])
-            assert (1, f"lanter{last}") in vocabulary.near("lantern", 1)
+            assert (1, f"lanter{last}") in vocabulary.similar("lantern", 1)
     finally:
         is_over.set()
         for thread in looking:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.answer.messages import IMAGE_TOKENS, around, tokens, window
-from daemon.transcript.replay import clean_replay, validate
+from daemon.transcript.replay import clean_replay
+from tests.support.chat_messages import ollama_problems
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -60,7 +61,7 @@ def test_sessions_follow_one_another_in_time_and_nothing_comes_twice(house: Reco
 def test_a_tool_call_keeps_its_result_and_ollama_would_take_the_array(house: Recorded):
     messages = window(house.archive, [_hit("msg_0002")], before=0, after=0)
     assert [message["role"] for message in messages] == ["assistant", "tool"]
-    assert validate(messages) == []
+    assert ollama_problems(messages) == []
 
 
 def test_no_secret_leaves_neither_in_text_nor_in_tool_arguments(house: Recorded):
@@ -152,7 +153,7 @@ def test_whole_messages_within_the_budget_whatever_is_asked(shared: Recorded, nu
     messages = window(shared.archive, [_hit(f"msg_{n:04d}") for n in numbers], before, after, budget)
     assert sum(len(json.dumps(message, ensure_ascii=False)) for message in messages) <= budget
     roles = [message["role"] for message in messages]
-    assert validate(messages) == []
+    assert ollama_problems(messages) == []
     assert roles.count("tool") == sum("tool_calls" in message for message in messages)
 
 

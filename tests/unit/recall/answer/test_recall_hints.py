@@ -11,8 +11,7 @@ from daemon.index import Filters, Match
 from daemon.model import Json
 from daemon.recall.answer import hints
 from daemon.recall.catalog import Row
-from daemon.recall.query import Recall as Asked
-from daemon.recall.query import parse
+from daemon.recall.query import Recall, parse
 from daemon.recall.query.parse import Tier
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
@@ -54,8 +53,8 @@ EVERY = {
 }
 
 
-def _asked(query: str, **told) -> Asked:
-    return msgspec.convert({"query": query} | told, Asked)
+def _asked(query: str, **told) -> Recall:
+    return msgspec.convert({"query": query} | told, Recall)
 
 
 def _scope(*limited: str, eligible: int = 3, emptied: str = "") -> Scope:
@@ -67,13 +66,13 @@ def _scope(*limited: str, eligible: int = 3, emptied: str = "") -> Scope:
 
 def test_a_suggestion_leaves_out_what_it_names_and_nothing_else():
     asked = _asked("kettle", **EVERY)
-    assert set(EVERY) == set(Asked.__struct_encode_fields__) - {"query"}
+    assert set(EVERY) == set(Recall.__struct_encode_fields__) - {"query"}
     _, suggestions = hints.emptied(asked, _scope("directory", emptied="directory"), {})
     gone = {"directory", "within", "fallback"}
     assert suggestions[0]["example"] == {"query": "kettle"} | {k: v for k, v in EVERY.items() if k not in gone}
     times = hints.limiting(asked, _scope("time"), 3)[0]["example"]
     assert set(EVERY) - set(times) == {"before", "after", "last", "from", "to", "since", "until"}
-    assert msgspec.convert(times, Asked).query == "kettle"
+    assert msgspec.convert(times, Recall).query == "kettle"
 
 
 SPELT = {
@@ -97,7 +96,7 @@ def test_only_who_has_not_used_fuzzy_is_advised_to():
         match: hints.spelt(["gorila"], lambda _: [("gorilla", 1)], _asked("gorila", match=match))[0]["action"]
         for match in ("smart", "fuzzy", "hybrid")
     }
-    assert {match: "'fuzzy'" in action for match, action in actions.items()} == {
+    assert {match: "`match=fuzzy`" in action for match, action in actions.items()} == {
         "smart": True,
         "fuzzy": False,
         "hybrid": True,
@@ -106,9 +105,9 @@ def test_only_who_has_not_used_fuzzy_is_advised_to():
 
 LIMITS = {  # (filters, sessions that fit, sessions known): what is said
     (("time",), 58, 58): "of each session only what fits was searched, limited by time",
-    (("scope", "time"), 58, 58): "of each session only what fits was searched, limited by scope, time",
+    (("scope", "time"), 58, 58): "of each session only what fits was searched, limited by `scope`, time",
     (("scope",), 58, 58): "",
-    (("directory", "projectID"), 2, 58): "only 2 of 58 sessions searched, limited by directory, projectID",
+    (("directory", "projectID"), 2, 58): "only 2 of 58 sessions searched, limited by `directory`, `projectID`",
 }
 
 
@@ -197,7 +196,7 @@ NEAR_MISSES = {
     "a near word": (
         "zanzibr",
         "fuzzy",
-        _find(mode="fuzzy", near=(("zanzibr", "zanzibar"),)),
+        _find(mode="fuzzy", spelling_pairs=(("zanzibr", "zanzibar"),)),
         "holds words that are spelt nearly so",
     ),
 }

@@ -15,7 +15,7 @@ from daemon import config
 from daemon.app.one_shot import OneShot
 from daemon.model import Json
 from daemon.recall.catalog import KeptAside
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
 from tests.support.stores.recorded_sessions import Recorded, recorded
@@ -33,7 +33,7 @@ def house(tmp_path: Path) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, match: str = "hybrid") -> Json:
-    return house.recall(budget_s=60.0).answer(Asked(query=query, match=match))
+    return house.recall(budget_s=60.0).answer(Recall(query=query, match=match))
 
 
 def _set_aside(house: Recorded, place: str, reason: str = "no JSON", at: int = 1, source: str = "test") -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.index import Match
 from daemon.model import Json
-from daemon.recall.query import Recall as Asked
-from daemon.recall.query import names, parse
+from daemon.recall.query import Recall, names, parse
 from daemon.recall.query.names import Stands
 from daemon.recall.ranking import fuzzy
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
@@ -145,7 +144,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, match: str, **more) -> Json:
-    return house.recall().answer(Asked(query=query, match=match, **more))
+    return house.recall().answer(Recall(query=query, match=match, **more))
 
 
 def _said(answer: Json) -> str:
@@ -274,7 +273,7 @@ def test_fuzzy_ranks_exact_names_then_near_then_longer_ones():
             "prompt",
             text="parseConfg fails",
             terms=("fails",),
-            near=(("parseConfig", "parseConfg"),),
+            spelling_pairs=(("parseConfig", "parseConfg"),),
         ),
         Match("whole", 7.0, "p", "prompt", text="a parse-config", terms=("parseConfig",)),
     ]
@@ -286,5 +285,5 @@ def test_fuzzy_ranks_exact_names_then_near_then_longer_ones():
     assert [match.message_id for match in order] == ["whole", "also", "nearly", "longer", "others"]
     assert [match.score for match in order] == sorted((match.score for match in order), reverse=True)
     assert is_inside
-    assert order[3].near == (("parseConfig", "parseConfigs"),)
+    assert order[3].spelling_pairs == (("parseConfig", "parseConfigs"),)
     assert order[3].terms == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
 from daemon.recall.catalog import Row
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from daemon.recall.query.places import Place, absolute, is_within, latest_at
 from daemon.recall.query.scope import Scope, resolve
 
@@ -47,7 +47,7 @@ ROWS = {
 
 
 def _scope(here: str = "", rows: Mapping[str, Row] = ROWS, **asked) -> Scope:
-    return resolve(Asked(query="x", **asked), rows, here, NOW)
+    return resolve(Recall(query="x", **asked), rows, here, NOW)
 
 
 def _sessions(scope: Scope) -> set[str]:
@@ -129,18 +129,18 @@ def test_where_nobody_worked_a_scope_is_empty_and_said_to_be():
 
 
 BAD = {
-    "a scope from nowhere": ({"scope": "project"}, "sessionID instead"),
+    "a scope from nowhere": ({"scope": "project"}, "`sessionID` instead"),
     "an unknown session": ({"sessionID": "ses_none"}, "ses_none"),
-    "tools have no text": ({"toolName": "bash", "type": "text"}, "toolName 'bash'"),
-    "tools do not reason": ({"toolName": "bash", "type": "reasoning"}, "toolName 'bash'"),
-    "kinds that no tool has": ({"toolName": "bash", "kinds": ["answer", "title"]}, "toolName 'bash'"),
+    "tools have no text": ({"toolName": "bash", "type": "text"}, "`toolName` 'bash'"),
+    "tools do not reason": ({"toolName": "bash", "type": "reasoning"}, "`toolName` 'bash'"),
+    "kinds that no tool has": ({"toolName": "bash", "kinds": ["answer", "title"]}, "`toolName` 'bash'"),
     "an unknown kind": ({"kinds": ["promt"]}, "'promt' is unknown"),
     "kinds outside the type": ({"kinds": ["prompt"], "type": "tool"}, "nothing in common"),
     "a relative path": ({"path": "src/app.py"}, "absolute"),
     "a home path": ({"directory": "~/shop"}, "absolute"),
-    "an unreadable time": ({"after": "soon"}, "after 'soon'"),
+    "an unreadable time": ({"after": "soon"}, "`after` 'soon'"),
     "seconds for milliseconds": ({"before": 1_795_262_400}, "milliseconds"),
-    "an unreadable while": ({"last": "long"}, "last 'long'"),
+    "an unreadable while": ({"last": "long"}, "`last` 'long'"),
     "bounds that contradict": ({"from_": "7d ago", "to": "30d ago"}, "for example"),
     "a while that begins too late": ({"last": "1d", "before": "2026-11-01"}, "no moment is between"),
     "the same moment": ({"after": NOW, "before": NOW}, "no moment is between"),

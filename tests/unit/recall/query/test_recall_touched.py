@@ -14,8 +14,7 @@ from daemon.archive.paths import CHANGES, MAYBE, READS
 from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import Match, RecallFiles
-from daemon.recall.query import Recall as RecallAsked
+from daemon.recall.query import Match, Recall, RecallFiles
 from daemon.recall.touched import MOST_FILES, touched
 from daemon.redact import redact
 from daemon.transcript.document import document
@@ -170,7 +169,7 @@ def test_mentions_stop_at_the_limit_and_say_so(house: Recorded):
     house.index()
     answer = _ask(house, "/home/dev/a.py", mentions=True, limit=3)
     assert _sessions(answer) == ["ses_5", "ses_4", "ses_3"]
-    assert "raise limit" in answer["warnings"][0]
+    assert "raise `limit`" in answer["warnings"][0]
     every = _ask(house, "/home/dev/a.py", mentions=True)
     assert (len(every["sessions"]), every["warnings"]) == (6, [])
 
@@ -273,7 +272,7 @@ def test_a_path_is_asked_for_by_its_former_names_too_in_recall_as_here(house: Re
     assert _sessions(_ask(house, f"{SHOP}/new_name.py")) == ["ses_new", "ses_move", "ses_old"]
     modes: tuple[Match, ...] = ("hybrid", "smart", "literal", "semantic")
     for match in modes:
-        asked = RecallAsked(query="cart", match=match, path=f"{SHOP}/new_name.py")
+        asked = Recall(query="cart", match=match, path=f"{SHOP}/new_name.py")
         answer = house.recall(budget_s=60.0).answer(asked, "", house.clock)
         assert {one["messageID"] for one in answer["results"]} == {made, moved, seen}
 

@@ -8,30 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.ranking.dates import Asked, asked, nearness
+from daemon.recall.ranking.dates import QuestionDate, dates_in, nearness
 from daemon.recall.ranking.weights import MONTH
 
 
 @pytest.mark.parametrize(
     ("question", "days"),
     [
-        ("what did we decide on 3 March 2026?", [Asked(2026, 3, 3)]),
-        ("what did we decide on March 3, 2026?", [Asked(2026, 3, 3)]),
-        ("what did we decide on the 3rd of March", [Asked(None, 3, 3)]),
-        ("the release of Aug 15th", [Asked(None, 8, 15)]),
-        ("errors of 2026-03-03", [Asked(2026, 3, 3)]),
-        ("between August 11 and August 15 2025", [Asked(None, 8, 11), Asked(2025, 8, 15)]),
-        ("on December 1,2025", [Asked(2025, 12, 1)]),
-        ("what broke in May 2025", [Asked(2025, 5, None)]),
-        ("what broke in June", [Asked(None, 6, None)]),
-        ("sept. 2025", [Asked(2025, 9, None)]),
-        ("29 February", [Asked(None, 2, 29)]),
-        ("what failed on Dec 12", [Asked(None, 12, 12)]),
-        ("between aug 11 and aug 15", [Asked(None, 8, 11), Asked(None, 8, 15)]),
-        ("sep 3 and 4 October", [Asked(None, 10, 4), Asked(None, 9, 3)]),
-        ("on 3 may", [Asked(None, 5, 3)]),
-        ("what broke in may", [Asked(None, 5, None)]),
-        ("from dec 12 to dec 15", [Asked(None, 12, 12), Asked(None, 12, 15)]),
+        ("what did we decide on 3 March 2026?", [QuestionDate(2026, 3, 3)]),
+        ("what did we decide on March 3, 2026?", [QuestionDate(2026, 3, 3)]),
+        ("what did we decide on the 3rd of March", [QuestionDate(None, 3, 3)]),
+        ("the release of Aug 15th", [QuestionDate(None, 8, 15)]),
+        ("errors of 2026-03-03", [QuestionDate(2026, 3, 3)]),
+        ("between August 11 and August 15 2025", [QuestionDate(None, 8, 11), QuestionDate(2025, 8, 15)]),
+        ("on December 1,2025", [QuestionDate(2025, 12, 1)]),
+        ("what broke in May 2025", [QuestionDate(2025, 5, None)]),
+        ("what broke in June", [QuestionDate(None, 6, None)]),
+        ("sept. 2025", [QuestionDate(2025, 9, None)]),
+        ("29 February", [QuestionDate(None, 2, 29)]),
+        ("what failed on Dec 12", [QuestionDate(None, 12, 12)]),
+        ("between aug 11 and aug 15", [QuestionDate(None, 8, 11), QuestionDate(None, 8, 15)]),
+        ("sep 3 and 4 October", [QuestionDate(None, 10, 4), QuestionDate(None, 9, 3)]),
+        ("on 3 may", [QuestionDate(None, 5, 3)]),
+        ("what broke in may", [QuestionDate(None, 5, None)]),
+        ("from dec 12 to dec 15", [QuestionDate(None, 12, 12), QuestionDate(None, 12, 15)]),
         ("dec 12 hex", []),
         ("convert dec 12 to hex", []),
         ("oct 17 in the mask", []),
@@ -46,8 +46,8 @@ from daemon.recall.ranking.weights import MONTH
         ("", []),
     ],
 )
-def test_days_are_read_however_they_are_written(question: str, days: list[Asked]):
-    assert list(asked(question)) == days
+def test_days_are_read_however_they_are_written(question: str, days: list[QuestionDate]):
+    assert list(dates_in(question)) == days
 
 
 def _ms(year: int, month: int, day: int, hour: int = 12) -> int:
@@ -74,17 +74,17 @@ def _ms(year: int, month: int, day: int, hour: int = 12) -> int:
     ],
 )
 def test_the_day_itself_counts_most_and_the_days_after_it_still_count(question: str, created: int, near: float):
-    assert nearness(asked(question), created) == near
+    assert nearness(dates_in(question), created) == near
 
 
 @given(st.dates(date(1900, 1, 1), date(2099, 12, 31)), st.integers(-400, 400))
 def test_a_day_is_nearest_to_itself(day: date, away: int):
-    wanted = asked(f"what happened on {day.isoformat()}")
-    assert wanted == asked(f"what happened on {day.day} {day:%B} {day.year}")
+    wanted = dates_in(f"what happened on {day.isoformat()}")
+    assert wanted == dates_in(f"what happened on {day.day} {day:%B} {day.year}")
     assert wanted[0].nearness(day) == 1.0
     assert wanted[0].nearness(day + timedelta(days=away)) < 1.0 or away == 0
 
 
 @given(st.text(max_size=80), st.integers())
 def test_any_text_and_any_time_have_an_answer(question: str, created: int):
-    assert 0.0 <= nearness(asked(question), created) <= 1.0
+    assert 0.0 <= nearness(dates_in(question), created) <= 1.0

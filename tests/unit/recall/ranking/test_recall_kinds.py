@@ -11,7 +11,7 @@ import pytest
 from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Json
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -37,7 +37,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str = "car", **asked: Any) -> Json:
-    return house.recall(budget_s=60.0).answer(Asked(query=query, **asked))
+    return house.recall(budget_s=60.0).answer(Recall(query=query, **asked))
 
 
 KINDS: dict[str, tuple[Json, set[tuple[str, str, str]]]] = {

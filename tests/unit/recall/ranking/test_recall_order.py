@@ -229,7 +229,7 @@ def test_a_distant_meaning_is_no_result_without_the_words():
         meaning = [Match(message_id, score) for message_id, score in scores.items()]
         return CandidateLists(
             {"semantic": meaning, "lexical": [Match(message_id, 1.0) for message_id in by_words]}
-        ).near()
+        ).similar()
 
     assert near({"near": 0.6, "so-so": 0.28, "words": 0.05}, "words", "other") == {"near", "words"}
     assert near({"unrelated": 0.2}) == set()

@@ -17,7 +17,7 @@ from daemon.embed.builtin import Builtin
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.model import Json
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from tests.support.stores.recorded_sessions import Recorded, call
 
 NOISE = (
@@ -112,7 +112,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 def _ask(house: Recorded, query: str, match: str, group: str) -> list[Json]:
     # The budget is not what is tested, and a busy machine may need longer for its first embedding.
-    return house.recall(budget_s=60).answer(Asked(query=query, match=match, group=group, explain=True))["results"]
+    return house.recall(budget_s=60).answer(Recall(query=query, match=match, group=group, explain=True))["results"]
 
 
 @pytest.mark.parametrize("case", CASES)

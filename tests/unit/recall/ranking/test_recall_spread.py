@@ -14,7 +14,7 @@ import pytest
 
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
-from daemon.recall.query import Recall as Asked
+from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import together
 from daemon.recall.ranking.lists import CandidateLists
 from tests.support.stores.recorded_sessions import Recorded, WordEmbedder, call, recorded
@@ -60,7 +60,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, **asked: Any) -> Json:
-    return house.recall(budget_s=60.0).answer(Asked(query=query, **asked))
+    return house.recall(budget_s=60.0).answer(Recall(query=query, **asked))
 
 
 def _sessions(answer: Json) -> list[str]:
@@ -129,7 +129,7 @@ class _Counted:
 def test_an_answer_that_takes_several_looks_embeds_its_question_once(house: Recorded):
     model, vectors = _Listening(), _Counted(house.vectors)
     recall = house.recall(embedder=model, semantic=vectors, budget_s=60.0)
-    recall.answer(Asked(query="kubernetes ingress", match="semantic"))
+    recall.answer(Recall(query="kubernetes ingress", match="semantic"))
     assert vectors.asked > 1
     assert model.texts == ["kubernetes ingress"]
 
@@ -165,14 +165,14 @@ SINGLE = {
 @pytest.mark.parametrize("asked", SINGLE.values(), ids=SINGLE)
 def test_nobody_looks_twice_where_there_is_nothing_to_gain(house: Recorded, asked: Json):
     counting = _Counting(house.lexical)
-    answer = house.recall(lexical=counting, budget_s=60.0).answer(Asked(match="smart", **asked))
+    answer = house.recall(lexical=counting, budget_s=60.0).answer(Recall(match="smart", **asked))
     assert answer["results"]
     assert counting.asked == [frozenset()]
 
 
 def test_the_second_look_leaves_out_the_session_that_fills_the_first(house: Recorded):
     counting = _Counting(house.lexical)
-    house.recall(lexical=counting, budget_s=60.0).answer(Asked(query="kubernetes ingress", match="smart"))
+    house.recall(lexical=counting, budget_s=60.0).answer(Recall(query="kubernetes ingress", match="smart"))
     assert counting.asked == [frozenset(), frozenset({"noisy"})]
 
 
@@ -190,7 +190,7 @@ class _SlowSecond(_Counting):
 def test_a_second_look_takes_about_as_long_as_the_first_at_most(house: Recorded):
     slow = _SlowSecond(house.lexical)
     began = time.monotonic()
-    answer = house.recall(lexical=slow, budget_s=10.0).answer(Asked(query="kubernetes ingress", match="smart"))
+    answer = house.recall(lexical=slow, budget_s=10.0).answer(Recall(query="kubernetes ingress", match="smart"))
     assert time.monotonic() - began < 30  # the gate is closed for a minute
     slow.gate.set()
     assert len(answer["results"]) == 10
