@@ -109,7 +109,7 @@ def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Pat
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(stale))
     for path in (tmp_path / "none", stale, tmp_path / ("x" * 200)):
-        with pytest.raises(DaemonUnreachable, match="no daemon answers there"):
+        with pytest.raises(DaemonUnreachable, match="no service answers there"):
             PlainService(Client(path)).status()
 
 
