@@ -473,7 +473,7 @@ sys.exit(main(["restore", "/home/ada/shop", "--to", {str(cli.home / "to")!r}]))
         [sys.executable, "-c", code], env=cli.env(**environment), capture_output=True, text=True, check=False
     )
     assert done.returncode == 73, done.stderr
-    assert "broke off; 1 file there and complete, the rest is not" in done.stderr
+    assert "stopped answering; 1 file there and complete, the rest is missing" in done.stderr
 
 
 def test_the_error_of_a_failing_call_is_one_of_ours(cli: Cli) -> None:
