@@ -164,7 +164,7 @@ def _read(named: str) -> dict[str, str]:
         value = json.loads(named)
     except ValueError:
         value = None
-    if not isinstance(value, dict) or not all(isinstance(value_, str) for value_ in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise BadRequest(f"{HEADER}: not a JSON object of texts; leave it out, or use a client of the same version")
     return value
 
