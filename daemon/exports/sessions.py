@@ -54,7 +54,7 @@ def _tests(archive: Archive, request: Export, now: int) -> Iterator[Callable[[_R
     since = parse_time(request.since, now, "since")
     until = parse_time(request.until, now, "until", is_end=True)
     if since is not None and until is not None and since > until:
-        raise BadRequest(f"since {request.since!r} is later than until {request.until!r}; exchange them")
+        raise BadRequest(f"`since` {request.since!r} is later than `until` {request.until!r}; exchange them")
     if since is not None or until is not None:
         first, last = since or 0, _NEVER if until is None else until
         yield lambda row: _is_active(archive, row, first, last)
@@ -130,7 +130,7 @@ def _is_beneath(path: str, folder: str) -> bool:
 
 def _absolute(path: str, name: str) -> str:
     if not path.startswith("/") or "\0" in path:
-        raise BadRequest(f"{name} {path!r}: not an absolute path; begin it with /")
+        raise BadRequest(f"`{name}` {path!r}: not an absolute path; begin it with /")
     return "/" + posixpath.normpath(path).lstrip("/")
 
 

@@ -58,6 +58,13 @@ REMOVED = "only the diff of its turn shows it, no tree: what made it was removed
 """The note of a state that a turn left, of which only the turn's own diff is still there."""
 LOST_FOLDER = "a folder"
 """How the note of a path begins that is a folder of which nothing is kept, not even the names in it."""
+
+
+def is_lost_folder(grade: str, note: str) -> bool:
+    """Whether this is no file, but a folder of which not even the names in it are kept."""
+    return grade == Grade.LOST and note.startswith(LOST_FOLDER)
+
+
 SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was undone"
 """The evidence of what a revert made of a file, and of what its undoing did."""
 

@@ -26,7 +26,7 @@ from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
 
-VERSION = "4"
+VERSION = "5"
 """Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
 
 _NOTE = "file edits"

@@ -17,9 +17,9 @@ from daemon.control.answers import from_json, to_json
 from daemon.control.calls import FileContent, OnPart, Progress
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
-from daemon.files.history import Grade
+from daemon.files.history import Grade, is_lost_folder
 from daemon.hints import hint
-from daemon.moments import parse_moment
+from daemon.moments import parse_moment, written_local
 from daemon.redact import redact, redact_value
 
 PARTIAL = ".partial"
@@ -105,7 +105,7 @@ class ContentCalls(FileCalls):
 def _grade(text: str) -> Grade:
     known = [grade for grade in Grade if grade is not Grade.LOST]
     if text not in known:
-        raise BadRequest(f"grade {text!r}: unknown; use {', '.join(known)}")
+        raise BadRequest(f"`grade` {text!r}: unknown; use {', '.join(known)}")
     return Grade(text)
 
 
@@ -168,11 +168,14 @@ def _needed(revision: Revision) -> Grade:
 
 def _why_not(history: FileHistory, revision: Revision) -> str:
     """Why a revision is not certain enough, and what there is instead."""
+    if is_lost_folder(revision.grade, revision.note):
+        return "a folder whose files are unknown: the snapshot that lists them is not kept"
     reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
     if _data(revision) is not None and revision.grade is not Grade.LOST:
         return f"{reason}; `grade={_needed(revision)}` writes it"
-    earlier = next((r for r in reversed(history.revisions) if r.proven and r.content is not None), None)
-    return reason if earlier is None else f"{reason}; an earlier state is proven: `at={earlier.time}`"
+    proven = (r.time for r in reversed(history.revisions) if r.proven and r.content is not None)
+    at = written_local(next(proven, 0))
+    return f"{reason}; an earlier state is proven: `at={at}`" if at else reason
 
 
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:

@@ -19,7 +19,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
 from daemon.files.disk import Disk, standing
 from daemon.files.end_states import row_of
-from daemon.files.history import Grade
+from daemon.files.history import Grade, is_lost_folder
 from daemon.files.line_diffs import unified
 from daemon.hints import hint
 from daemon.moments import parse_moment
@@ -204,6 +204,7 @@ def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> answers.Recorded
         disk=str(disk),
         last_change=change,
         note=clean(row.note),
+        folder=is_lost_folder(row.grade, row.note),
     )
 
 
