@@ -230,5 +230,5 @@ def _made_up(archive: Archive, session_id: str) -> Session:
     return Session(session_id, "", directory, "", times[0], times[-1], b"{}")
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     return value

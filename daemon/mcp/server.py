@@ -216,7 +216,7 @@ def _failed(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=visible(message))], isError=True)
 
 
-def _visible(value: Any) -> Any:
+def _visible(value: object) -> Any:
     """A JSON value with every string in it, and every key, as `visible` shows it."""
     if isinstance(value, str):
         return visible(value)

@@ -158,7 +158,7 @@ class Connection:
                 raise self._failure(error) from None
 
     @contextmanager
-    def value(self, table: str, column: str, row: int, id_: Any) -> Iterator[sqlite3.Blob]:
+    def value(self, table: str, column: str, row: int, id_: object) -> Iterator[sqlite3.Blob]:
         """One text or blob of the row with this rowid and id, to be read in pieces; keep it open for a moment only.
 
         Raises:

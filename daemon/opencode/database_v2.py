@@ -120,7 +120,7 @@ def is_session_event(row_id: str, type_: str) -> bool:
     return type_ in _EVENTS or (type_ not in _MESSAGES and row_id.startswith("evt_"))
 
 
-def session_event(session_id: str, event_id: str, type_: str, time: Any, verbatim: bytes) -> bytes:
+def session_event(session_id: str, event_id: str, type_: str, time: object, verbatim: bytes) -> bytes:
     """The record of such a row, `verbatim` as it was written."""
     head = records.dumps({"id": event_id, "sessionID": session_id, "type": type_, "time": time})
     return head[:-1] + b',"data":' + verbatim + b"}"
@@ -193,12 +193,12 @@ def _about(row: Json, type_: str) -> Json | None:
     return {"type": "text", "text": "\n".join(words_left), "synthetic": True} if words_left else None
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     """A list out of somebody else's row; a single value in its place is one item, nothing is none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _attachment(item: Any, type_: str) -> Json:
+def _attachment(item: object, type_: str) -> Json:
     fields = item if isinstance(item, dict) else {"value": item}
     if type_ != "file":
         return {**fields, "type": type_}
@@ -262,12 +262,12 @@ def _patch(row: Json) -> Json | None:
     return {"type": "patch", "hash": start, "files": files} | _moment(records.table(row.get("time")).get("completed"))
 
 
-def _file_of(item: Any) -> str:
+def _file_of(item: object) -> str:
     fields = records.table(item)
     return records.text(fields.get("file")) or records.text(fields.get("path"))
 
 
-def _moment(time: Any) -> Json:
+def _moment(time: object) -> Json:
     ms = records.integer(time)
     return {"time": {"start": ms, "end": ms}} if ms else {}
 
