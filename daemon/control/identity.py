@@ -140,7 +140,7 @@ def check(config: Config | None, named: str | None) -> None:
         f"the running service (process {os.getpid()}) has this archive, but runs with another configuration: "
         f"{', '.join(listed)}; {_fix(differing)}"
     )
-    error.status = 409  # type: ignore[attr-defined]  # nearer than 500
+    error.status = 409
     raise error
 
 

@@ -62,7 +62,7 @@ class Database2(Database):
             stamps[_text(session_id)] = "none"
         own = self._connection.columns("session_v2")
         if own:
-            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"  # noqa: S608
+            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"
             stamps |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
         return stamps
 
@@ -70,7 +70,7 @@ class Database2(Database):
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
+            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "
             "FROM session_message WHERE session_id = ?"
         )
         units: dict[str, Unit] = {}
@@ -84,7 +84,7 @@ class Database2(Database):
         """See Source."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "  # noqa: S608
+            f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "
             "FROM session_message WHERE id = ?"
         )
         for row, id_, stored, type_, created in self._connection.rows(sql, (message_id,)):

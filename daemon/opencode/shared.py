@@ -58,7 +58,7 @@ class Gathered:
         if self._size <= LARGE:
             return
         if self._spool is None:
-            self._spool = Spool(self._large.spool() if self._large else tempfile.TemporaryFile())  # noqa: SIM115
+            self._spool = Spool(self._large.spool() if self._large else tempfile.TemporaryFile())  # noqa: SIM115 - it outlives this
         self._write_down(self._spool)
 
     def _write_down(self, spool: Spool) -> None:

@@ -38,7 +38,7 @@ _KIN = {
 """Names that other tools give to an argument, for the hint."""
 
 
-class _Unfit(Exception):  # noqa: N818 - never leaves this module
+class _Unfit(Exception):  # never leaves this module
     """The value cannot be understood; its text says what is allowed."""
 
 
