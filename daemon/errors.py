@@ -98,12 +98,12 @@ class BadInput(Skip):
 class BadReply(Skip):
     """What a model replied cannot be used; the message is written for the model, and says what was wrong.
 
-    `said` is the reply's text, where it had one: the model is to see what it is told about.
+    `reply` is its text, where it had one: the model is to see what it is told about.
     """
 
-    def __init__(self, message: str, said: str = "") -> None:
+    def __init__(self, message: str, reply: str = "") -> None:
         super().__init__(message)
-        self.said = said
+        self.reply = reply
 
 
 class ContextLost(Skip):

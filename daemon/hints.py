@@ -20,8 +20,20 @@ OPTIONS = {
     "projectID": "--project",
     "toolName": "--tool",
     "kinds": "--kind",
+    "questions": "--question",
 }
 """Options of commands that are not called as their argument is."""
+
+ARGUMENTS = frozenset({
+    "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "deleted", "depth_after",
+    "depth_before", "diff", "directory", "expand", "expandBudgetChars", "expandBudgetMessages", "expandBudgetTokens",
+    "expandResults", "explain", "fallback", "format", "from", "grade", "group", "kinds", "last", "limit", "lines",
+    "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset", "old", "output", "path", "project",
+    "projectID", "query", "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session",
+    "sessionID", "sessions", "since", "started", "title", "to", "toolName", "type", "until", "width", "window",
+    "within",
+})  # fmt: skip
+"""The arguments of all calls."""
 
 _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "recall": ("recall", ("query",)),
@@ -49,9 +61,12 @@ _TOOLS = {"history": "file_history", "content": "read_file", "reconstitute": "re
 _HINTED = frozenset({"warnings", "hints", "action", "reason", "message"})
 """Keys of answers whose texts are ours and may hold hints."""
 
+_RECORDED = frozenset({"input", "arguments", "metadata"})
+"""Keys of answers beneath which everything is as it was recorded."""
+
 _VALUE = r'"(?:[^"\\]|\\.)*"|[^\s,()`"]+'
 _CALL = re.compile(rf"`(\w+)\(((?:\w+=(?:{_VALUE})(?:, )?)*)\)`")
-_ARGUMENT = re.compile(rf"`(at|deleted|grade|raw|lost|list|remove|match|query|\w+ID)(?:=({_VALUE}))?`")
+_ARGUMENT = re.compile(rf"`({'|'.join(sorted(ARGUMENTS))})(?:=({_VALUE}))?`")
 _GIVEN = re.compile(rf"(\w+)=({_VALUE})")
 _RECALL = re.compile(r"(?<![\w`/.-])recall_(?:get|context|messages|sessions|timeline|files)(?![\w(])")
 
@@ -98,15 +113,18 @@ def _option(name: str, value: Any) -> list[str]:
     return [dashed, shlex.quote(str(value))]
 
 
-def for_commands(text: str) -> str:
-    """A text with its hints as commands and options.
+def for_commands(text: str, call: str = "") -> str:
+    """A text with its hints as commands and options; `call` is the one that it answers, "" if that is not known.
 
     >>> for_commands('nothing; `files(path="/w/a b")` lists them, or give `at=2026-05-31`')
     "nothing; `reconstitute files '/w/a b'` lists them, or give --at 2026-05-31"
+    >>> for_commands("recall_files: `path` is blank; `limit` stays", "recall_files")
+    'PATH is blank; --limit stays'
     """
-    text = _CALL.sub(lambda found: _known(found, command), text)
-    text = _ARGUMENT.sub(lambda found: " ".join(_option(found[1], _value(found[2]))), text)
-    return _RECALL.sub(lambda found: f"`reconstitute {found[0].replace('_', '-')}`", text)
+    words = _COMMANDS.get(call, ("", ("messageID",)))[1]
+    text = _CALL.sub(lambda match: _known(match, command), text.removeprefix(f"{call}: "))
+    text = _ARGUMENT.sub(lambda match: _placed(match, words), text)
+    return _RECALL.sub(lambda match: f"`reconstitute {match[0].replace('_', '-')}`", text)
 
 
 def for_tools(text: str) -> str:
@@ -115,23 +133,30 @@ def for_tools(text: str) -> str:
     >>> for_tools('`history(path="/w/a")` tells; `index()` reads what is new')
     '`file_history(path="/w/a")` tells; the command `reconstitute index` reads what is new'
     """
-    return _CALL.sub(lambda found: _known(found, _tool), text)
+    return _CALL.sub(lambda match: _known(match, _tool), text)
 
 
 def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
     """JSON data with the hints in it rendered."""
     if isinstance(answer, dict):
-        return {name: rendered(value, render, name) for name, value in answer.items()}
+        return {name: value if name in _RECORDED else rendered(value, render, name) for name, value in answer.items()}
     if isinstance(answer, list):
         return [rendered(value, render, key) for value in answer]
     return render(answer) if isinstance(answer, str) and key in _HINTED else answer
 
 
-def _known(found: re.Match[str], render: Callable[[str, Json], str]) -> str:
-    if found[1] not in _COMMANDS:
-        return found[0]
-    arguments = {name: _value(value) for name, value in _GIVEN.findall(found[2])}
-    made = render(found[1], arguments)
+def _placed(match: re.Match[str], words: tuple[str, ...]) -> str:
+    """An argument as an option, or as the word in its place, which helps call as the argument without its "ID"."""
+    if match[1] in words and match[2] is None:
+        return {"search": "TITLE"}.get(match[1], match[1].removesuffix("ID").upper())
+    return " ".join(_option(match[1], _value(match[2])))
+
+
+def _known(match: re.Match[str], render: Callable[[str, Json], str]) -> str:
+    if match[1] not in _COMMANDS:
+        return match[0]
+    arguments = {name: _value(value) for name, value in _GIVEN.findall(match[2])}
+    made = render(match[1], arguments)
     return made if render is _tool else f"`{made}`"
 
 

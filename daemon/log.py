@@ -88,10 +88,10 @@ def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
     The variable alone is no proof: it is inherited by children whose stderr is something else.
     """
     try:
-        found = os.fstat(stream.fileno())
+        info = os.fstat(stream.fileno())
     except (OSError, ValueError):
         return False
-    return environment.get("JOURNAL_STREAM", "") == f"{found.st_dev}:{found.st_ino}"
+    return environment.get("JOURNAL_STREAM", "") == f"{info.st_dev}:{info.st_ino}"
 
 
 def _colours(stream: TextIO) -> bool:

@@ -53,6 +53,15 @@ def written(milliseconds: int) -> str:
     return f"{moment}{fraction}Z"
 
 
+def written_local(milliseconds: int) -> str:
+    """As `written`, in the machine's own zone, with its offset: ``2026-11-22T21:05:30.237+01:00``."""
+    if not written(milliseconds):
+        return ""
+    moment = dt.datetime.fromtimestamp(milliseconds // 1000).astimezone()
+    moment += dt.timedelta(milliseconds=milliseconds % 1000)
+    return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds")
+
+
 def parse_span(text: str, name: str = "last") -> int | None:
     """Milliseconds of a while such as ``2h``, ``7d``, ``3 weeks``, ``90 min``; None for an empty text.
 
@@ -64,7 +73,7 @@ def parse_span(text: str, name: str = "last") -> int | None:
         return None
     span = _span(wanted)
     if span is None:
-        raise BadRequest(f"{name} {text!r}: not a while; write 90m, 2h, 7d, 3w, 6mo or 1y")
+        raise BadRequest(f"`{name}` {text!r}: not a while; write 90m, 2h, 7d, 3w, 6mo or 1y")
     return span
 
 
@@ -96,11 +105,11 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
 
 
 def _span(wanted: str) -> int | None:
-    found = _SPAN.fullmatch(wanted)
-    if found is None:
+    match = _SPAN.fullmatch(wanted)
+    if match is None:
         return None
-    unit = found[2] if found[2] in _UNITS else _WORDS.get(found[2].removesuffix("s"), found[2].removesuffix("s"))
-    return int(float(found[1]) * _UNITS[unit]) if unit in _UNITS else None
+    unit = match[2] if match[2] in _UNITS else _WORDS.get(match[2].removesuffix("s"), match[2].removesuffix("s"))
+    return int(float(match[1]) * _UNITS[unit]) if unit in _UNITS else None
 
 
 def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:
@@ -115,10 +124,10 @@ def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:
         seconds = int(moment.replace(microsecond=0).timestamp())  # a float of all of it would lose a millisecond
         return _checked(seconds * 1000 + moment.microsecond // 1000, name, wanted, form)
     except (ValueError, OverflowError, OSError):
-        raise BadRequest(f"{name} {wanted!r}: not a date or time; {form}") from None
+        raise BadRequest(f"`{name}` {wanted!r}: not a date or time; {form}") from None
 
 
 def _checked(milliseconds: int, name: str, wanted: str, form: str) -> int:
     if not _EARLIEST <= milliseconds <= _LATEST:
-        raise BadRequest(f"{name} {wanted!r}: not a time after the year 2000; {form}")
+        raise BadRequest(f"`{name}` {wanted!r}: not a time after the year 2000; {form}")
     return milliseconds

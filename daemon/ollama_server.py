@@ -92,7 +92,7 @@ class OllamaServer:
         """
         try:
             with _Deadline(self._timeout_s) as deadline, self._request("", deadline):
-                found = self._client.listed(deadline.extensions).models
+                models = self._client.listed(deadline.extensions).models
         except Refused as error:
             if error.status == 200:
                 raise self._foreign() from None
@@ -100,7 +100,7 @@ class OllamaServer:
                 f"{self.url}: HTTP {error.status} instead of a list of models; is this Ollama?"
             ) from None
         return {
-            entry.model: re.sub(r"^sha256:", "", entry.digest or "") or "unknown0" for entry in found if entry.model
+            entry.model: re.sub(r"^sha256:", "", entry.digest or "") or "unknown0" for entry in models if entry.model
         }
 
     def digest(self, model: str) -> str:
@@ -123,7 +123,7 @@ class OllamaServer:
         """
         try:
             with _Deadline(self._timeout_s) as deadline, self._request("", deadline):
-                info = self._client.shown(model, deadline.extensions)
+                info = self._client.show_model(model, deadline.extensions)
         except Refused:  # servers that only resemble Ollama have no such page, or another one
             return ModelInfo(None, None)
         lengths = [
@@ -221,7 +221,7 @@ class _Client(ollama.Client):
         """What `list` does."""
         return self._request(ollama.ListResponse, "GET", "/api/tags", extensions=extensions)
 
-    def shown(self, model: str, extensions: Json) -> ollama.ShowResponse:
+    def show_model(self, model: str, extensions: Json) -> ollama.ShowResponse:
         """What `show` does."""
         return self._request(ollama.ShowResponse, "POST", "/api/show", json={"model": model}, extensions=extensions)
 

@@ -133,11 +133,11 @@ def message_digest(message: Message) -> str:
     return digest_of(chain([message.raw], (part.raw for part in message.parts)))
 
 
-def same(one: Message, other: Message) -> bool:
+def same(first: Message, other: Message) -> bool:
     """Whether two messages are the same records, byte for byte."""
-    if one.raw != other.raw or len(one.parts) != len(other.parts):
+    if first.raw != other.raw or len(first.parts) != len(other.parts):
         return False
-    return all(part.raw == was.raw for part, was in zip(one.parts, other.parts, strict=True))
+    return all(part.raw == was.raw for part, was in zip(first.parts, other.parts, strict=True))
 
 
 def blob_id(content: bytes) -> str:

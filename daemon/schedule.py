@@ -53,8 +53,8 @@ class CronTimes(BaseTrigger):  # type: ignore[misc]  # apscheduler 3 carries no 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime | None:
         """The earliest time after `previous_fire_time`, or from `now` on when there was none."""
         while True:
-            found = [t.get_next_fire_time(previous_fire_time, now) for t in self._triggers]
-            times = [t for t in found if t is not None]
+            next_times = [t.get_next_fire_time(previous_fire_time, now) for t in self._triggers]
+            times = [t for t in next_times if t is not None]
             if not times:
                 return None
             earliest: datetime = min(times, key=datetime.timestamp)

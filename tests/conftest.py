@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
+import re
 import tarfile
+import tempfile
 import threading
 import time
 import zlib
@@ -33,6 +36,28 @@ settings.load_profile("project")
 # Pages have local times: the zone of the tests is UTC, wherever they run, also in the processes that they start.
 os.environ["TZ"] = "UTC"
 time.tzset()
+
+DISK = tempfile.gettempdir()
+MEMORY = "/dev/shm"
+ENOUGH_MEMORY = 8 << 30
+
+
+def _keep_files_in_memory() -> None:
+    """Make temporary directories in memory, where there is plenty, because a disk takes long to confirm each write.
+
+    Tests that are about the disk have the mark `on_disk`.
+    """
+    try:
+        found = os.statvfs(MEMORY)
+        free = re.search(r"MemAvailable: +(\d+)", Path("/proc/meminfo").read_text())
+    except OSError:
+        return
+    is_usable = os.access(MEMORY, os.W_OK) and not found.f_flag & os.ST_NOEXEC
+    if is_usable and free and min(int(free[1]) << 10, found.f_bavail * found.f_frsize) >= ENOUGH_MEMORY:
+        tempfile.tempdir = MEMORY
+
+
+_keep_files_in_memory()
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = {
@@ -115,10 +140,28 @@ def _no_secret_known() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """pytest's own; for a test with the mark `on_disk`, a directory on the disk."""
+    if request.node.get_closest_marker("on_disk") is None:
+        yield tmp_path
+    else:
+        with tempfile.TemporaryDirectory(prefix="reconstitute-", dir=DISK, ignore_cleanup_errors=True) as place:
+            yield Path(place)
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New directories, one for each test. `mktemp` would look at all that there are for each."""
+    place = tmp_path_factory.mktemp("homes")
+    return (place / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clean_environment(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """HOME and every XDG place point into a directory of this test; variables of ours and of Ollama's are gone."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     for name in list(os.environ):
         if name != "RECONSTITUTE_TEST_CACHE" and name.startswith(
             ("RECONSTITUTE_", "OLLAMA_", "OPENCODE", "XDG_", "CHROMA_", "NOTIFY_SOCKET", "WATCHDOG_")

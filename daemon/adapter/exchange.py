@@ -147,7 +147,7 @@ class Exchange:
         chain = digests(self._setup, self._turns)
         kinds = [turn["role"] in ("user", "tool") for turn in self._turns]
         reusable = [all(kinds[known:]) for known in range(len(chain))]
-        lease = self._sessions.take(self._request.model, chain, reusable)
+        lease = self._sessions.lease(self._request.model, chain, reusable)
         self._meter.loaded = time.monotonic_ns()
         if lease.known:
             try:

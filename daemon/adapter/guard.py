@@ -65,7 +65,7 @@ class Guard:
         if self._local and not is_loopback(_name_of(f"//{host}")):
             refusal = _refusal(403, f"the host {host!r} is not this machine; use http://127.0.0.1")
             allowing = {}
-        elif origin and not any(one.fullmatch(origin.lower()) for one in self._origins):
+        elif origin and not any(allowed.fullmatch(origin.lower()) for allowed in self._origins):
             refusal = _refusal(403, f"pages of {origin} may not use this server; adapter.origins names those that may")
             allowing = {}
         elif origin and scope["method"] == "OPTIONS":

@@ -81,8 +81,8 @@ def system(client: str, tools: Sequence[Json], form: Form, language: Language | 
     guess = f" That seems to be {language.name}." if language else ""
     parts.append(f"Write what the user reads in the language of the user's last message.{guess}")
     if form:
-        what = "The content of an answer or chat" if tools else "The whole reply"
-        parts.append(f"{what} must be {_form(form)}, without code fences and without a word around it.")
+        subject = "The content of an answer or chat" if tools else "The whole reply"
+        parts.append(f"{subject} must be {_form(form)}, without code fences and without a word around it.")
     parts.append(f"The time is {datetime.now().astimezone():%A, %Y-%m-%d %H:%M (UTC%z)}.")
     return "\n\n".join(part for part in parts if part)
 

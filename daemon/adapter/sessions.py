@@ -38,7 +38,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _IdleSession:
     lease: Lease
     until: float
 
@@ -51,13 +51,13 @@ class Sessions:
         self._server = server
         self._idle_s = idle_s
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}  # digest of what it holds -> session, oldest first
+        self._idle: dict[str, _IdleSession] = {}  # digest of what it holds -> session, oldest first
         self._leased: dict[str, Lease] = {}
         self._changed = threading.Condition()
         self._is_closed = False
         self._thread: threading.Thread | None = None
 
-    def take(self, model: str, chain: Sequence[str], reusable: Sequence[bool]) -> Lease:
+    def lease(self, model: str, chain: Sequence[str], reusable: Sequence[bool]) -> Lease:
         """A session for the conversation whose digests are `chain`, the one that holds most of it, else a new one.
 
         `reusable[n]`: whether the turns after the first n may be said to a session that knows those.
@@ -68,15 +68,15 @@ class Sessions:
         """
         with self._changed:
             for known in range(len(chain) - 2, 0, -1):
-                kept = self._kept.pop(chain[known], None) if reusable[known] else None
-                if kept is not None:
-                    kept.lease.known = known
-                    self._leased[kept.lease.session_id] = kept.lease
-                    return kept.lease
+                idle = self._idle.pop(chain[known], None) if reusable[known] else None
+                if idle is not None:
+                    idle.lease.known = known
+                    self._leased[idle.lease.session_id] = idle.lease
+                    return idle.lease
         return self.new(model)
 
     def new(self, model: str) -> Lease:
-        """A session that holds nothing. Raises as `take` does."""
+        """A session that holds nothing. Raises as `lease` does."""
         lease = Lease(self._server.create(_LABEL), model)
         with self._changed:
             if not self._is_closed:
@@ -93,14 +93,14 @@ class Sessions:
             if self._is_closed or not self._idle_s:
                 doomed.append(lease)
             else:
-                doomed += [kept.lease for kept in (self._kept.pop(digest, None),) if kept]
-                self._kept[digest] = _Kept(lease, self._clock() + self._idle_s)
-                while len(self._kept) > _MOST_KEPT:
-                    doomed.append(self._kept.pop(next(iter(self._kept))).lease)
+                doomed += [idle.lease for idle in (self._idle.pop(digest, None),) if idle]
+                self._idle[digest] = _IdleSession(lease, self._clock() + self._idle_s)
+                while len(self._idle) > _MOST_KEPT:
+                    doomed.append(self._idle.pop(next(iter(self._idle))).lease)
                 self._start()
                 self._changed.notify()
-        for one in doomed:
-            self._server.delete(one.session_id)
+        for lost in doomed:
+            self._server.delete(lost.session_id)
 
     def drop(self, lease: Lease) -> None:
         """Delete the session: its turn failed, or nothing will follow."""
@@ -111,29 +111,29 @@ class Sessions:
     def counts(self) -> tuple[int, int]:
         """How many are (in use, waiting for a next turn)."""
         with self._changed:
-            return len(self._leased), len(self._kept)
+            return len(self._leased), len(self._idle)
 
     def waiting(self) -> list[tuple[str, float]]:
         """(model, seconds until it is deleted) of every session that waits."""
         with self._changed:
             now = self._clock()
-            return [(kept.lease.model, max(0.0, kept.until - now)) for kept in self._kept.values()]
+            return [(idle.lease.model, max(0.0, idle.until - now)) for idle in self._idle.values()]
 
     def release(self, model: str) -> None:
         """Delete the sessions of this model that wait."""
-        self._delete(lambda kept: kept.lease.model == model)
+        self._delete(lambda idle: idle.lease.model == model)
 
     def expire(self) -> float:
         """Delete what has waited too long; how many seconds until the next one will have."""
         now = self._clock()
-        self._delete(lambda kept: kept.until <= now)
+        self._delete(lambda idle: idle.until <= now)
         with self._changed:
-            return min((kept.until - now for kept in self._kept.values()), default=self._idle_s)
+            return min((idle.until - now for idle in self._idle.values()), default=self._idle_s)
 
-    def _delete(self, is_over: Callable[[_Kept], bool]) -> None:
+    def _delete(self, is_over: Callable[[_IdleSession], bool]) -> None:
         with self._changed:
-            over = [digest for digest, kept in self._kept.items() if is_over(kept)]
-            doomed = [self._kept.pop(digest).lease for digest in over]
+            over = [digest for digest, idle in self._idle.items() if is_over(idle)]
+            doomed = [self._idle.pop(digest).lease for digest in over]
         for lease in doomed:
             self._server.delete(lease.session_id)
 
@@ -141,8 +141,8 @@ class Sessions:
         """Delete every session, those in use too; how many could not be deleted. No more are made."""
         with self._changed:
             self._is_closed = True
-            doomed = [*self._leased.values(), *(kept.lease for kept in self._kept.values())]
-            self._kept.clear()
+            doomed = [*self._leased.values(), *(idle.lease for idle in self._idle.values())]
+            self._idle.clear()
             self._leased.clear()
             self._changed.notify()
         if self._thread is not None:
@@ -200,8 +200,8 @@ def opening(turns: Sequence[OllamaMessage], *, in_actions: bool) -> str:
     """All of the conversation, for a session that knows nothing; a single message as it is."""
     if len(turns) == 1 and turns[0]["role"] == "user":
         return str(turns[0]["content"])
-    said = [_turn_text(message, in_actions=in_actions) for message in turns]
-    earlier, recent = said[:-RECENT], said[-RECENT:]
+    texts = [_turn_text(message, in_actions=in_actions) for message in turns]
+    earlier, recent = texts[:-RECENT], texts[-RECENT:]
     blocks = ["This conversation was held so far, oldest message first."]
     if earlier:
         blocks += ["What led here:", *earlier, "The latest messages, from which the next turn follows:"]

@@ -90,12 +90,12 @@ class Considerate:
 
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """See Embedder."""
-        found: list[Vector | BadInput] = []
+        vectors: list[Vector | BadInput] = []
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             if len(texts) > 1:
                 self._calm.wait(_GIVE_WAY_S)
-            found += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
-        return found
+            vectors += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
+        return vectors
 
 
 class _Served(Engine):
@@ -155,7 +155,7 @@ class Daemon:
         first, *further = config.opencode_dirs
         self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
         self._scheduler = Scheduler()
-        self._engine.on_scanned = self._taken
+        self._engine.on_scanned = self._on_scan
         self._intake.on_looked = self._words.wake
         self._words.on_indexed = self._indexed
 
@@ -174,10 +174,10 @@ class Daemon:
             return
         self._intake.hint(path)
 
-    def _taken(self, taken: ScanResult) -> None:
-        self._jobs.taken(taken)
-        if taken.changed or taken.removed:
-            self._views.taken()
+    def _on_scan(self, result: ScanResult) -> None:
+        self._jobs.on_scan(result)
+        if result.changed or result.removed:
+            self._views.on_scan()
 
     def _indexed(self) -> None:
         self._intake.settled()
@@ -278,7 +278,7 @@ class Daemon:
         except Stop as error:
             self._fatal(error)
             return False
-        overdue = [loop.beat.name for loop in self._loops if not loop.beat.is_alive]
+        overdue = [loop.heartbeat.name for loop in self._loops if not loop.heartbeat.is_alive]
         if overdue:
             _LOG.error("no progress", loops=overdue)
         return not overdue
@@ -303,7 +303,7 @@ class Daemon:
         for loop in self._loops:
             left = max(0.1, end - time.monotonic())
             if not loop.join(min(left, _ABANDON_S) if loop is self._embed else left):
-                late.append(loop.beat.name)
+                late.append(loop.heartbeat.name)
         if late:
             # Waiting for a model, or for a disk: what they were doing is still queued. They cannot be ended otherwise.
             _LOG.warning("did not end in time", loops=late)

@@ -26,7 +26,7 @@ from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
-from daemon.control.calls import Progress, Request, Take, perform, silent
+from daemon.control.calls import OnPart, Progress, Request, perform, silent
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
@@ -99,7 +99,7 @@ class Engine(Scanning, RunCalls, ContentCalls):
             config.archive_dir / "index",
             chroma=config.index.chroma,
             choose=embedder,
-            on_event=lambda what, message: _LOG.info("index", what=what, message=message),
+            on_event=lambda component, message: _LOG.info("index", what=component, message=message),
             indexed_kb=config.limits.indexed_kb,
             embedded_kb=config.limits.embedded_kb,
             batch=config.embedding.batch,
@@ -112,9 +112,9 @@ class Engine(Scanning, RunCalls, ContentCalls):
         self.archive.set_note("embedder", "builtin" if isinstance(embedder, Builtin) else "ollama")
         return embedder, why
 
-    def call(self, request: Request[A], *, progress: Progress = silent, take: Take = silent) -> A:
+    def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
         """See control.calls.Service."""
-        return perform(self, request, progress, take)
+        return perform(self, request, progress, on_part)
 
     def close(self) -> None:
         """Let go of everything, indexes before the archive; questions that are still under way get a moment to end."""

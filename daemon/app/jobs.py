@@ -123,12 +123,12 @@ class JobLoop(Loop):
             self._due[path] = min(at, self._due.get(path, at))
         self.wake()
 
-    def taken(self, taken: ScanResult) -> None:
+    def on_scan(self, result: ScanResult) -> None:
         """New evidence: continuous targets that it concerns will run."""
-        if not taken.places and not taken.removed:
+        if not result.places and not result.removed:
             return
         for target in list(self._targets.values()):  # a request may add one meanwhile
-            if target.refresh == "continuous" and (taken.removed or concerns(taken.places, target.path)):
+            if target.refresh == "continuous" and (result.removed or concerns(result.places, target.path)):
                 self.enqueue(target.path, _SETTLE_S)
 
     def turn(self) -> float:
@@ -293,10 +293,10 @@ class JobLoop(Loop):
         # One that follows a path anew says all there is to ask, but for what the configuration asks.
         there = targets.known(self._engine.archive, self._engine.config)
         if refresh == "continuous":
-            there = {path: one for path, one in there.items() if path in self._configured}
-        asked = targets.with_own_questions(target, there)
+            there = {path: known for path, known in there.items() if path in self._configured}
+        full_target = targets.with_own_questions(target, there)
         try:
-            result = self._engine.run_target(asked, self._sign, at=request.at)
+            result = self._engine.run_target(full_target, self._sign, at=request.at)
         except BadRequest:  # of a path that was followed before anything was recorded of it
             self._end_following(request)
             raise

@@ -52,7 +52,7 @@ MODEL_S = 900.0
 """A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
 
 
-class Beat:
+class Heartbeat:
     """One loop's sign of life. Idle is healthy; busy is healthy until the time it asked for is over."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -86,7 +86,7 @@ class Loop(ABC):
     ) -> None:
         """`allowed_s`: how long one step between two signs of life may take."""
         self._engine = engine
-        self.beat = Beat(name)
+        self.heartbeat = Heartbeat(name)
         self._allowed_s = allowed_s
         self._fatal = fatal
         self._stop = threading.Event()
@@ -115,7 +115,7 @@ class Loop(ABC):
 
     def sign(self) -> None:
         """Progress was made."""
-        self.beat.busy(self._allowed_s)
+        self.heartbeat.busy(self._allowed_s)
 
     @abstractmethod
     def turn(self) -> float:
@@ -127,7 +127,7 @@ class Loop(ABC):
 
     def paused(self) -> None:
         """A turn found no room on the disk; it is tried again when there is some."""
-        self.beat.idle()
+        self.heartbeat.idle()
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -138,7 +138,7 @@ class Loop(ABC):
                 self._engine.see_to_room()
                 with known.only({}):  # a thread that lives on keeps no session's secrets for the next one
                     rest = self.turn()
-                self._engine.space.go_on(self.beat.name)
+                self._engine.space.go_on(self.heartbeat.name)
                 self._failures = 0
             except Stop as error:
                 self._fatal(error)
@@ -146,7 +146,7 @@ class Loop(ABC):
             except Exception as error:  # noqa: BLE001 - a loop that dies silently is the worst failure of a daemon
                 self._after(error)
                 continue
-            self.beat.idle()
+            self.heartbeat.idle()
             if rest and not self._stop.is_set():
                 self._wake.wait(rest)
 
@@ -154,13 +154,13 @@ class Loop(ABC):
         """Rest after a turn that failed; for want of room only until there is some."""
         waits = _FULL_S if is_full(error) else _BACKOFF_S
         if is_full(error):
-            self._engine.space.pause(self.beat.name, error)
+            self._engine.space.pause(self.heartbeat.name, error)
             self.paused()
         else:
             self.failed(error)
         rest = waits[min(self._failures, len(waits) - 1)]
         self._failures += 1
-        self.beat.idle()
+        self.heartbeat.idle()
         self._stop.wait(rest)
 
 
@@ -205,11 +205,11 @@ class IntakeLoop(Loop):
         begun, used = time.monotonic(), time.thread_time()
         if everything:
             self._last_full = begun
-        taken = self._engine.scan(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
-        if taken.changed or taken.removed or everything:
+        result = self._engine.scan(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
+        if result.changed or result.removed or everything:
             _LOG.info(
-                "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
-                quarantined=taken.quarantined, postponed=len(taken.postponed),
+                "intake", scan="full" if everything else "touched", changed=result.changed, removed=result.removed,
+                quarantined=result.quarantined, postponed=len(result.postponed),
             )  # fmt: skip
         self.first_scan_done.set()
         rest = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
@@ -304,14 +304,14 @@ class ViewLoop(Loop):
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("views", engine, fatal, allowed_s=MODEL_S)
-        self._last_taken = 0.0
+        self._last_scan = 0.0
 
-    def taken(self) -> None:
+    def on_scan(self) -> None:
         """Something has come in."""
-        self._last_taken = time.monotonic()
+        self._last_scan = time.monotonic()
 
     def turn(self) -> float:
-        if time.monotonic() - self._last_taken < _QUIET_S:
+        if time.monotonic() - self._last_scan < _QUIET_S:
             return _QUIET_S
         begun = time.monotonic()
         self._engine.recorded.refresh(self._sign)
@@ -339,7 +339,7 @@ class EmbedLoop(Loop):
         self._is_loaded = False
 
     def turn(self) -> float:
-        done = self._engine.drain_semantic(stop=self._asked)
+        done = self._engine.drain_semantic(stop=self._is_stopping)
         if done.refused:
             _LOG.warning("embedding", refused=done.refused)
         is_more = self._engine.prepare_semantic(_READS_S)
@@ -352,7 +352,7 @@ class EmbedLoop(Loop):
         self._is_loaded = True
         self._engine.upkeep.load()
 
-    def _asked(self) -> bool:
+    def _is_stopping(self) -> bool:
         self.sign()
         return self._stop.is_set()
 

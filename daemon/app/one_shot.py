@@ -34,7 +34,7 @@ class OneShot(Engine):
     ) -> None:
         """`progress` is told of the work before an answer, once it takes longer than a moment."""
         super().__init__(config, embedder=embedder)
-        self._shown = progress
+        self._on_progress = progress
         self._began = time.monotonic()
 
     def scan(self, **options: Any) -> ScanResult:
@@ -119,7 +119,7 @@ class OneShot(Engine):
 
     def _progress(self, event: Json) -> None:
         if time.monotonic() - self._began >= _QUIET_S:
-            self._shown(event)
+            self._on_progress(event)
 
     def _checked(self, answer: Json, mode: str, *, is_found: bool) -> Json:
         """`answer`, with what it cannot know of said, and how to change that."""

@@ -107,7 +107,9 @@ class Scanning(Indexing):
                 whole = everything or source.name in self._unread or source.name in self._doubted
                 self._doubted.discard(source.name)
                 try:
-                    taken = self._scan_source(source, everything=whole, patient=patient, words=words, progress=progress)
+                    result = self._scan_source(
+                        source, everything=whole, patient=patient, words=words, progress=progress
+                    )
                 except DiskFull as error:
                     self._unread[source.name] = str(error)
                     full = error
@@ -121,8 +123,8 @@ class Scanning(Indexing):
                     continue
                 self._locked.pop(source.name, None)
                 self._unread.pop(source.name, None)
-                self._postponed[source.name] = taken.postponed
-                total += taken
+                self._postponed[source.name] = result.postponed
+                total += result
             self.on_scanned(total)
             if full is not None:
                 raise full
@@ -191,7 +193,7 @@ class Scanning(Indexing):
 
     def index(self, _request: calls.Index, progress: Progress) -> answers.Index:
         """See calls.Index."""
-        taken = self.scan(everything=True, patient=False, progress=progress)
+        result = self.scan(everything=True, patient=False, progress=progress)
         embedded, refused = 0, 0
         warnings: list[str] = []
         total = self.archive.waiting("semantic")
@@ -216,9 +218,9 @@ class Scanning(Indexing):
             total = max(total, waiting)
             progress({"phase": "embedding", "done": total - waiting, "total": total})
         return answers.Index(
-            changed=taken.changed,
-            removed=taken.removed,
-            quarantined=taken.quarantined,
+            changed=result.changed,
+            removed=result.removed,
+            quarantined=result.quarantined,
             embedded=embedded,
             refused=refused,
             waiting=self.archive.waiting("semantic"),

@@ -125,10 +125,10 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
 
 def is_better(now: Ground, was: Ground) -> bool:
     """Whether pages that were made on the one ground may be better on the other."""
-    came = any(now["pending"].get(what) != far for what, far in was["pending"].items())
-    return came or any(now[what] != was.get(what) for what in ("aliases", "settings"))
+    came = any(now["pending"].get(cause) != far for cause, far in was["pending"].items())
+    return came or any(now[cause] != was.get(cause) for cause in ("aliases", "settings"))
 
 
 def missing(was: Ground) -> list[str]:
     """What was still to come, for people."""
-    return [MEANINGS[what] for what in was["pending"] if what in MEANINGS]
+    return [MEANINGS[cause] for cause in was["pending"] if cause in MEANINGS]

@@ -242,7 +242,7 @@ class Batch(Changes):
 
     def _edits(self, edits: Iterable[FileEdit], old: list[Any]) -> list[list[Any]]:
         """Each edit under its path, a move or copy under its far end too; answers the places."""
-        kept: list[list[Any]] = []
+        places: list[list[Any]] = []
         for number, edit in enumerate(edits):
             ends = [edit.path]
             if edit.operation in (Operation.MOVE, Operation.COPY) and edit.other not in (None, edit.path):
@@ -252,12 +252,12 @@ class Batch(Changes):
                 key, value = keys.file_edit(path, edit.time, edit.part_id, number), records.edit_to_json(edit)
                 if self.put(key, value):
                     self.outdate(path)
-                kept.append(place)
+                places.append(place)
         for place in old:
-            if place not in kept:
+            if place not in places:
                 self.delete(keys.file_edit(*place))
                 self.outdate(place[0])
-        return kept
+        return places
 
     def renew_edits(self, message_id: str, edits: Iterable[FileEdit]) -> None:
         """A message's records are the same, and more is drawn from them now."""
@@ -294,9 +294,9 @@ class Batch(Changes):
         """What `put_large` has put of this record."""
         return self._load(keys.large(message_id, part_id))
 
-    def put_large(self, message_id: str, part_id: str, kept: Json) -> None:
+    def put_large(self, message_id: str, part_id: str, reference: Json) -> None:
         """A record of this message, `part_id` or its own, is kept whole as a file; see parts.large_records."""
-        self.put(keys.large(message_id, part_id), records.dumps({"message": message_id, "part": part_id} | kept))
+        self.put(keys.large(message_id, part_id), records.dumps({"message": message_id, "part": part_id} | reference))
 
     # -- queue, cursor, quarantine -------------------------------------------------------------------------------
 

@@ -88,8 +88,8 @@ class FileRecords:
     def session_extra(self, session_id: str) -> Json:
         """What was put by Batch.session_extra; empty where nothing was."""
         raw = self._store.get(keys.session_extra(session_id))
-        found: Any = {} if raw is None else records.loads(raw)
-        return records.table(found)
+        extra: Any = {} if raw is None else records.loads(raw)
+        return records.table(extra)
 
     def aliases(self) -> dict[str, str]:
         """Old folder -> the folder it has become."""

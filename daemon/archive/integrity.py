@@ -62,31 +62,31 @@ class Marker:
 
         What a making that was cut short has left holds no records.
         """
-        found = files(self._place)
+        sizes = files(self._place)
         if self._state is not None and self._state.get("making"):
-            return all(size == 0 or not name.endswith((".ldb", ".sst", ".log")) for name, size in found.items())
-        return not found and self._state is None
+            return all(size == 0 or not name.endswith((".ldb", ".sst", ".log")) for name, size in sizes.items())
+        return not sizes and self._state is None
 
     def trouble(self) -> str:
         """What is wrong with the files that are there; empty where they are whole."""
-        found = files(self._place)
-        if not found:
+        sizes = files(self._place)
+        if not sizes:
             return "all its files are gone"
-        missing = missing_files(self._place, found) or self._changed(found)
+        missing = missing_files(self._place, sizes) or self._changed(sizes)
         more = f"; and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         return "; ".join(missing[:_SHOWN]) + more
 
-    def _changed(self, found: dict[str, int]) -> list[str]:
+    def _changed(self, sizes: dict[str, int]) -> list[str]:
         """What is other than it was at a clean end, unless something else has opened the database since."""
         noted, last = (self._state or {}).get("files") or {}, (self._state or {}).get("manifest")
         if last != _manifest_name(self._place):
-            return [f"CURRENT does not name {last}, the last manifest, which is there"] if last in found else []
-        changed = [f"{name} is missing" for name in sorted(noted.keys() - found.keys())]
-        changed += [f"{name} is not of this state" for name in sorted(found.keys() - noted.keys() if noted else ())]
+            return [f"CURRENT does not name {last}, the last manifest, which is there"] if last in sizes else []
+        changed = [f"{name} is missing" for name in sorted(noted.keys() - sizes.keys())]
+        changed += [f"{name} is not of this state" for name in sorted(sizes.keys() - noted.keys() if noted else ())]
         return changed + [
-            _of_other_size(name, found[name], size)
+            _of_other_size(name, sizes[name], size)
             for name, size in sorted(noted.items())
-            if name in found and found[name] != size
+            if name in sizes and sizes[name] != size
         ]
 
     def begin(self) -> None:
@@ -122,30 +122,30 @@ def files(place: Path) -> dict[str, int]:
         return {}
 
 
-def missing_files(place: Path, found: dict[str, int]) -> list[str]:
+def missing_files(place: Path, sizes: dict[str, int]) -> list[str]:
     """What CURRENT and the manifest name that is not there; empty where all is, or where LevelDB itself will object."""
-    if "CURRENT" not in found:
+    if "CURRENT" not in sizes:
         return ["CURRENT is missing"]
     name = _manifest_name(place)
     if not re.fullmatch(r"MANIFEST-\d+", name):
         return ["CURRENT is damaged"]
-    if name not in found:
+    if name not in sizes:
         return [f"{name} is missing"]
     tables, log_number = _named((place / name).read_bytes())
-    there = {int(name.partition(".")[0]): size for name, size in found.items() if name.endswith((".ldb", ".sst"))}
+    there = {int(name.partition(".")[0]): size for name, size in sizes.items() if name.endswith((".ldb", ".sst"))}
     missing = [f"{number:06}.ldb is missing" for number in sorted(tables.keys() - there.keys())]
     missing += [
         _of_other_size(f"{number:06}.ldb", there[number], size)
         for number, size in sorted(tables.items())
         if there.get(number, size) != size
     ]
-    if log_number and f"{log_number:06}.log" not in found:
+    if log_number and f"{log_number:06}.log" not in sizes:
         missing.append(f"{log_number:06}.log is missing")
     return missing
 
 
-def _of_other_size(name: str, found: int, expected: int) -> str:
-    return f"{name} has {found} bytes in place of {expected}"
+def _of_other_size(name: str, actual: int, expected: int) -> str:
+    return f"{name} has {actual} bytes in place of {expected}"
 
 
 def _manifest_name(place: Path) -> str:

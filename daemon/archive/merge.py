@@ -185,9 +185,9 @@ def _is_remainder(old: str, new: str) -> bool:
     """Whether `new` is the head or the tail of the output `old`, or both with a notice between, or only a notice."""
     if old.startswith(new.strip()) or old.endswith(new.strip()):
         return True
-    kept = {line.rstrip() for line in old.splitlines()}
+    old_lines = {line.rstrip() for line in old.splitlines()}
     lines = [line.strip() for line in new.splitlines() if line.strip()]
-    others = [line for line in new.splitlines() if line.rstrip() not in kept]
+    others = [line for line in new.splitlines() if line.rstrip() not in old_lines]
     is_alone = len(lines) == 1
     return len(others) == 1 and (is_alone or len(new) < len(old)) and _is_notice(others[0].strip(), alone=is_alone)
 
@@ -267,10 +267,10 @@ def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str 
         whole, other = older, newer
     else:
         whole, other = newer, older
-    kept = list(leaves({"head": whole.data, "parts": [part.data for part in whole.parts]}))
+    whole_leaves = list(leaves({"head": whole.data, "parts": [part.data for part in whole.parts]}))
 
     def is_said(data: Json) -> bool:
-        return all(stands_in(kept, leaf) for leaf in leaves(data))
+        return all(stands_in(whole_leaves, leaf) for leaf in leaves(data))
 
     aside: list[tuple[str | None, bytes]] = [(part.id, part.raw) for part in other.parts if not is_said(part.data)]
     return whole, aside + ([] if is_said(other.data) else [(None, other.raw)])

@@ -133,9 +133,9 @@ class Objects:
 
         (UNKNOWN, id of the tree) where a tree on the way is not kept, so that it cannot be told.
         """
-        found: Entry = FOLDER, tree_id
+        entry: Entry = FOLDER, tree_id
         for name in path.split("/") if path else ():
-            mode, id_ = found
+            mode, id_ = entry
             if mode != FOLDER:
                 return None
             entries = self.tree(id_)
@@ -143,8 +143,8 @@ class Objects:
                 return UNKNOWN, id_
             if name not in entries:
                 return None
-            found = entries[name]
-        return found
+            entry = entries[name]
+        return entry
 
     def missing(self, object_id: str) -> str:
         """Why it was left out: too large, gone at the source, limit reached; empty where it was not."""
@@ -152,8 +152,8 @@ class Objects:
 
     def spill(self, path: str) -> str | None:
         """The blob of a spilled tool output, by the absolute path that OpenCode recorded."""
-        found = self._get(keys.spill(path))
-        return None if found is None else found.decode()
+        raw = self._get(keys.spill(path))
+        return None if raw is None else raw.decode()
 
     # -- filling -------------------------------------------------------------------------------------------------
 
@@ -217,8 +217,8 @@ class Objects:
 
     def settled(self, batch: Batch, tree_id: str) -> str | None:
         """The remark of a tree that is done, None where one is not; seen through the batch."""
-        found = batch.get(keys.settled(tree_id))
-        return None if found is None else found.decode()
+        raw = batch.get(keys.settled(tree_id))
+        return None if raw is None else raw.decode()
 
     # -- reading -------------------------------------------------------------------------------------------------
 

@@ -129,8 +129,8 @@ def unknown(archive: Archive, path: str) -> str:
     recorded = {*archive.files.paths(), *folders}
     if not recorded:
         return f"{path}: nothing is recorded at all yet; run `index()` where OpenCode was used"
-    near = similar(path, recorded)
-    known = f"near it: {', '.join(near)}" if near else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
+    alike = similar(path, recorded)
+    known = f"near it: {', '.join(alike)}" if alike else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
     return (
         f"{path}: no session touched it or anything beneath it; {known}; was it called otherwise then? reconstitute "
         "alias OLD NEW"
@@ -146,7 +146,7 @@ def similar(path: str, recorded: Iterable[str]) -> list[str]:
     >>> similar("/root/code/shop", ["/home/ada/code/shop/cart.py", "/home/ada/shop2/x"])
     ['/home/ada/code/shop', '/home/ada/shop2']
     """
-    places = {place for one in recorded for place in _with_folders(one)}
+    places = {place for path_ in recorded for place in _with_folders(path_)}
     wanted = path.strip("/").split("/")
     names = {place.rpartition("/")[2] for place in places}
     alike = difflib.get_close_matches(wanted[-1], names, n=_MOST_NAMES, cutoff=_ALIKE)
@@ -168,10 +168,10 @@ def _with_folders(path: str) -> list[str]:
     return places
 
 
-def _shared(one: list[str], other: list[str]) -> int:
+def _shared(left_parts: list[str], right_parts: list[str]) -> int:
     """How many of their first names are the same."""
     number = 0
-    for left, right in zip(one, other, strict=False):
+    for left, right in zip(left_parts, right_parts, strict=False):
         if left != right:
             break
         number += 1

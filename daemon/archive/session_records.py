@@ -32,7 +32,7 @@ class SessionRecords:
         """The session's events in order of time, then id: ``{id, sessionID, type, time, data}``, `data` as recorded."""
         events = [records.load_object(raw) for _, raw in self._store.scan(keys.session_event(session_id))]
         return sorted(
-            events, key=lambda one: (records.integer(records.table(one.get("time")).get("created")), one["id"])
+            events, key=lambda event: (records.integer(records.table(event.get("time")).get("created")), event["id"])
         )
 
     def put_event(self, batch: Batch, session_id: str, event_id: str, raw: bytes) -> None:
@@ -42,7 +42,7 @@ class SessionRecords:
     def todos(self, session_id: str) -> list[Json]:
         """The todo list in its last state, in order: ``{content, status, priority, …}`` as recorded."""
         by_source = self._load(session_id)
-        newest: Json = max(by_source.values(), key=lambda one: records.integer(one.get("time")), default={})
+        newest: Json = max(by_source.values(), key=lambda listing: records.integer(listing.get("time")), default={})
         items: list[Json] = newest.get("items", [])
         return items
 

@@ -97,10 +97,10 @@ class Store:
             bloom_filter_bits=10,
         )
 
-    def _refused(self, what: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
+    def _refused(self, action: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
         """The error for something that LevelDB did not do; without room it is nothing but that."""
         kind = DiskFull if _is(cause, FULL) or self._is_full() else ArchiveCorrupt
-        return kind(f"{self._place}: {what}: {_text(cause)}; {self._outer_fix(cause) or fix}")
+        return kind(f"{self._place}: {action}: {_text(cause)}; {self._outer_fix(cause) or fix}")
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless.

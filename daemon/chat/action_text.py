@@ -67,12 +67,12 @@ def parse(text: str, tools: Collection[str] = (), *, only_calls: bool = False) -
     Raises:
         BadReply: there is no such object, or more than one, or it is not well formed.
     """
-    thinking, said = _without_thinking(text)
-    values, malformed = _objects(said)
+    thinking, rest = _without_thinking(text)
+    values, malformed = _objects(rest)
     actions = [value for value in values if _is_action(value)]
     if not actions:
         forms = CALL_FORM if only_calls else f"{CALL_FORM} or {ANSWER_FORM}"
-        raise BadReply(malformed or _why_none(said, values, thinking, forms))
+        raise BadReply(malformed or _why_none(rest, values, thinking, forms))
     action = _action(actions[0], tools, thinking)
     if action.call is None and any(value != actions[0] for value in actions[1:]):
         raise BadReply(
@@ -94,8 +94,8 @@ def without_thinking(text: str) -> str:
 
 def prose_of(text: str) -> str:
     """The words of a reply that has no try at an object in it, without thinking; empty where there is one."""
-    said = _without_thinking(text)[1].strip()
-    return "" if _START.search(said) or '"action"' in said else said
+    prose = _without_thinking(text)[1].strip()
+    return "" if _START.search(prose) or '"action"' in prose else prose
 
 
 def _without_thinking(text: str) -> tuple[str, str]:
@@ -195,22 +195,22 @@ def _what_is_wrong(error: Exception, text: str, start: int, *, is_cut: bool) -> 
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         return f"the JSON object cannot be read: {reason}"
     place, before = error.pos, text[start : error.pos].rstrip()
-    near = " ".join(text[max(start, place - 30) : place + 15].split())
+    context = " ".join(text[max(start, place - 30) : place + 15].split())
     if text[start + 1 :].lstrip()[:1] in "'“‘":
         reason = 'names and texts stand in straight double quotes (")'
     elif before.endswith(",") and text[place : place + 1] in "}]":
         reason = "there is a comma before a closing bracket; leave it out"
     else:
         reason = error.msg[:1].lower() + error.msg[1:]
-    return f"the JSON object cannot be read near `{near}`: {reason}"
+    return f"the JSON object cannot be read near `{context}`: {reason}"
 
 
-def _why_none(said: str, values: list[Json], thinking: str, forms: str) -> str:
+def _why_none(prose: str, values: list[Json], thinking: str, forms: str) -> str:
     forms = f"write one JSON object and nothing else: {forms}"
     if values:
         keys = ", ".join(f'"{key}"' for key in list(values[0])[:8]) or "none"
         return f'the JSON object has no "action" (its keys: {keys}); {forms}'
-    if said.strip():
+    if prose.strip():
         return f"the reply has no JSON object in it; {forms}"
     return f"the reply {'ends in thinking' if thinking else 'is empty'}; {forms}"
 

@@ -173,8 +173,8 @@ def _turn(message: OllamaMessage) -> OllamaMessage:
         return message
     # In the form it is asked for: a model goes on as it sees itself to have begun.
     calls = [render(Action("tool_call", call=call)) for call in calls_of(message)]
-    said = [text, *calls] if calls else [render(Action("answer", content=text))]
-    return {"role": "assistant", "content": "\n".join(said).strip()}
+    lines = [text, *calls] if calls else [render(Action("answer", content=text))]
+    return {"role": "assistant", "content": "\n".join(lines).strip()}
 
 
 def calls_of(message: OllamaMessage) -> list[ToolCall]:
@@ -227,7 +227,7 @@ def _type(about: Json) -> str:
     if kind == "array" and isinstance(about.get("items"), dict):
         return f"array of {_type(about['items'])}"
     if isinstance(kind, list):
-        return " or ".join(str(one) for one in kind)
+        return " or ".join(str(each) for each in kind)
     if isinstance(kind, str):
         return kind
     rest = {key: value for key, value in about.items() if key not in ("description", "default", "enum")}

@@ -143,11 +143,11 @@ class OllamaChat:
         self._check_read(body, received, size, context)
         return received.reply(with_tools=bool(tools))
 
-    def _body(self, known: _Known, messages: Sequence[OllamaMessage], tools: Sequence[Json], room: int) -> Json:
+    def _body(self, known: _Known, messages: Sequence[OllamaMessage], tools: Sequence[Json], most_tokens: int) -> Json:
         body: Json = {
             "model": self._model,
             "messages": clean(list(messages)),
-            "options": {"num_ctx": self._context(known), "num_predict": room, "temperature": 0, "seed": _SEED},
+            "options": {"num_ctx": self._context(known), "num_predict": most_tokens, "temperature": 0, "seed": _SEED},
             "keep_alive": self._keep_alive,
             # Refuse what does not fit, before and while the reply is made. Older servers do not know of these.
             "truncate": False,

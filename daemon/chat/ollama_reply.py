@@ -87,10 +87,10 @@ class StreamedReply:
         return Reply(content, calls, thinking, self.prompt_tokens, self.reply_tokens)
 
     def _add(self, message: Json, on_text: OnText | None) -> None:
-        for key, kept in (("content", self.content), ("thinking", self.thinking)):
+        for key, pieces in (("content", self.content), ("thinking", self.thinking)):
             text = message.get(key)
             if isinstance(text, str):
-                kept.append(text)
+                pieces.append(text)
                 self._chars += len(text)
                 if text and on_text is not None:
                     on_text(text if key == "content" else "")

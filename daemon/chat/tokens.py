@@ -53,7 +53,11 @@ def of_chat(messages: Iterable[OllamaMessage], tools: Sequence[Json] = ()) -> Si
     """Of everything that is sent: what messages say and call, and the tools' descriptions."""
     least, most = _json(tools) if tools else Size(0, 0)
     for message in messages:
-        for size in (_said(message.get("content")), _said(message.get("thinking")), _json(message.get("tool_calls"))):
+        for size in (
+            _text_size(message.get("content")),
+            _text_size(message.get("thinking")),
+            _json(message.get("tool_calls")),
+        ):
             least += size.least
             most += size.most
         most += _MESSAGE + _IMAGE * len(message.get("images") or ())
@@ -77,7 +81,7 @@ def _piece(kind: str, length: int) -> tuple[float, float]:
     return low, high
 
 
-def _said(value: object) -> Size:
+def _text_size(value: object) -> Size:
     return of_text(value) if isinstance(value, str) else Size(0, 0)
 
 

@@ -1,7 +1,8 @@
 """The command line: the table of commands, each loaded when it is called, and the run of one command.
 
-``reconstitute PATH`` reconstitutes it when the word is no command and looks like a path: it has a slash or a dot,
-begins with ~, or is there. ``reconstitute -- PATH`` always does.
+``reconstitute PATH`` reconstitutes it if the word is no command and looks like a path: it has a slash or a dot,
+begins with ~, or exists. ``reconstitute -- PATH`` always does. An option may stand before a command that has it:
+``reconstitute --json status``.
 
 Guarantees: an error of ours is one line on stderr (thing: cause; fix) and its own exit code, never a traceback, and
 with --json also an object on stdout (docs/json.md); Ctrl-C ends with 130; a reader that goes away (``| head``) is no
@@ -127,13 +128,22 @@ class Commands(click.Group):
         rest = args[place:]
         if not rest or _named(rest[0]) in COMMANDS:
             return args
-        if rest[0] == "--" or self._is_option_of_path(ctx, rest[0]) or _looks_like_path(rest[0]):
+        options = self._options_of_path(ctx, rest)
+        if options and _named(word := next(iter(rest[options:]), "")) in COMMANDS:
+            return [*args[:place], word, *rest[:options], *rest[options + 1 :]]
+        if rest[0] == "--" or options or _looks_like_path(rest[0]):
             return [*args[:place], PATH_COMMAND, *rest]
         return args
 
-    def _is_option_of_path(self, ctx: click.Context, word: str) -> bool:
-        path = self.get_command(ctx, PATH_COMMAND) if word.startswith("-") else None
-        return path is not None and any(word.partition("=")[0] in option.opts for option in path.params)
+    def _options_of_path(self, ctx: click.Context, args: list[str]) -> int:
+        """How many words at the beginning of `args` are options that go with a path, and their values."""
+        path = self.get_command(ctx, PATH_COMMAND) if args[0].startswith("-") else None
+        known = {name: option for option in path.params for name in option.opts} if path else {}
+        place = 0
+        while place < len(args) and (option := known.get(args[place].partition("=")[0])) is not None:
+            takes_next = isinstance(option, click.Option) and not option.is_flag and "=" not in args[place]
+            place += 2 if takes_next else 1
+        return min(place, len(args))
 
 
 def _named(word: str) -> str:
@@ -220,7 +230,7 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
         return 0
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "reconstitute"
-        message = f"{_in_one_line(error).rstrip('.')}; see: {command.partition(' :')[0]} --help"
+        message = f"{_in_one_line(error).rstrip('.')}; {_usage_fix(error, command.partition(' :')[0])}"
         return _failed(arguments, "UsageError", message, USAGE)
     except click.ClickException as error:
         return _failed(arguments, type(error).__name__, _in_one_line(error), error.exit_code)
@@ -233,6 +243,12 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
     except Exception as error:  # noqa: BLE001 - the last resort: what is not ours is a fault of ours
         return _fault(error, arguments)
     return answer if isinstance(answer, int) else 0
+
+
+def _usage_fix(error: click.UsageError, command: str) -> str:
+    if isinstance(error, click.NoSuchOption) and error.option_name in (*_FLAGS, "--config"):
+        return f"write it before the command: reconstitute {error.option_name} ..."
+    return f"see: {command} --help"
 
 
 def _in_one_line(error: click.ClickException) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from daemon.control.calls import Progress, Request, Take, silent
+from daemon.control.calls import OnPart, Progress, Request, silent
 from daemon.errors import DaemonUnreachable, ServesAnother
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Settings:
         request: Request[A],
         *,
         progress: Progress = silent,
-        take: Take = silent,
+        on_part: OnPart = silent,
         before: Callable[[], None] = lambda: None,
     ) -> A:
         """The answer of the running daemon; with none running for this archive, of an engine in this process.
@@ -86,7 +86,7 @@ class Settings:
 
         try:
             before()
-            return Client(config.socket_path, config).call(request, progress=progress, take=take)
+            return Client(config.socket_path, config).call(request, progress=progress, on_part=on_part)
         except ServesAnother as error:
             from daemon.cli import terminal  # noqa: PLC0415
 
@@ -106,4 +106,4 @@ class Settings:
 
         with shown() as step, open_engine(config, step) as engine:
             before()
-            return engine.call(request, progress=progress, take=take)
+            return engine.call(request, progress=progress, on_part=on_part)

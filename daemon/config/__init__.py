@@ -112,8 +112,8 @@ def _reject_unknown(table: Any, schema: type, path: Path, prefix: str) -> None:
     fields = get_type_hints(schema)
     for key, value in table.items():
         if key not in fields:
-            near = difflib.get_close_matches(key, fields, n=1)
-            hint = f"did you mean {prefix}{near[0]}?" if near else f"known here: {', '.join(sorted(fields))}"
+            similar = difflib.get_close_matches(key, fields, n=1)
+            hint = f"did you mean {prefix}{similar[0]}?" if similar else f"known here: {', '.join(sorted(fields))}"
             raise ConfigError(f"{path}: {prefix}{key}: unknown key; {hint}")
         if get_origin(fields[key]) is list and isinstance(value, list):
             for number, item in enumerate(value):
@@ -214,14 +214,14 @@ def fix(key: str) -> str:
 
 def _find(key: str) -> msgspec.structs.FieldInfo | None:
     schema: Any = Config
-    found = None
+    field = None
     for name in re.sub(r"\[[^]]*\]", "", key).split("."):
         fields = {f.name: f for f in msgspec.structs.fields(schema)} if isinstance(schema, type) else {}
-        found = fields.get(name)
-        if found is None:
+        field = fields.get(name)
+        if field is None:
             return None
-        schema = get_args(found.type)[0] if get_origin(found.type) is list else found.type
-    return found
+        schema = get_args(field.type)[0] if get_origin(field.type) is list else field.type
+    return field
 
 
 def _toml(value: Any) -> str:
@@ -242,8 +242,8 @@ def _lines(schema: type[msgspec.Struct]) -> list[str]:
         default: Any = field.default if field.default is not msgspec.NODEFAULT else None
         if default is None and field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
-        shown = _toml(default) if default is not None else '"~/projects/demo"'
-        lines += [f"# {meta.description}{choices}", f"# {field.name} = {shown}"]
+        default_text = _toml(default) if default is not None else '"~/projects/demo"'
+        lines += [f"# {meta.description}{choices}", f"# {field.name} = {default_text}"]
     return lines
 
 

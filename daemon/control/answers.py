@@ -280,7 +280,8 @@ class RecordedFile(Answer):
     """A file's last state. For a deleted file, `sha256`, `size` and `grade` describe its last content.
 
     `disk` is ``identical``, ``differs``, ``missing``, ``present`` (nothing is proven to compare it with) or
-    ``unreadable``; for a deleted file ``absent``, or ``differs`` if something is there again.
+    ``unreadable``; for a deleted file ``absent``, or ``differs`` if something is there again. `folder`: it is no file,
+    but a folder of which not even the names in it are kept.
     """
 
     path: str = ""
@@ -292,6 +293,7 @@ class RecordedFile(Answer):
     disk: str = ""
     last_change: Change | None = None
     note: str = ""
+    folder: bool = False
 
 
 class Files(Answer):

@@ -24,12 +24,12 @@ A = TypeVar("A")
 Progress = Callable[[Json], None]
 """Called with ``{"phase": str, "done": int, "total": int | None}`` during long work."""
 
-Take = Callable[[Any], None]
+OnPart = Callable[[Any], None]
 """Called with each part of an answer that comes piece by piece; what it raises ends the call."""
 
 
 def silent(_event: object) -> None:
-    """A Progress, or a Take, that does nothing."""
+    """A Progress, or an OnPart, that does nothing."""
 
 
 class FileContent(Answer):
@@ -213,8 +213,8 @@ BY_NAME = {call.name: call for call in CALLS.values()}
 class Service(Protocol):
     """Whoever answers: app.Engine in this process, or control.client.Client over the socket."""
 
-    def call(self, request: Request[A], *, progress: Progress = silent, take: Take = silent) -> A:
-        """The answer; `take` gets what the call hands out piece by piece.
+    def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
+        """The answer; `on_part` gets what the call hands out piece by piece.
 
         Raises:
             BadRequest: the request makes no sense.
@@ -222,14 +222,14 @@ class Service(Protocol):
         """
 
 
-def perform(owner: object, request: Request[A], progress: Progress, take: Take) -> A:
+def perform(owner: object, request: Request[A], progress: Progress, on_part: OnPart) -> A:
     """The answer of the method of `owner` that has the call's name.
 
-    It gets the request, `progress` where the work is long, and `take` where parts are handed out.
+    It gets the request, `progress` where the work is long, and `on_part` where parts are handed out.
     """
     call = CALLS[type(request)]
     more: dict[str, object] = {} if call.seconds is not None else {"progress": progress}
     if call.part is not None:
-        more["take"] = take
+        more["on_part"] = on_part
     answer: A = getattr(owner, call.name)(request, **more)
     return answer

@@ -3,7 +3,7 @@
 Guarantees: it names the archive, sources and settings that it means, and a service with others does not answer
 (control.identity); an error of the daemon's is raised here as the same type; whoever does not answer raises
 DaemonUnreachable; no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as
-dead. What the caller's own Take or Progress raises comes out as it is, and hangs up.
+dead. What the caller's own OnPart or Progress raises comes out as it is, and hangs up.
 
 It speaks with the standard library alone: a command against a running daemon is to be over within a quarter of a
 second, its interpreter's start included, and loading httpx was more than half of that.
@@ -25,7 +25,7 @@ import msgspec
 
 from daemon.control import endpoint, identity
 from daemon.control.answers import from_json, to_json
-from daemon.control.calls import CALLS, Call, Progress, Request, Take, silent
+from daemon.control.calls import CALLS, Call, OnPart, Progress, Request, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
 
@@ -56,7 +56,7 @@ class Client:
         self._path = socket_path
         self._config = config
 
-    def call(self, request: Request[A], *, progress: Progress = silent, take: Take = silent) -> A:
+    def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
         """See Service.
 
         Raises:
@@ -64,10 +64,12 @@ class Client:
         """
         call = CALLS[type(request)]
         with self._calling(call, request) as response:
-            answer = self._read(self._all(response)) if call.seconds else self._follow(response, call, progress, take)
+            answer = (
+                self._read(self._all(response)) if call.seconds else self._follow(response, call, progress, on_part)
+            )
         return self._as(answer, call.answer)  # type: ignore[no-any-return]  # the table says which type it is
 
-    def _follow(self, response: HTTPResponse, call: Call, progress: Progress, take: Take) -> Json:
+    def _follow(self, response: HTTPResponse, call: Call, progress: Progress, on_part: OnPart) -> Json:
         """The result of a stream."""
         while line := self._line(response):
             if not line.strip():
@@ -79,7 +81,7 @@ class Client:
                 result: Json = event["result"]
                 return result
             if call.part is not None and call.part_name in event:
-                take(self._as(event[call.part_name], call.part))
+                on_part(self._as(event[call.part_name], call.part))
             else:
                 progress(event)
         raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")

@@ -49,11 +49,11 @@ def bind(path: Path) -> tuple[socket.socket, tuple[int, int]]:
         os.fchmod(listener.fileno(), 0o600)
         listener.bind(os.fspath(path))
         listener.setblocking(False)
-        found = os.lstat(path)
+        info = os.lstat(path)
     except OSError as error:
         listener.close()
         raise ConfigError(f"{path}: cannot be bound: {error.strerror}; check the directory and the disk") from error
-    return listener, (found.st_dev, found.st_ino)
+    return listener, (info.st_dev, info.st_ino)
 
 
 def remove(path: Path, inode: tuple[int, int]) -> bool:
@@ -62,10 +62,10 @@ def remove(path: Path, inode: tuple[int, int]) -> bool:
     An open socket keeps its inode number from being given to another file.
     """
     try:
-        found = os.lstat(path)
+        info = os.lstat(path)
     except FileNotFoundError:
         return False
-    if (found.st_dev, found.st_ino) != inode:
+    if (info.st_dev, info.st_ino) != inode:
         return False
     os.unlink(path)
     return True
@@ -83,11 +83,11 @@ def recorded(archive: Path) -> Path | None:
     """Where the service that has `archive` said that it answers; None unless all of it is ours, closed to others."""
     try:
         path = Path(os.fsdecode((archive / RECORD).read_bytes()))
-        found = [os.lstat(one) for one in (archive / RECORD, path, path.parent)]
+        infos = [os.lstat(each) for each in (archive / RECORD, path, path.parent)]
     except (OSError, ValueError):
         return None
-    is_socket = stat.S_ISREG(found[0].st_mode) and stat.S_ISSOCK(found[1].st_mode) and stat.S_ISDIR(found[2].st_mode)
-    is_ours = all(one.st_uid == os.geteuid() for one in found) and not found[2].st_mode & 0o077
+    is_socket = stat.S_ISREG(infos[0].st_mode) and stat.S_ISSOCK(infos[1].st_mode) and stat.S_ISDIR(infos[2].st_mode)
+    is_ours = all(each.st_uid == os.geteuid() for each in infos) and not infos[2].st_mode & 0o077
     return path if is_socket and is_ours else None
 
 
@@ -102,23 +102,23 @@ def _private_directory(directory: Path) -> None:
             raise ConfigError(f"{directory}: is a link or no directory; move it away") from None
         raise ConfigError(f"{directory}: cannot be made or opened: {error.strerror}; check its owner") from error
     try:
-        found = os.fstat(handle)
+        info = os.fstat(handle)
     finally:
         os.close(handle)
-    if found.st_uid != os.geteuid():
-        raise ConfigError(f"{directory}: belongs to uid {found.st_uid}, not to us; move it away")
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
+    if info.st_uid != os.geteuid():
+        raise ConfigError(f"{directory}: belongs to uid {info.st_uid}, not to us; move it away")
+    if info.st_mode & 0o077:
+        mode = stat.S_IMODE(info.st_mode)
         raise ConfigError(f"{directory}: is open to others (mode {mode:04o}); run: chmod 700 {directory}")
 
 
 def _remove_stale(path: Path) -> None:
     """Remove what a daemon that died left behind: a socket at which nobody answers, and nothing else."""
     try:
-        found = os.lstat(path)
+        info = os.lstat(path)
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode):
+    if not stat.S_ISSOCK(info.st_mode):
         raise ConfigError(f"{path}: is not a socket; move it away, the control socket belongs there")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_SECONDS)

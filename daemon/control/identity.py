@@ -114,8 +114,8 @@ def differences(config: Config | None, named: str | None) -> list[str]:
     ours = meaning(config, "status")
     if theirs.get(ARCHIVE, ours[ARCHIVE]) != ours[ARCHIVE]:
         raise ServesAnother(
-            f"the running service (process {os.getpid()}) keeps the archive {_shown(ours[ARCHIVE])}, not "
-            f"{_shown(theirs[ARCHIVE])}; to have it keep that one, change archive.dir and restart it"
+            f"the running service (process {os.getpid()}) keeps the archive {_display(ours[ARCHIVE])}, not "
+            f"{_display(theirs[ARCHIVE])}; to have it keep that one, change archive.dir and restart it"
         )
     return sorted(key for key, value in theirs.items() if not _is_same(key, ours.get(key), value))
 
@@ -132,13 +132,13 @@ def check(config: Config | None, named: str | None) -> None:
     if config is None or named is None or not differing:
         return
     ours, theirs = meaning(config, "status"), _read(named)
-    said = [
-        f"{key} ({_shown(ours[key])} there, {_shown(theirs[key])} here)" if key in (*_PLACES, _DATABASES) else key
+    listed = [
+        f"{key} ({_display(ours[key])} there, {_display(theirs[key])} here)" if key in (*_PLACES, _DATABASES) else key
         for key in differing
     ]
     error = ConfigError(
         f"the running service (process {os.getpid()}) has this archive, but runs with another configuration: "
-        f"{', '.join(said)}; {_fix(differing)}"
+        f"{', '.join(listed)}; {_fix(differing)}"
     )
     error.status = 409  # type: ignore[attr-defined]  # nearer than 500
     raise error
@@ -164,7 +164,7 @@ def _read(named: str) -> dict[str, str]:
         value = json.loads(named)
     except ValueError:
         value = None
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(value_, str) for value_ in value.values()):
         raise BadRequest(f"{HEADER}: not a JSON object of texts; leave it out, or use a client of the same version")
     return value
 
@@ -174,6 +174,6 @@ def _text(value: object) -> str:
     return text if len(text) <= _LONGEST else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def _shown(text: str) -> str:
+def _display(text: str) -> str:
     """A place as a person writes it."""
     return str(json.loads(text)) if text.startswith('"') else text

@@ -160,7 +160,7 @@ class _Lines:
 
     def _run(self) -> None:
         try:
-            result = self._service.call(self._request, progress=self._progress, take=self._take)
+            result = self._service.call(self._request, progress=self._progress, on_part=self._on_part)
             last = _encode({"result": to_json(result)})
             self._send_parts()
         except BaseException as error:  # noqa: BLE001 - as in answer
@@ -175,7 +175,7 @@ class _Lines:
         if self._waiting.qsize() < WAITING_LINES:
             self._waiting.put_nowait((line, False, False))
 
-    def _take(self, part: object) -> None:
+    def _on_part(self, part: object) -> None:
         line = _encode({self._call.part_name: to_json(part)})
         self._parts.append(line)
         self._parts_bytes += len(line)

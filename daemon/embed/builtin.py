@@ -86,10 +86,10 @@ class Builtin:
 
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """Unit vectors, one per text, in order; BadInput for a blank text."""
-        found: dict[str, Vector | BadInput] = {}
+        vectors: dict[str, Vector | BadInput] = {}
         for text in sorted(set(texts), key=len):
-            found[text] = self._run(text) if text.strip() else BadInput("the text is blank: nothing to embed")
-        return [found[text] for text in texts]
+            vectors[text] = self._run(text) if text.strip() else BadInput("the text is blank: nothing to embed")
+        return [vectors[text] for text in texts]
 
     def _run(self, text: str) -> Vector:
         with self._lock:
@@ -175,8 +175,8 @@ def _digest(path: Path) -> str:
 
 
 def _check(path: Path, expected: str, fix: str) -> None:
-    found = _digest(path)
-    if found != expected:
+    actual = _digest(path)
+    if actual != expected:
         raise ModelUnavailable(
-            f"{path}: not the file it should be (sha256 {found[:12]}..., expected {expected[:12]}...); {fix}"
+            f"{path}: not the file it should be (sha256 {actual[:12]}..., expected {expected[:12]}...); {fix}"
         )

@@ -104,15 +104,15 @@ class OllamaEmbedder:
         """
         with self._lock:
             self._identify()
-            found: dict[str, Vector | BadInput] = {}
+            vectors: dict[str, Vector | BadInput] = {}
             waiting = sorted({text for text in texts if text.strip()}, key=len)
             if waiting:
                 self._same_model()
             for start in range(0, len(waiting), self._batch):
                 some = waiting[start : start + self._batch]
-                found.update(zip(some, self._bisected(some), strict=True))
+                vectors.update(zip(some, self._bisected(some), strict=True))
             blank = BadInput("the text is blank: nothing to embed")
-            return [found.get(text, blank) for text in texts]
+            return [vectors.get(text, blank) for text in texts]
 
     def _identify(self) -> None:
         with self._lock:

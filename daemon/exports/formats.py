@@ -40,7 +40,7 @@ def record_line(content: SessionContent) -> Iterator[str]:
         "deleted": iso(content.deleted),
     }
     beside = {"todos": content.todos(), "events": content.events()}
-    head |= {name: found for name, found in beside.items() if found}
+    head |= {name: value for name, value in beside.items() if value}
     yield line(head)[:-1] + ',"messages":['
     comma = ""
     for message in content.messages():
@@ -174,8 +174,8 @@ def _todos(items: Sequence[Json]) -> str:
 
 
 def _facts(item: Json) -> str:
-    told = [records.text(item.get(name)) for name in ("status", "priority")]
-    return "".join(f" · {code(fact)}" for fact in told if fact)
+    facts = [records.text(item.get(name)) for name in ("status", "priority")]
+    return "".join(f" · {code(fact)}" for fact in facts if fact)
 
 
 def _message(message: MessageContent) -> Iterator[str]:
@@ -222,8 +222,8 @@ def _call_text(item: ToolCall) -> str:
     for name in ("output", "error"):
         value = item.state.get(name)
         if value:
-            shown = _block(value, "text") if isinstance(value, str) else _block(pretty(value), "json")
-            text += f"{'Result' if name == 'output' else 'Error'}:\n\n{shown}\n"
+            block = _block(value, "text") if isinstance(value, str) else _block(pretty(value), "json")
+            text += f"{'Result' if name == 'output' else 'Error'}:\n\n{block}\n"
     if partial := partial_output(item.state):
         text += f"Output until then:\n\n{_block(partial, 'text')}\n"
     for file, patch in patches(item.state):

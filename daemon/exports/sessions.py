@@ -54,7 +54,7 @@ def _tests(archive: Archive, request: Export, now: int) -> Iterator[Callable[[_R
     since = parse_time(request.since, now, "since")
     until = parse_time(request.until, now, "until", is_end=True)
     if since is not None and until is not None and since > until:
-        raise BadRequest(f"since {request.since!r} is later than until {request.until!r}; exchange them")
+        raise BadRequest(f"`since` {request.since!r} is later than `until` {request.until!r}; exchange them")
     if since is not None or until is not None:
         first, last = since or 0, _NEVER if until is None else until
         yield lambda row: _is_active(archive, row, first, last)
@@ -130,7 +130,7 @@ def _is_beneath(path: str, folder: str) -> bool:
 
 def _absolute(path: str, name: str) -> str:
     if not path.startswith("/") or "\0" in path:
-        raise BadRequest(f"{name} {path!r}: not an absolute path; begin it with /")
+        raise BadRequest(f"`{name}` {path!r}: not an absolute path; begin it with /")
     return "/" + posixpath.normpath(path).lstrip("/")
 
 
@@ -208,19 +208,23 @@ def open_session(archive: Archive, request: Export, session_id: str) -> SessionC
     session, state = archive.session(session_id), archive.session_state(session_id)
     known = session if session is not None else _made_up(archive, session_id)
     clean = _as_it_is if request.raw else redact_value
-    shown = replace(
+    visible = replace(
         known,
         project_id=clean(known.project_id),
         directory=clean(known.directory),
         title=clean(known.title),
         version=clean(known.version),
     )
-    return SessionContent(archive, request, shown, state["deleted"] if state else None, has_record=session is not None)
+    return SessionContent(
+        archive, request, visible, state["deleted"] if state else None, has_record=session is not None
+    )
 
 
 def _made_up(archive: Archive, session_id: str) -> Session:
     ids = archive.message_ids(session_id)
-    times = [state["created"] for one in (*ids[:1], *ids[-1:]) if (state := archive.state(one)) is not None] or [0]
+    times = [
+        state["created"] for message_id in (*ids[:1], *ids[-1:]) if (state := archive.state(message_id)) is not None
+    ] or [0]
     paths = (records.table(message.data.get("path")).get("cwd") for message in archive.messages(session_id))
     directory = next((path for path in paths if isinstance(path, str) and path), "")
     return Session(session_id, "", directory, "", times[0], times[-1], b"{}")

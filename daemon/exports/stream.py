@@ -30,14 +30,14 @@ def _now_ms() -> int:
 def export(
     archive: Archive,
     request: Export,
-    take: Callable[[str], None],
+    on_part: Callable[[str], None],
     progress: Callable[[Json], None],
     *,
     clock: Callable[[], int] = _now_ms,
 ) -> Json:
-    """Hand the sessions to `take`, piece by piece; they are to be written one behind the other, as UTF-8.
+    """Hand the sessions to `on_part`, piece by piece; they are to be written one behind the other, as UTF-8.
 
-    ``{"sessions": n, "messages": n, "warnings": [str]}``. Nothing is handed out when nothing matches. What `take`
+    ``{"sessions": n, "messages": n, "warnings": [str]}``. Nothing is handed out when nothing matches. What `on_part`
     raises ends the export. `progress` is told sessions done, of how many. `clock` tells the time in epoch ms.
 
     Raises:
@@ -51,7 +51,7 @@ def export(
     for number, session_id in enumerate(chosen):
         progress({"phase": "export", "done": number, "total": len(chosen)})
         session = open_session(archive, request, session_id)
-        _hand_out(write(session), take)
+        _hand_out(write(session), on_part)
         count += session.count
         for warning in _warnings(session):
             left_out += len(warnings) >= _MOST_WARNINGS
@@ -62,17 +62,17 @@ def export(
     return {"sessions": len(chosen), "messages": count, "warnings": warnings}
 
 
-def _hand_out(pieces: Iterator[str], take: Callable[[str], None]) -> None:
+def _hand_out(pieces: Iterator[str], on_part: Callable[[str], None]) -> None:
     waiting: list[str] = []
     size = 0
     for piece in pieces:
         waiting.append(piece)
         size += len(piece)
         if size >= _PIECE:
-            take("".join(waiting))
+            on_part("".join(waiting))
             waiting, size = [], 0
     if waiting:
-        take("".join(waiting))
+        on_part("".join(waiting))
 
 
 def _warnings(session: SessionContent) -> Iterator[str]:

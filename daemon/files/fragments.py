@@ -46,16 +46,16 @@ class Fragments:
     def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
         """With these lines seen in place; an older run that contradicts them is dropped."""
         new = Run(first, lines)
-        kept = []
+        others = []
         for run in self.runs:
             if run.first is None or run.end < new.first_line or run.first > new.end:
-                kept.append(run)
+                others.append(run)
             elif (joined := _joined(run, new)) is not None:
                 new = joined
         if not self.has_gaps and self.runs == (new,):
             return self
-        placed = sorted([*(run for run in kept if run.first is not None), new], key=lambda run: run.first or 0)
-        return Fragments((*placed, *(run for run in kept if run.first is None)))
+        placed = sorted([*(run for run in others if run.first is not None), new], key=lambda run: run.first or 0)
+        return Fragments((*placed, *(run for run in others if run.first is None)))
 
     def edited(self, old: str, new: str, *, everywhere: bool = False) -> Fragments:
         """After an edit that replaced `old`: once, where it stands once in the file, or each time (`everywhere`)."""
@@ -99,8 +99,8 @@ class Fragments:
             lines = "\n".join(self.runs[0].lines) + "\n" * self.newline + text
             return Fragments((Run(1, _lines(lines)),), is_all=True, newline=text.endswith("\n"))
         placed = [run for run in self.runs if run.first is not None]
-        kept = [replace(run, lines=run.lines[:-1]) if run in placed[-1:] else run for run in self.runs]
-        return Fragments((*(run for run in kept if run.lines), Run(None, _lines(text))))
+        runs = [replace(run, lines=run.lines[:-1]) if run in placed[-1:] else run for run in self.runs]
+        return Fragments((*(run for run in runs if run.lines), Run(None, _lines(text))))
 
     def _has_place(self, old: str) -> bool:
         return any(run.first is not None and old in "\n".join(run.lines) for run in self.runs)

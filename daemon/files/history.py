@@ -58,6 +58,13 @@ REMOVED = "only the diff of its turn shows it, no tree: what made it was removed
 """The note of a state that a turn left, of which only the turn's own diff is still there."""
 LOST_FOLDER = "a folder"
 """How the note of a path begins that is a folder of which nothing is kept, not even the names in it."""
+
+
+def is_lost_folder(grade: str, note: str) -> bool:
+    """Whether this is no file, but a folder of which not even the names in it are kept."""
+    return grade == Grade.LOST and note.startswith(LOST_FOLDER)
+
+
 SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was undone"
 """The evidence of what a revert made of a file, and of what its undoing did."""
 
@@ -261,11 +268,11 @@ class FileHistory:
         """The history as it was at `time`, its last revision as `at` gives it; None: all of it."""
         if time is None:
             return self
-        kept = [revision for revision in self.revisions if revision.time <= time]
+        revisions = [revision for revision in self.revisions if revision.time <= time]
         last = self.at(time)
-        if last is not None and kept and last is not kept[-1]:
-            kept.append(last)
-        return FileHistory(self.path, tuple(kept))
+        if last is not None and revisions and last is not revisions[-1]:
+            revisions.append(last)
+        return FileHistory(self.path, tuple(revisions))
 
 
 def is_of_past(evidence: str) -> bool:

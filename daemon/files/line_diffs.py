@@ -126,25 +126,27 @@ def counts(before: bytes, after: bytes) -> tuple[int, int] | None:
     start, end = _common(old, new)
     was, now = old[start : len(old) - end], new[start : len(new) - end]
     if len(was) + len(now) > _MOST_COUNTED:
-        kept = (Counter(was) & Counter(now)).total()
+        common = (Counter(was) & Counter(now)).total()
     elif was and now:
-        kept = sum(
+        common = sum(
             block.size for block in difflib.SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
         )
     else:
-        kept = 0
-    return len(now) - kept, len(was) - kept
+        common = 0
+    return len(now) - common, len(was) - common
 
 
 def _carried(old: list[str], owners: list[Revision], new: list[str], revision: Revision) -> list[Revision]:
     """The owners of `new`: those of `old` for lines that stayed, `revision` for the others."""
     start, end = _common(old, new)
-    kept = [revision] * (len(new) - start - end)
+    owners_between = [revision] * (len(new) - start - end)
     before, after = old[start : len(old) - end], new[start : len(new) - end]
     if before and after and len(before) + len(after) <= _MOST_COMPARED:
         for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
-            kept[block.b : block.b + block.size] = owners[start + block.a : start + block.a + block.size]
-    return [*owners[:start], *kept, *owners[len(owners) - end :]] if end else [*owners[:start], *kept]
+            owners_between[block.b : block.b + block.size] = owners[start + block.a : start + block.a + block.size]
+    return (
+        [*owners[:start], *owners_between, *owners[len(owners) - end :]] if end else [*owners[:start], *owners_between]
+    )
 
 
 def _common(old: list[str], new: list[str]) -> tuple[int, int]:

@@ -293,11 +293,11 @@ class Root:
                 raise
             self._warn("sync", error)
 
-    def _warn(self, what: str, error: OSError) -> None:
+    def _warn(self, action: str, error: OSError) -> None:
         if not self._warned:
             self._warned = True
             text = "%s: this filesystem cannot %s (%s); a power cut may lose the last writes"
-            logging.getLogger(__name__).warning(text, self.path, what, error.strerror)
+            logging.getLogger(__name__).warning(text, self.path, action, error.strerror)
 
 
 def atomic_write(path: Path, data: bytes, mode: int = 0o600) -> None:

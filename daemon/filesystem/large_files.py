@@ -35,7 +35,7 @@ class LargeFiles:
             DiskFull: there is no room for it; what it held until now stays.
             OutputRefused: the directory is not ours.
         """
-        with _room(self.directory):
+        with _disk_full_as_ours(self.directory):
             return self._keep(pieces, size)
 
     def _keep(self, pieces: Iterable[bytes], size: int) -> str:
@@ -66,14 +66,14 @@ class LargeFiles:
         """Where the content with this hash lies, if it is kept."""
         return self.directory / sha256
 
-    def remove_others(self, kept: Collection[str]) -> None:
+    def remove_others(self, wanted: Collection[str]) -> None:
         """Remove every file that is none of `kept`, and what a writer that was killed left behind."""
         try:
             names = os.listdir(self.directory)
         except FileNotFoundError:
             return
         for name in names:
-            if name.startswith(_UNFINISHED) or (len(name) == 64 and name not in kept):
+            if name.startswith(_UNFINISHED) or (len(name) == 64 and name not in wanted):
                 os.unlink(self.directory / name)
 
     def spool(self) -> IO[bytes]:
@@ -83,7 +83,7 @@ class LargeFiles:
             DiskFull: there is no room even for an empty one.
             OutputRefused: the directory is not ours.
         """
-        with _room(self.directory):
+        with _disk_full_as_ours(self.directory):
             durable.make_private_dir(self.directory)
             return tempfile.TemporaryFile(dir=self.directory)
 
@@ -111,7 +111,7 @@ class Spool:
         Raises:
             DiskFull: there is no room for it.
         """
-        with _room("what is read of a large message"):
+        with _disk_full_as_ours("what is read of a large message"):
             start = end = self._file.seek(0, os.SEEK_END)
             for piece in pieces:
                 end += self._file.write(piece)
@@ -127,7 +127,7 @@ class Spool:
 
 
 @contextmanager
-def _room(place: object) -> Iterator[None]:
+def _disk_full_as_ours(place: object) -> Iterator[None]:
     """A write that finds no room is DiskFull: whoever meets it waits and tries again."""
     try:
         yield

@@ -105,9 +105,9 @@ class Intake:
     def counts(self, source: Source) -> SourceCounts:
         """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""
         figures = list(self._figures.get(source.name, {}).values())  # another thread may be scanning
-        seen, kept = sum(s for s, _ in figures), sum(k for _, k in figures)
+        seen, archived = sum(s for s, _ in figures), sum(k for _, k in figures)
         return SourceCounts(
-            seen, kept, seen - kept, self._archive.unknown_types(), len(self._archive.quarantined(source.name))
+            seen, archived, seen - archived, self._archive.unknown_types(), len(self._archive.quarantined(source.name))
         )
 
     def set_aside(self, source: Source, most: int) -> list[Json]:

@@ -201,8 +201,8 @@ class Capture:
         if self._is_done(self._batch, object_id):
             return True
         if self._may_come(entry) and not self._objects.kind(self._batch, object_id):
-            found = self._snapshots.read(object_id, self._most)
-            if not found.kind:
+            object_ = self._snapshots.read(object_id, self._most)
+            if not object_.kind:
                 return False
         kind, _ = self._keep(object_id)
         if kind == TREE:
@@ -249,20 +249,20 @@ class Capture:
         if self._objects.kind(self._batch, object_id) == TREE:
             return TREE, ""
         self._pause()
-        found = self._snapshots.read(object_id, self._most)
-        if found.size:
-            return self._leave_out(object_id, f"too large: {found.size} bytes, {self._too_large}", self._limits)
-        if not found.kind:
-            return self._leave_out(object_id, found.reason, self._gone)
-        kind = TREE if found.kind == "tree" else BLOB
+        object_ = self._snapshots.read(object_id, self._most)
+        if object_.size:
+            return self._leave_out(object_id, f"too large: {object_.size} bytes, {self._too_large}", self._limits)
+        if not object_.kind:
+            return self._leave_out(object_id, object_.reason, self._gone)
+        kind = TREE if object_.kind == "tree" else BLOB
         # Trees are small, and tell of every file that it was there: they are kept beyond the limit.
-        if kind == BLOB and self._is_full(len(found.raw)):
+        if kind == BLOB and self._is_full(len(object_.raw)):
             return self._leave_out(object_id, self._too_much, self._limits)
         try:
-            self._objects.put(self._batch, kind, found.raw)
+            self._objects.put(self._batch, kind, object_.raw)
         except BadRecord as error:
             return self._leave_out(object_id, f"damaged: {error}", self._limits)
-        self._count(kind, object_id, len(found.raw))
+        self._count(kind, object_id, len(object_.raw))
         return kind, ""
 
     def _leave_out(self, object_id: str, reason: str, remark: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
 
-VERSION = "4"
+VERSION = "5"
 """Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
 
 _NOTE = "file edits"
@@ -115,7 +115,7 @@ class Evidence:
         try:
             # A session belongs to one data directory; in a copy of it, the file that was written last counts.
             listings = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
-            diffs, written = max(listings, key=lambda one: one[1])
+            diffs, written = max(listings, key=lambda listing: listing[1])
         except SourceBusy:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
@@ -169,7 +169,7 @@ class Evidence:
         except (BadRecord, SourceBusy):
             return  # read again by the next scan; only a hint depends on it
         wanted = ("id", "worktree", "sandboxes", "directories")
-        text = records.dumps([{name: one.get(name) for name in wanted} for one in projects]).decode()
+        text = records.dumps([{name: project.get(name) for name in wanted} for project in projects]).decode()
         if self._archive.note(f"projects {source.name}") != text:
             self._archive.set_note(f"projects {source.name}", text)
 
@@ -213,12 +213,12 @@ def _remembered(source: Source, session: Session, old: list[Json], new: list[Jso
     for mark in old:
         if mark.get("is_exact", True):
             continue
-        if "ended" not in mark and not any(_is_same(mark, one) for one in new):
+        if "ended" not in mark and not any(_is_same(mark, mark_) for mark_ in new):
             is_final = not _is_there(source, session.id, mark)
             marks.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
         else:
             marks.append(mark)
-    return marks + [mark for mark in new if not any("ended" not in one and _is_same(mark, one) for one in marks)]
+    return marks + [mark for mark in new if not any("ended" not in mark_ and _is_same(mark, mark_) for mark_ in marks)]
 
 
 def _is_same(mark: Json, other: Json) -> bool:

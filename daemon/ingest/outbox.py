@@ -17,7 +17,7 @@ from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
-from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, said, window
+from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, spoken_text, window
 from daemon.transcript.document import document
 
 _MOST_TEXT = 16 << 20
@@ -52,7 +52,7 @@ class Entries:
         self._archive = archive
         self._indexed_kb = indexed_kb
         self._windows = windows
-        self._said: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
         self._places: dict[str, dict[str, int]] = {}  # session -> message -> its place in the conversation
 
     def of(self, message_id: str) -> Entry | None:
@@ -70,7 +70,7 @@ class Entries:
             if noted.keys() <= secrets.keys():
                 return entry
             self._archive.secrets.add(state["session"], noted)
-            self._said.clear()
+            self._texts.clear()
 
     def _of(self, message_id: str) -> Entry | None:
         message = self._archive.message(message_id)
@@ -110,14 +110,14 @@ class Entries:
 
     def _spoken(self, message_id: str, session: Session | None, message: Message | None = None) -> str:
         """What was said in it. Parts in which nothing can be said are left out first: redacting them takes time."""
-        if message_id not in self._said:
+        if message_id not in self._texts:
             whole = message or self._archive.message(message_id)
             text = ""
             if whole is not None:
                 parts = parts_where(whole.parts, lambda part: part.type != "tool" or part.data.get("tool") == "task")
-                text = said(document(replace(whole, parts=parts), session, self._indexed_kb))
-            self._said[message_id] = text
-        return self._said[message_id]
+                text = spoken_text(document(replace(whole, parts=parts), session, self._indexed_kb))
+            self._texts[message_id] = text
+        return self._texts[message_id]
 
 
 class LexicalDrain:
@@ -215,21 +215,21 @@ class SemanticDrain:
     def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:
         """Vectors by the hash of the text, from the archive or from the embedder, which is asked once a text."""
         fingerprint = index_fingerprint(self._embedder)
-        found: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = {}
         missing: dict[str, Chunk] = {}
         for chunk in wanted:
             sha = chunk_digest(chunk)
-            stored = None if sha in found else self._archive.vector(fingerprint, sha)
+            stored = None if sha in vectors else self._archive.vector(fingerprint, sha)
             if stored is not None:
-                found[sha] = stored
-            elif sha not in found:
+                vectors[sha] = stored
+            elif sha not in vectors:
                 missing[sha] = chunk
         refused = 0
         for group in _groups(list(missing.items()), self._batch):
             if stop():
                 return None
             made = self._embedder.embed([chunk.text for _, chunk in group])
-            kept: list[tuple[str, Vector]] = []
+            new: list[tuple[str, Vector]] = []
             batch = self._archive.batch()
             for (sha, chunk), vector in zip(group, made, strict=True):
                 if isinstance(vector, BadInput):
@@ -237,12 +237,12 @@ class SemanticDrain:
                     batch.quarantine(EMBEDDER, chunk.id, {"reason": str(vector), "size": len(chunk.text)})
                 else:
                     batch.release(EMBEDDER, chunk.id)  # another model may have refused it
-                    kept.append((sha, vector))
+                    new.append((sha, vector))
             if len(batch):
                 self._archive.commit(batch)
-            self._archive.put_vectors(fingerprint, kept)
-            found |= dict(kept)
-        return found, len(missing) - refused, refused
+            self._archive.put_vectors(fingerprint, new)
+            vectors |= dict(new)
+        return vectors, len(missing) - refused, refused
 
 
 def index_fingerprint(embedder: Embedder) -> str:

@@ -105,14 +105,14 @@ class SessionScan:
         if session is not None:
             self._record_session(session)
         marks = self._archive.marks(self._name, self._id)
-        kept = self._scan_messages(marks, pulse)
+        count = self._scan_messages(marks, pulse)
         self._forget(marks.keys() - self._units.keys() - {""})
         session = self._archive.session(self._id) or self._session
         if session is not None:
             self._beside_messages(session)
         if len(self._batch):
             self._archive.commit(self._batch)
-        return len(self._units), kept
+        return len(self._units), count
 
     def forget(self) -> int:
         """The source no longer has the session; how many records lost their last source."""
@@ -189,20 +189,20 @@ class SessionScan:
 
     def _scan_messages(self, marks: Mapping[str, str], pulse: Callable[[], None]) -> int:
         """Archive what is new or altered since `marks`; how many messages are kept now."""
-        kept = waiting = 0
+        count = waiting = 0
         for message_id, unit in self._units.items():
             mark = marks.get(message_id, "")
             if mark in (unit.stamp, self._failed(unit), self._failed(unit, partly=True)):
-                kept += not mark.startswith("!")
+                count += not mark.startswith("!")
                 continue
             if self._scan_message(message_id, unit):
-                kept += 1
+                count += 1
                 waiting += 1
             if self._batch.size > _BATCH_BYTES or waiting >= _BATCH_MESSAGES:
                 self._archive.commit(self._batch)
                 self._batch, waiting = self._archive.batch(), 0
                 pulse()
-        return kept
+        return count
 
     def _scan_message(self, message_id: str, unit: Unit) -> bool:
         """Archive one message; False when it has to wait or cannot be read."""
@@ -290,8 +290,13 @@ class SessionScan:
         origin = self._origin(unit)
         named = self._batch.large(message_id, problem.part_id)
         if named is None or origin.follows(Origin(*named["origin"])):
-            kept = {"sha256": problem.sha256, "bytes": problem.size, "place": problem.place, "origin": list(origin)}
-            self._batch.put_large(message_id, problem.part_id, kept)
+            reference = {
+                "sha256": problem.sha256,
+                "bytes": problem.size,
+                "place": problem.place,
+                "origin": list(origin),
+            }
+            self._batch.put_large(message_id, problem.part_id, reference)
 
     def _quarantine(self, place: str, entry: Json) -> None:
         """Note that something there cannot be read, and log it once."""

@@ -148,8 +148,8 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> str:
     return made
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[1] or f"\\{found[2]}"
+def _escaped(match: re.Match[str]) -> str:
+    return match[1] or f"\\{match[2]}"
 
 
 def _begun(escaped: str) -> Markdown:

@@ -156,10 +156,10 @@ class _Blocks:
     def _put(self, block: str, marker: str = "") -> None:
         if not block:
             return
-        room = " " * sum(width for _, width in self.stack)
+        indent = " " * sum(width for _, width in self.stack)
         first, *rest = block.split("\n")
-        lead = room[: len(room) - len(marker)] + marker
-        made = "\n".join([lead + first, *(room + line if line else "" for line in rest)])
+        lead = indent[: len(indent) - len(marker)] + marker
+        made = "\n".join([lead + first, *(indent + line if line else "" for line in rest)])
         between = "\n" if marker and self.is_tight else "\n\n"
         self.text += f"{between if self.text else ''}{made}"
 

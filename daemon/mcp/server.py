@@ -75,16 +75,16 @@ def serve(load: Callable[[], Config], log: Callable[[Config], None], here: str) 
     """
     # A client that ends us by a signal wants us gone, and a thread of a call could hold an orderly end up.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asking = Asking(load, log)
+    caller = ServiceCaller(load, log)
     code = 0
     try:
-        anyio.run(_serve, asking, here, *_own_streams())
+        anyio.run(_serve, caller, here, *_own_streams())
     except* (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass  # the client is gone
     except* Exception as fault:  # noqa: BLE001 - said, with a code; nothing is left to go on
         _log.error("the MCP server ended by a fault of its own", exc_info=fault)
         code = 70
-    asking.rest(REST_SECONDS)
+    caller.rest(REST_SECONDS)
     sys.stderr.flush()
     # Not by returning: a call that hangs in its thread, or a library's thread, would keep the process for ever.
     os._exit(code)
@@ -93,18 +93,18 @@ def serve(load: Callable[[], Config], log: Callable[[Config], None], here: str) 
 def _own_streams() -> tuple[TextIOWrapper, TextIOWrapper]:
     """The protocol's two streams, moved aside: what anything else prints goes to stderr, what it reads is empty."""
     sys.stdout.flush()
-    given, taken = os.dup(0), os.dup(1)
+    stdin, stdout = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    reading = TextIOWrapper(os.fdopen(given, "rb"), encoding="utf-8", errors="replace", newline="\n")
-    return reading, TextIOWrapper(os.fdopen(taken, "wb"), encoding="utf-8", newline="\n")
+    reading = TextIOWrapper(os.fdopen(stdin, "rb"), encoding="utf-8", errors="replace", newline="\n")
+    return reading, TextIOWrapper(os.fdopen(stdout, "wb"), encoding="utf-8", newline="\n")
 
 
-async def _serve(asking: Asking, here: str, reading: TextIOWrapper, writing: TextIOWrapper) -> None:
+async def _serve(caller: ServiceCaller, here: str, reading: TextIOWrapper, writing: TextIOWrapper) -> None:
     under_way = set[object]()
-    made = server(asking, here, under_way)
+    made = server(caller, here, under_way)
     # The SDK takes what can be iterated; its type asks for a whole file.
     lines: Any = _Lines(anyio.wrap_file(reading), under_way)
     async with stdio_server(lines, anyio.wrap_file(writing)) as (incoming, outgoing):
@@ -130,7 +130,7 @@ class _Lines:
             await anyio.sleep(_TICK_SECONDS)  # the last answer goes out
 
 
-def server(asking: Asking, here: str, under_way: set[object]) -> Server[Any, Any]:
+def server(caller: ServiceCaller, here: str, under_way: set[object]) -> Server[Any, Any]:
     """The SDK's server with our tools; `under_way` holds something for each call that is not answered yet."""
     made: Server[Any, Any] = Server(NAME, version("reconstitute"), INSTRUCTIONS)
     at_once = asyncio.Semaphore(AT_ONCE)
@@ -145,7 +145,7 @@ def server(asking: Asking, here: str, under_way: set[object]) -> Server[Any, Any
         under_way.add(this := object())
         try:
             async with at_once:
-                return await _in_thread(partial(_answer, asking, name, arguments, here))
+                return await _in_thread(partial(_answer, caller, name, arguments, here))
         finally:
             under_way.discard(this)
 
@@ -181,9 +181,11 @@ async def _in_thread(work: Callable[[threading.Event], types.CallToolResult]) ->
         given_up.set()
 
 
-def _answer(asking: Asking, name: str, arguments: Json, here: str, given_up: threading.Event) -> types.CallToolResult:
+def _answer(
+    caller: ServiceCaller, name: str, arguments: Json, here: str, given_up: threading.Event
+) -> types.CallToolResult:
     try:
-        answer = rendered(asking.ask(lambda service: tools.call(service, name, arguments, here), given_up), for_tools)
+        answer = rendered(caller.ask(lambda service: tools.call(service, name, arguments, here), given_up), for_tools)
         return _result(name, answer)
     except ReconstituteError as error:
         return _failed(for_tools(redact(str(error))))
@@ -226,7 +228,7 @@ def _visible(value: Any) -> Any:
 # -- where answers come from -----------------------------------------------------------------------------------------
 
 
-class Asking:
+class ServiceCaller:
     """Answers calls from any thread: by the running daemon, else by an engine opened for that one call.
 
     Guarantees: the archive is never held between calls, so a daemon or a command can always have it; calls without a

@@ -120,7 +120,7 @@ def call(service: Service, name: str, arguments: Json, here: str) -> Json:
             given[key] = _absolute(given[key], here)
             here = given[key] if key == DIRECTORY else here
     if name == "recall_timeline":
-        _narrow(given, here)
+        _add_default_scope(given, here)
     if schema is not None and DIRECTORY not in schema.__struct_fields__ and name not in _NOWHERE:
         given.pop(DIRECTORY, None)
     if name not in FILE_TOOLS:
@@ -130,7 +130,7 @@ def call(service: Service, name: str, arguments: Json, here: str) -> Json:
     return {**answer, "warnings": [*warnings, *answer.get("warnings", ())]}
 
 
-def _narrow(given: Json, here: str) -> None:
+def _add_default_scope(given: Json, here: str) -> None:
     """A folder that is named as `project` becomes an absolute path; without a project `directory` is the one."""
     project = given.get("project")
     if isinstance(project, str) and project.strip():
@@ -157,8 +157,8 @@ def _content(service: Service, wanted: ReadFile) -> Json:
     last = answer.get("last")
     if isinstance(last, dict) and last.get("time"):
         before = _readable(service.call(calls.Content(wanted.path, str(last["time"]))))
-        shown = {key: before[key] for key in ("content", "contentBase64", "proven", "redacted") if key in before}
-        answer["last"] = last | shown
+        last_content = {key: before[key] for key in ("content", "contentBase64", "proven", "redacted") if key in before}
+        answer["last"] = last | last_content
     return answer
 
 
@@ -196,15 +196,15 @@ def _plain(name: str, field: Json) -> Json:
     kinds = [kind for kind in field.get("anyOf", ()) if kind.get("type") != "null"]
     if any(kind.get("type") == "number" for kind in kinds):
         kinds = [kind for kind in kinds if kind.get("type") != "integer"]
-    said = {key: value for key, value in field.items() if key != "anyOf"}
-    if said.get("default", 0) in (None, "", []):
-        del said["default"]
-    if said.get("type") == "array":
-        items = said["items"] if "enum" in said["items"] else {**said["items"], **_known(name)}
-        return said | {"items": _typed(items)}
+    schema = {key: value for key, value in field.items() if key != "anyOf"}
+    if schema.get("default", 0) in (None, "", []):
+        del schema["default"]
+    if schema.get("type") == "array":
+        items = schema["items"] if "enum" in schema["items"] else {**schema["items"], **_known(name)}
+        return schema | {"items": _typed(items)}
     if len(kinds) > 1:
-        return said | {"anyOf": [_typed(kind) for kind in kinds]}
-    return _typed({**(kinds[0] if kinds else {}), **said})
+        return schema | {"anyOf": [_typed(kind) for kind in kinds]}
+    return _typed({**(kinds[0] if kinds else {}), **schema})
 
 
 def _typed(kind: Json) -> Json:

@@ -120,4 +120,8 @@ def from_json(text: str) -> Settings:
 def _listed(tables: Iterable[Any]) -> Iterator[str]:
     for table in tables:
         extensions = records.table(table).get("extensions")
-        yield from (one for one in (extensions if isinstance(extensions, list) else ()) if isinstance(one, str))
+        yield from (
+            extension
+            for extension in (extensions if isinstance(extensions, list) else ())
+            if isinstance(extension, str)
+        )

@@ -191,7 +191,7 @@ class Database:
         names = sorted(self._connection.columns(self.session_table))
         if not names:
             return None
-        sql = f"SELECT {', '.join(_quoted(name) for name in names)} FROM {self.session_table} WHERE id = ?"  # noqa: S608
+        sql = f"SELECT {', '.join(_identifier(name) for name in names)} FROM {self.session_table} WHERE id = ?"  # noqa: S608
         for row in self._connection.rows(sql, (session_id,)):
             return {
                 name: _text(value) if isinstance(value, bytes) else value
@@ -236,22 +236,22 @@ class Database:
         None, and a problem, where that cannot be had.
         """
         table, id_, row = at
-        what = f"{table} {_text(id_)}"
+        place = f"{table} {_text(id_)}"
         if type_ not in ("text", "blob"):
-            problems.append(self._problem(what, BadRecord(f"data is {type_}, not JSON text"), b""))
+            problems.append(self._problem(place, BadRecord(f"data is {type_}, not JSON text"), b""))
             return None
         with self._connection.value(table, "data", row, id_) as value:
             size = len(value)
             if size > self._limit:
                 pieces = iter(lambda: value.read(PIECE), b"")
                 part_id = _text(id_) if table == "part" else ""
-                problems.append(oversize(self._large, self._place(what), part_id, size, pieces))
+                problems.append(oversize(self._large, self._place(place), part_id, size, pieces))
                 return None
             raw = value.read()
         try:
             return records.with_fields(fields, raw)
         except BadRecord as error:
-            problems.append(self._problem(what, error, raw))
+            problems.append(self._problem(place, error, raw))
             return None
 
     def _removed(self, session_id: str, message_id: str, gathered: Gathered, problems: list[Problem]) -> Reading:
@@ -286,7 +286,7 @@ class Database:
         names = sorted(self._connection.columns("todo") - {"session_id"})
         if not names:
             return None
-        sql = f"SELECT {', '.join(map(_quoted, names))} FROM todo WHERE session_id = ?"  # noqa: S608
+        sql = f"SELECT {', '.join(map(_identifier, names))} FROM todo WHERE session_id = ?"  # noqa: S608
         rows = self._connection.rows(sql, (session_id,))
         items = [{n: _text(v) if isinstance(v, bytes) else v for n, v in zip(names, row, strict=True)} for row in rows]
         items.sort(key=lambda item: records.integer(item.get("position")))
@@ -307,24 +307,24 @@ class Database:
             for project_id, folder in self._connection.rows("SELECT project_id, directory FROM project_directory"):
                 folders.setdefault(_text(project_id), []).append(_text(folder))
         projects: list[Json] = []
-        for row in self._connection.rows(f"SELECT {', '.join(map(_quoted, names))} FROM project ORDER BY id"):  # noqa: S608
+        for row in self._connection.rows(f"SELECT {', '.join(map(_identifier, names))} FROM project ORDER BY id"):  # noqa: S608
             data = {name: _text(v) if isinstance(v, bytes) else v for name, v in zip(names, row, strict=True)}
             times = {"created": data.get("time_created"), "updated": data.get("time_updated")}
             projects.append(project_record(data, times, records.dumps(data), folders.get(_text(data["id"]))))
         return projects
 
-    def _place(self, what: str) -> str:
-        return f"{self._connection.path}: {what}"
+    def _place(self, row: str) -> str:
+        return f"{self._connection.path}: {row}"
 
-    def _problem(self, what: str, error: BadRecord, raw: bytes) -> Problem:
-        return Problem(self._place(what), f"{self._place(what)}: {error}", len(raw), hashlib.sha256(raw).hexdigest())
+    def _problem(self, row: str, error: BadRecord, raw: bytes) -> Problem:
+        return Problem(self._place(row), f"{self._place(row)}: {error}", len(raw), hashlib.sha256(raw).hexdigest())
 
 
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) if value is not None else ""
 
 
-def _quoted(name: str) -> str:
+def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

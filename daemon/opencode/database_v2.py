@@ -189,8 +189,8 @@ def _about(row: Json, type_: str) -> Json | None:
     if type_ not in ("synthetic", "skill"):
         return None
     words = dict.fromkeys(records.text(row.get(name)).strip() for name in ("name", "skill", "description"))
-    said = [word for word in words if word and word != records.text(row.get("text")).strip()]
-    return {"type": "text", "text": "\n".join(said), "synthetic": True} if said else None
+    words_left = [word for word in words if word and word != records.text(row.get("text")).strip()]
+    return {"type": "text", "text": "\n".join(words_left), "synthetic": True} if words_left else None
 
 
 def _listed(value: Any) -> list[Any]:
@@ -214,8 +214,10 @@ def _attachment(item: Any, type_: str) -> Json:
 
 def _shell(row: Json) -> Json:
     """A command that the user ran, as a call of bash; one that was stopped changed what it changed, and is an error."""
-    told = row.get("status")
-    status = "completed" if told in ("completed", "exited", None) else records.text(told, "running")
+    recorded_status = row.get("status")
+    status = (
+        "completed" if recorded_status in ("completed", "exited", None) else records.text(recorded_status, "running")
+    )
     output = records.text(row.get("output")) or records.text(records.table(row.get("output")).get("output"))
     state: Json = {
         "status": status if status in ("completed", "running", "pending") else "error",

@@ -51,7 +51,7 @@ class Sources:
         self._databases = tuple(databases)
         self._record_mb = record_mb
         self._large = large
-        self._found: dict[str, Source] = {}
+        self._sources: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
         self._others = OtherDatabases()
@@ -61,7 +61,7 @@ class Sources:
 
     def current(self) -> list[Source]:
         """What the last refresh found, oldest generation first."""
-        return sorted(self._found.values(), key=lambda source: (source.generation, source.name))
+        return sorted(self._sources.values(), key=lambda source: (source.generation, source.name))
 
     def refresh(self, *, anew: bool = False) -> list[Source]:
         """Look again. What cannot be used is named in `troubles`, by place; the rest goes on.
@@ -103,8 +103,8 @@ class Sources:
         self._add(f"json:{storage}", lambda: JsonTree(storage, self._record_mb, large=self._large))
 
     def _add(self, name: str, make: Callable[[], Source]) -> None:
-        if name not in self._found:
-            self._found[name] = make()
+        if name not in self._sources:
+            self._sources[name] = make()
 
     def _add_database(self, path: Path, troubles: dict[str, str]) -> None:
         if time.monotonic() - self._failed.get(path, -_REST_S) < _REST_S:
@@ -134,7 +134,7 @@ class Sources:
 
     def close(self) -> None:
         """Close every source and connection."""
-        for source in self._found.values():
+        for source in self._sources.values():
             source.close()
         for connection in self._connections.values():
             connection.close()

@@ -162,8 +162,8 @@ class Journal:
             case "session.updated":
                 _revert(log, revert, now)
 
-    def _time(self, event_id: str, near: int) -> int:
-        return time_of(event_id, near or int(self._clock() * 1000)) or 0
+    def _time(self, event_id: str, default: int) -> int:
+        return time_of(event_id, default or int(self._clock() * 1000)) or 0
 
     def _follow_parts(self, session_id: str, log: _Log) -> None:
         for event in self._events(session_id, log.parts_cursor, _PART_EVENTS, _PART_PATHS):
@@ -219,12 +219,12 @@ class Journal:
             return True
         return not self._connection.rows("SELECT 1 FROM session_message WHERE id = ?", (message_id,))
 
-    def _lost_calls(self, log: _Log, message_id: str, kept: Collection[str]) -> list[str]:
+    def _lost_calls(self, log: _Log, message_id: str, known_ids: Collection[str]) -> list[str]:
         removed = log.removed_parts.get(message_id, {})
-        return [i for i in removed if i not in kept and i in log.parts and log.parts[i].is_done_call]
+        return [i for i in removed if i not in known_ids and i in log.parts and log.parts[i].is_done_call]
 
     def parts(
-        self, session_id: str, message_id: str, kept: Collection[str], problems: list[Problem], *, calls_only: bool
+        self, session_id: str, message_id: str, known_ids: Collection[str], problems: list[Problem], *, calls_only: bool
     ) -> list[Part]:
         """The last version of each removed part of a message; `calls_only` where the message itself is still there."""
         log = self._known(session_id)
@@ -232,18 +232,18 @@ class Journal:
             return []
         self._follow_parts(session_id, log)
         if calls_only:
-            wanted = self._lost_calls(log, message_id, kept)
+            wanted = self._lost_calls(log, message_id, known_ids)
         else:
-            wanted = [part_id for part_id in log.of_message.get(message_id, ()) if part_id not in kept]
+            wanted = [part_id for part_id in log.of_message.get(message_id, ()) if part_id not in known_ids]
             problems += self._damage(session_id, log, message_id)
-        found = []
+        parts = []
         for part_id in wanted:
             seq = log.parts[part_id].seq
             try:
-                found.append(records.part(self._record(session_id, seq, "part"), message_id, session_id))
+                parts.append(records.part(self._record(session_id, seq, "part"), message_id, session_id))
             except BadRecord as error:
                 problems.append(Problem(self._place(session_id, seq), f"{self._place(session_id, seq)}: {error}"))
-        return found
+        return parts
 
     def message(self, session_id: str, message_id: str, problems: list[Problem]) -> bytes | None:
         """The last record of a removed message, as written into the journal; None where it has none that is sound."""
@@ -283,7 +283,7 @@ class Journal:
         """Events that cannot be read and may concern this message: between its first and its removal."""
         seen, removed = log.messages.get(message_id), log.removed.get(message_id)
         first, last = seen.first if seen else 0, removed[0] if removed else log.cursor
-        found = []
+        problems = []
         for seq, (event_id, size) in log.bad.items():
             if not first <= seq <= last:
                 continue
@@ -292,8 +292,8 @@ class Journal:
             sql = "SELECT data FROM event WHERE aggregate_id = ? AND seq = ? AND length(data) <= ?"
             rows = self._connection.rows(sql, (session_id, seq, self._limit))
             raw = rows[0][0] if rows and isinstance(rows[0][0], bytes) else b""
-            found.append(Problem(place, f"{place}: {why}", size, hashlib.sha256(raw).hexdigest() if raw else ""))
-        return found
+            problems.append(Problem(place, f"{place}: {why}", size, hashlib.sha256(raw).hexdigest() if raw else ""))
+        return problems
 
     def _place(self, session_id: str, seq: int) -> str:
         return f"{self._connection.path}: event {seq} of {session_id}"

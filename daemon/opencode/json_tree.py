@@ -360,10 +360,10 @@ def _holds_something(folder: str) -> bool:
 
 def _stat(entry: os.DirEntry[str]) -> tuple[int, int, int]:
     try:
-        found = entry.stat(follow_symlinks=False)
+        info = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return (0, 0, 0)  # unlinked since it was listed: the next listing will not have it
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+    return (info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 def _stamp(entry: os.DirEntry[str]) -> str:

@@ -84,12 +84,12 @@ class Snapshots:
         """The object with this id (40 hexadecimal digits), wherever it lies, unless it is larger than `most` bytes."""
         best = GitObject()
         for path in reversed(list(self._folders)):
-            found = self._folders[path].read(object_id, most)
-            if found.kind:
+            object_ = self._folders[path].read(object_id, most)
+            if object_.kind:
                 self._folders.move_to_end(path)
                 self._bound()
-                return found
-            best = best if best.reason else found
+                return object_
+            best = best if best.reason else object_
         self._bound()
         reason = "; ".join([f"gone: in none of {len(self._folders)} folders of git objects", *self._unread])
         return best if best.reason else GitObject(reason=reason)
@@ -152,16 +152,16 @@ class _Folder:
 
     def read(self, object_id: str, most: int) -> GitObject:
         """Packs known, loose, then packs that have come since: git repacks at any moment."""
-        found = self._packed(object_id, most)
-        if found.kind:
-            return found
+        object_ = self._packed(object_id, most)
+        if object_.kind:
+            return object_
         loose = self._loose(object_id, most)
         if loose.kind:
             return loose
-        if self._list() or found.reason:
+        if self._list() or object_.reason:
             self.close()
-            found = self._packed(object_id, most)
-        return found if found.kind or found.reason else loose
+            object_ = self._packed(object_id, most)
+        return object_ if object_.kind or object_.reason else loose
 
     def _list(self) -> bool:
         """Note which packs there are; whether that has changed."""
@@ -240,14 +240,14 @@ def _index(path: str) -> PackIndex:
         raise
 
 
-def _checked(found: GitObject, object_id: str, place: str) -> GitObject:
+def _checked(object_: GitObject, object_id: str, place: str) -> GitObject:
     """`found`, unless its content does not belong to its id."""
-    if found.size or not found.kind:
-        return found
-    head = f"{found.kind} {len(found.raw)}\0".encode()
-    if hashlib.sha1(head + found.raw, usedforsecurity=False).hexdigest() != object_id:
+    if object_.size or not object_.kind:
+        return object_
+    head = f"{object_.kind} {len(object_.raw)}\0".encode()
+    if hashlib.sha1(head + object_.raw, usedforsecurity=False).hexdigest() != object_id:
         return GitObject(reason=f"{place}: damaged: {object_id} has another content than its id says")
-    return found
+    return object_
 
 
 def _inflate(file: IO[bytes], most: int) -> GitObject:

@@ -62,8 +62,8 @@ def own_notes(data: bytes, signatures: Collection[str]) -> tuple[str, bytes] | N
 
 def joined(pieces: Collection[bytes]) -> bytes:
     """Several notes as one, whole and in order; those without a word are left out."""
-    said = [piece for piece in pieces if piece.strip()]
-    return b"\n".join(said) if said else EMPTY
+    texts = [piece for piece in pieces if piece.strip()]
+    return b"\n".join(texts) if texts else EMPTY
 
 
 def _normal(text: bytes) -> str:

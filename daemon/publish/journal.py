@@ -56,8 +56,8 @@ class Staging:
             text = f"{root}: {free // mega} MB free, {needed // mega} MB needed to publish; free some space"
             raise OutputRefused(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._root.write(f"{self.path}/{self._number}", data)
-        found = {"path": path, "before": before, "after": sha256(data), "staged": self._number}
-        self.operations.append(found | ({"carries": True} if carries else {}))
+        operation = {"path": path, "before": before, "after": sha256(data), "staged": self._number}
+        self.operations.append(operation | ({"carries": True} if carries else {}))
         self._number += 1
         self._bytes += len(data)
 
@@ -139,13 +139,13 @@ def _carry_out(root: Root, staging: str, operation: Json) -> None:
     content = f"{staging}/{operation['staged']}"
     if not exists(root, content):
         return  # this rename was made before the crash
-    found = current(root, path)
-    if found == operation["before"]:
-        if found is None or not root.exchange(content, path):
+    actual = current(root, path)
+    if actual == operation["before"]:
+        if actual is None or not root.exchange(content, path):
             root.rename(content, path)
             return
-        found = operation["after"]
-    if found == operation["after"]:
+        actual = operation["after"]
+    if actual == operation["after"]:
         # The old page is in the staging folder now. What was saved between the look and the exchange goes back.
         if current(root, content) == operation["before"]:
             return

@@ -22,9 +22,9 @@ def names(paths: Sequence[str]) -> list[str]:
     used: set[str] = set()
     folders: dict[str, str] = {}
 
-    def free(wanted: str, taken: Callable[[str], bool]) -> str:
+    def free(wanted: str, reserved: Callable[[str], bool]) -> str:
         chosen, number = wanted, 1
-        while taken(folded(chosen)):
+        while reserved(folded(chosen)):
             number += 1
             chosen = _numbered(wanted, number)
         return chosen
@@ -33,15 +33,15 @@ def names(paths: Sequence[str]) -> list[str]:
         """Where the pages of `folder` go, with a slash at its end."""
         if folder and folder not in folders:
             outer, _, name = folder.rpartition("/")
-            folders[folder] = free(placed(outer) + name, lambda one: one in used)
-            taken.add(folded(folders[folder]))
+            folders[folder] = free(placed(outer) + name, lambda name_: name_ in used)
+            reserved.add(folded(folders[folder]))
         return f"{folders[folder]}/" if folder else ""
 
-    taken: set[str] = set()
+    reserved: set[str] = set()
     result = []
     for name in map(safe_path, paths):
         folder, _, base = name.rpartition("/")
-        chosen = free(placed(folder) + base, lambda one: one in used or one in taken)
+        chosen = free(placed(folder) + base, lambda name_: name_ in used or name_ in reserved)
         used.add(folded(chosen))
         result.append(chosen)
     return result

@@ -48,14 +48,14 @@ class Published:
     retired: list[str] = field(default_factory=list)
 
     @property
-    def said(self) -> list[str]:
+    def notices(self) -> list[str]:
         """What a person is to know of pages that are kept for them, a sentence each."""
-        said = []
+        notices = []
         for page in self.kept:
             goal = self.current.get(page)
             where = f"; the current page is {goal}" if goal else "; nothing can be written beside it"
-            said.append(f"{page} was edited by hand and is kept as it is{where}")
-        return said + [
+            notices.append(f"{page} was edited by hand and is kept as it is{where}")
+        return notices + [
             f"{page} is no page of this tree any more; it is kept for what you wrote in it" for page in self.retired
         ]
 
@@ -87,7 +87,7 @@ class _Draft:
 
     @cached_property
     def data(self) -> bytes:
-        return shown(self.page.text).encode()
+        return printable(self.page.text).encode()
 
     @cached_property
     def sha256(self) -> str:
@@ -108,14 +108,14 @@ class _Draft:
     def entry(self, old: Json, was: str, main: str) -> Json:
         """The manifest's; of an `old` one of the same content all that its content decides."""
         if old:
-            found: Json = {name: old[name] for name in ("sha256", "body", "was") if name in old}
+            made: Json = {name: old[name] for name in ("sha256", "body", "was") if name in old}
         else:
-            found = {"sha256": self.sha256}
-            found |= {"body": self.body} if self.has_place else {}
-            found |= {"was": was} if self.has_place and was not in {"", self.body} else {}
-        found["sources"] = sorted(set(self.page.sources))
+            made = {"sha256": self.sha256}
+            made |= {"body": self.body} if self.has_place else {}
+            made |= {"was": was} if self.has_place and was not in {"", self.body} else {}
+        made["sources"] = sorted(set(self.page.sources))
         more = {"key": self.page.key, "basis": self.basis, "beside": main}
-        return found | {name: value for name, value in more.items() if value}
+        return made | {name: value for name, value in more.items() if value}
 
 
 class Plan:
@@ -123,7 +123,7 @@ class Plan:
 
     def __init__(self, root: Root, tree: str, folder: str, pages: Sequence[Page], staging: Staging) -> None:
         self._root = root
-        self._tree = shown(tree)
+        self._tree = printable(tree)
         self._staging = staging
         self.result = Published(folder)
         self._old, has_manifest = manifest.known(root, self._tree, folder)
@@ -156,7 +156,7 @@ class Plan:
             self.result.nested.append(name)
             return
         draft, old = _Draft(page, name), self._old.get(name)
-        entries = [self._old[one] for one in (name, *self._beside.get(name, ())) if one in self._old]
+        entries = [self._old[name_] for name_ in (name, *self._beside.get(name, ())) if name_ in self._old]
         is_made = not any(draft.has_basis_of(entry) for entry in entries)
         file = self._look(name, entries, draft.body if is_made else "")
         if file.sha256 is None or file.body:
@@ -216,10 +216,10 @@ class Plan:
         except OutputRefused:
             return ""  # something of the person's stands in the way of the folder
         for number in itertools.count(1):
-            found = beside(name, word, number)
-            if folded(found) not in self._used and not exists(self._root, self._path(found)):
-                self._used.add(folded(found))
-                return found
+            candidate = beside(name, word, number)
+            if folded(candidate) not in self._used and not exists(self._root, self._path(candidate)):
+                self._used.add(folded(candidate))
+                return candidate
         raise AssertionError
 
     def _retire(self) -> None:
@@ -248,7 +248,7 @@ class Plan:
                 self.result.retired.append(goal)
 
     def _finish(self) -> None:
-        renamed = sorted([shown(path), name] for path, name in self.result.renamed)
+        renamed = sorted([printable(path), name] for path, name in self.result.renamed)
         data = as_json({"format": manifest.FORMAT, "tree": self._tree, "pages": self._new, "renamed": renamed})
         before = current(self._root, self._path(MANIFEST))
         if before != sha256(data):
@@ -265,9 +265,9 @@ class Plan:
         whole, known = sha256(data), {also}
         for entry in entries:
             known |= {str(entry.get("body", entry["sha256"])), str(entry.get("was", ""))}
-        found = edits.own_notes(data, known)
-        if found is not None:
-            return _File(whole, found[0], found[1])
+        notes = edits.own_notes(data, known)
+        if notes is not None:
+            return _File(whole, notes[0], notes[1])
         return _File(whole, whole if whole in known else "", edits.EMPTY)
 
     def _path(self, name: str) -> str:
@@ -281,6 +281,6 @@ class Plan:
         return any(self._trees[folder] for folder in folders)
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """`text` as it may leave the archive and be encoded: redacted, lone surrogates spelt out."""
     return redact(text).encode("utf-8", "backslashreplace").decode()

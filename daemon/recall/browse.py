@@ -90,7 +90,7 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
             warnings.append(
-                f"{counted(waiting, 'archived message')} still waiting to be indexed, not searched for query"
+                f"{counted(waiting, 'archived message')} still waiting to be indexed, not searched for `query`"
             )
     elif role:
         ids = [message.id for message in archive.messages(session_id) if message.role == role]
@@ -98,7 +98,7 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
         ids.reverse()
     page = _items(archive, ids[request.offset : request.offset + request.limit], request.maxChars)
     if request.offset >= len(ids) > 0:
-        warnings.append(f"offset {request.offset} is behind the last of {counted(len(ids), 'message')}")
+        warnings.append(f"`offset` {request.offset} is past the last of {counted(len(ids), 'message')}")
     return {
         "ok": True,
         "messages": page,
@@ -168,10 +168,10 @@ def _why_empty(rows: Mapping[str, Row], request: RecallSessions, *, there: int, 
         reasons.append(f"project {redact(project)!r} is not in the archive; each session of the list names its own")
     if directory and not there:
         reasons.append(
-            f"no recorded session is of {redact(directory)} (within {request.within}, scope {request.scope})"
+            f"no recorded session is of {redact(directory)} (`within={request.within}`, `scope={request.scope}`)"
         )
     if request.offset >= fitting > 0:
-        reasons.append(f"offset {request.offset} is behind the last of {counted(fitting, 'session')}")
+        reasons.append(f"`offset` {request.offset} is past the last of {counted(fitting, 'session')}")
     return reasons
 
 
@@ -208,7 +208,9 @@ def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Messag
     """The message, and a warning where it is in another session than the one that was named."""
     message = archive.message(message_id.strip())
     if message is None:
-        raise BadRequest(f"message {message_id.strip()!r} is not in the archive; recall and recall_messages give ids")
+        raise BadRequest(
+            f"message {message_id.strip()!r} is not in the archive; `recall()` and `recall_messages()` give ids"
+        )
     named = session_id.strip()
     if named in ("", message.session_id):
         return message, []
@@ -219,7 +221,7 @@ def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> 
     """The session that was named, or the latest one of `here` with a warning that says so."""
     if session_id:
         if archive.session(session_id) is None and not archive.message_ids(session_id):
-            raise BadRequest(f"session {session_id!r} is not in the archive; recall_sessions lists what is")
+            raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
         return session_id, []
     rows = catalog.rows()
     where = absolute(here, "", "directory") if here.strip().startswith("/") else ""
@@ -228,9 +230,11 @@ def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> 
     latest = (latest_at(live, where) or latest_at(rows, where)) if where else None
     if latest is None:
         place = f"{where} or a directory above it" if where else "the current directory, which is not known"
-        raise BadRequest(f"no sessionID is given, and no session was recorded in {place}; recall_sessions lists all")
+        raise BadRequest(
+            f"no `sessionID` is given, and no session was recorded in {place}; `recall_sessions()` lists all"
+        )
     title, folder = redact(latest.title), redact(latest.directory)
-    return latest.id, [f"no sessionID was given: taken is {latest.id} ({title!r}), the latest of {folder}"]
+    return latest.id, [f"no `sessionID` was given: taken is {latest.id} ({title!r}), the latest of {folder}"]
 
 
 def _items(archive: Archive, ids: Sequence[str], max_chars: int, center: str = "") -> list[Json]:
@@ -259,6 +263,6 @@ def _context(archive: Archive, session_id: str) -> Json:
 
 def _short_of(message_id: str, budget: int, missing: int, *, is_empty: bool) -> list[str]:
     if is_empty:
-        return [f"message {message_id} alone is longer than {budget} tokens (estimated); raise budgetTokens"]
+        return [f"message {message_id} alone is longer than {budget} tokens (estimated); raise `budgetTokens`"]
     left_out = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
     return [left_out] if missing else []

@@ -107,7 +107,7 @@ class _Walk:
             entry = _begun(self._rows[wanted])
             return {"type": "session", "id": wanted, "time": entry.key[0]}, entry.key, [entry]
         if re.match(r"(?:msg|ses)_", wanted):
-            raise BadRequest(f"anchor {wanted!r} is not in the archive; recall and recall_sessions give ids")
+            raise BadRequest(f"`anchor` {wanted!r} is not in the archive; `recall()` and `recall_sessions()` give ids")
         time = parse_time(wanted, now, "anchor")
         time = now if time is None else time
         return {"type": "time", "time": time}, (time, -1, "", "", 0, ""), []
@@ -224,16 +224,16 @@ def _chosen(rows: Mapping[str, Row], request: RecallTimeline, warnings: list[str
         chosen = frozenset(row.id for row in rows.values() if is_within(row.directory, folder))
         if not chosen:
             warnings.append(
-                f"no recorded session is of {redact(folder)} or beneath it; recall_sessions lists those there are"
+                f"no recorded session is of {redact(folder)} or beneath it; `recall_sessions()` lists those there are"
             )
     elif project:
         chosen = frozenset(row.id for row in rows.values() if row.project_id == project)
         if not chosen:
-            raise BadRequest(f"project {project!r} is not in the archive; give its id, or an absolute directory")
+            raise BadRequest(f"`project` {project!r} is not in the archive; give its id, or an absolute directory")
     if not session_id:
         return chosen
     if session_id not in rows:
-        raise BadRequest(f"session {session_id!r} is not in the archive; recall_sessions lists what is")
+        raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
     return frozenset({session_id}) if chosen is None else chosen & {session_id}
 
 

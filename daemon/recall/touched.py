@@ -54,15 +54,15 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
     """
     path = absolute(request.path, "", "path")
     if not path:
-        raise BadRequest("path is blank: write an absolute path, as /home/you/project")
+        raise BadRequest("`path` is blank: write an absolute path, as /home/you/project")
     if "\0" in path:
-        raise BadRequest(f"path {redact(path)!r}: no path holds a NUL character; leave it out")
+        raise BadRequest(f"`path` {redact(path)!r}: no path holds a NUL character; leave it out")
     known = names(archive.files, path)
     by_session = _from_edits(archive, known)
     warnings: list[str] = []
     rows = catalog.rows()
     if request.mentions and _add_mentions(archive, lexical, rows, known, by_session, most=request.limit):
-        warnings.append(f"more sessions mention {redact(path)} than are counted here; raise limit to see them")
+        warnings.append(f"more sessions mention {redact(path)} than are counted here; raise `limit` to see them")
     newest = sorted(by_session, key=lambda session_id: (-by_session[session_id].last, session_id))
     for session_id in newest[: request.limit]:
         archive.secrets.learn(session_id)  # the rows are kept in memory: nothing of the session is read for them

@@ -222,6 +222,7 @@ class Reconstitution:
         for number, file in enumerate(recover(histories, target.path), start=1):
             files.append(file)
             progress({"phase": "recover", "done": number, "total": len(histories)})
+        progress({"phase": "recover", "done": len(histories), "total": len(histories)})
         warnings = [*scope.warnings, *self._emptiness(target, scope, files)]
         is_early = bool(self._ground["pending"])
         case = Case(
@@ -341,6 +342,7 @@ class Reconstitution:
         for number, question in enumerate(own):
             progress({"phase": "quote", "done": number, "total": len(own)})
             findings.append(extractor.answer(question, case.searches.ranks(question)))
+        progress({"phase": "quote", "done": len(own), "total": len(own)})
         answers = {finding.question.id: _to_json(finding) for finding in findings}
         warnings = [*case.searches.warnings, *self._ground["pending"]]
         value = {"key": key, "answers": answers, "warnings": warnings}
@@ -353,10 +355,11 @@ def _with_progress(pages: Sequence[Page], progress: Progress) -> list[Page]:
     """The pages, each of which reports when it is made. Stopping there is safe: nothing is published before all are."""
 
     def text(number: int, page: Page) -> str:
+        made = page.text
         progress({"phase": "write", "done": number, "total": len(pages)})
-        return page.text
+        return made
 
-    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages)]
+    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages, start=1)]
 
 
 def _to_json(findings: Findings) -> Json:

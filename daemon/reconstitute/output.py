@@ -96,8 +96,9 @@ def published(
 ) -> Json:
     """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
     done = publish(root, tree, pages, spare_bytes=spare_bytes)
+    files = [file for file in files if not file.is_folder]
     proven = sum(file.state in CERTAIN for file in files)
-    warnings = [*done.said]
+    warnings = [*done.notices]
     warnings += [f"{page}: something that is not ours stands there and is left" for page in done.taken]
     if done.nested:
         number = counted(len(done.nested), "page")

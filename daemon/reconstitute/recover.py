@@ -15,7 +15,7 @@ from daemon.display import counted, visible
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk, compare
 from daemon.files.fragments import Fragments
-from daemon.files.history import DIFF, LOST_FOLDER, SNAPSHOT
+from daemon.files.history import DIFF, SNAPSHOT, is_lost_folder
 from daemon.files.trees import above
 from daemon.model import Operation
 from daemon.redact import redact
@@ -99,7 +99,7 @@ class Recovered:
     @property
     def is_folder(self) -> bool:
         """Whether it is a folder of which not even the names in it are kept."""
-        return self.state is State.LOST and self.last.note.startswith(LOST_FOLDER)
+        return is_lost_folder(self.last.grade, self.last.note)
 
     @property
     def was_touched(self) -> bool:

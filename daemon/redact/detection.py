@@ -104,11 +104,12 @@ def _is_random(rest: str) -> bool:
     """Whether digits stand among letters as in no word and no name that is joined of words and versions."""
     pieces = _PIECE.findall(rest)
     mixed = sum(
-        any(map(str.isdigit, one)) and any(map(str.isupper, one)) and any(map(str.islower, one)) for one in pieces
+        any(map(str.isdigit, piece)) and any(map(str.isupper, piece)) and any(map(str.islower, piece))
+        for piece in pieces
     )
     return mixed >= 2 or any(
-        len(one) >= _LEAST_CUT and (len(_DIGITS.findall(one)) >= 3 or (mixed and len(_TURN.findall(one)) >= 3))
-        for one in pieces
+        len(piece) >= _LEAST_CUT and (len(_DIGITS.findall(piece)) >= 3 or (mixed and len(_TURN.findall(piece)) >= 3))
+        for piece in pieces
     )
 
 
@@ -154,7 +155,7 @@ def _apart(text: str, spans: list[Span]) -> list[Span]:
         if last is None or span.start >= last.end:
             whole.append(span)
             continue
-        first, end = min((last, span), key=lambda one: order[id(one)]), max(last.end, span.end)
+        first, end = min((last, span), key=lambda span_: order[id(span_)]), max(last.end, span.end)
         is_same = (first.start, first.end) == (last.start, end)
         secret = first.secret if is_same else text[last.start : end]
         merged = Span(last.start, end, first.kind, secret, last.is_sure and span.is_sure)

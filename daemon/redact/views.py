@@ -185,8 +185,8 @@ def _changed(text: str, changes: Iterable[tuple[int, int, str]]) -> View | None:
 
 def _decoded(match: re.Match[str]) -> str:
     kind = match.lastgroup
-    found = match[kind] if kind is not None else ""
-    return _DECODERS[kind](found) if kind is not None else ""
+    code = match[kind] if kind is not None else ""
+    return _DECODERS[kind](code) if kind is not None else ""
 
 
 def _character(code: int) -> str:
@@ -198,13 +198,13 @@ _DECODERS: dict[str, Callable[[str], str]] = {}
 
 def _named() -> Iterator[tuple[str, Callable[[str], str]]]:
     for name in ("four", "two", "percent", "hexadecimal"):
-        yield name, lambda found: _character(int(found, 16))
-    yield "decimal", lambda found: _character(int(found))
-    yield "control", lambda found: _CONTROLS[found]
-    yield "same", lambda found: found
-    yield "entity", lambda found: _ENTITIES[found]
-    yield "bytes", lambda found: bytes.fromhex(found.replace("%", "")).decode("utf-8", "replace")
-    yield "raw", lambda found: bytes.fromhex(re.sub(r"\\*x", "", found)).decode("utf-8", "replace")
+        yield name, lambda code: _character(int(code, 16))
+    yield "decimal", lambda code: _character(int(code))
+    yield "control", lambda code: _CONTROLS[code]
+    yield "same", lambda code: code
+    yield "entity", lambda code: _ENTITIES[code]
+    yield "bytes", lambda code: bytes.fromhex(code.replace("%", "")).decode("utf-8", "replace")
+    yield "raw", lambda code: bytes.fromhex(re.sub(r"\\*x", "", code)).decode("utf-8", "replace")
     yield "doubled", lambda _: '"'
     yield "broken", lambda _: "\n"
 

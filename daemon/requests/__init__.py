@@ -98,8 +98,8 @@ class Requests:
         self._queue = self._queue or [name for name, _ in self._candidates()]
         while self._queue:
             name = self._queue.pop(0)
-            found = self._root.stat(name)
-            if found and self._is_acceptable(name, found) and self._is_quiet(name, found):
+            info = self._root.stat(name)
+            if info and self._is_acceptable(name, info) and self._is_quiet(name, info):
                 claimed = self._take(name)
                 if claimed:
                     return claimed
@@ -130,34 +130,34 @@ class Requests:
 
     def _candidates(self) -> list[tuple[str, os.stat_result]]:
         """Names in the directory that may be requests, oldest first; forgets what is gone."""
-        found = []
+        candidates = []
         for name in self._root.list():
             if name in {"running", "done", "failed"} or name.startswith(".") or name.lower().endswith(_UNFINISHED):
                 continue
             entry = self._root.stat(name)
             is_empty = entry is not None and stat.S_ISREG(entry.st_mode) and entry.st_size == 0
             if entry is not None and not is_empty and name not in self._stuck:
-                found.append((name, entry))
-        names = {name for name, _ in found}
+                candidates.append((name, entry))
+        names = {name for name, _ in candidates}
         self._seen = {name: seen for name, seen in self._seen.items() if name in names}
-        return sorted(found, key=lambda item: (item[1].st_mtime_ns, item[0]))
+        return sorted(candidates, key=lambda item: (item[1].st_mtime_ns, item[0]))
 
-    def _is_acceptable(self, name: str, found: os.stat_result) -> bool:
+    def _is_acceptable(self, name: str, info: os.stat_result) -> bool:
         """Refuses, without opening it, what cannot be a request file."""
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(info.st_mode):
             reason = "is not a regular file; drop a text file"
-        elif found.st_uid != os.geteuid():
-            reason = f"belongs to user id {found.st_uid}; drop a file of your own"
-        elif found.st_size > MOST_BYTES:
+        elif info.st_uid != os.geteuid():
+            reason = f"belongs to user id {info.st_uid}; drop a file of your own"
+        elif info.st_size > MOST_BYTES:
             reason = f"is larger than {MOST_BYTES // 1024} KiB; a request is a short text"
         else:
             return True
-        self._set_aside(name, BadRequest(f"{_shown(name)}: {reason}"))
+        self._set_aside(name, BadRequest(f"{_printable_name(name)}: {reason}"))
         return False
 
-    def _is_quiet(self, name: str, found: os.stat_result) -> bool:
-        now, mark = self._clock(), (found.st_size, found.st_mtime_ns, found.st_ino)
-        if now - found.st_mtime >= self._quiet:
+    def _is_quiet(self, name: str, info: os.stat_result) -> bool:
+        now, mark = self._clock(), (info.st_size, info.st_mtime_ns, info.st_ino)
+        if now - info.st_mtime >= self._quiet:
             return True
         # A time stamp in the future, or a clock set back: then what counts is how long we have seen it unchanged.
         seen, since = self._seen.get(name, (None, now))
@@ -188,7 +188,7 @@ class Requests:
     def _reclaim(self, running: str) -> Claimed | None:
         number, _, name = running.partition(".")
         if not (name and number.isascii() and number.isdigit()):
-            error = BadRequest(f"running/{_shown(running)}: not put there by us; drop it one folder above")
+            error = BadRequest(f"running/{_printable_name(running)}: not put there by us; drop it one folder above")
             goal = self._free_name(running)
             self._finish_in("failed", running, goal, _failure(goal, 0, error))
             return None
@@ -225,7 +225,7 @@ class Requests:
     def _give_up(self, name: str, error: OSError) -> None:
         self._stuck.add(name)
         text = "request file %s cannot be moved (%s) and is left; remove it by hand"
-        logging.getLogger(__name__).warning(text, _shown(name), error.strerror)
+        logging.getLogger(__name__).warning(text, _printable_name(name), error.strerror)
 
     def _end(self, folder: str, attempt: int, name: str, body: Json) -> None:
         self._finish_in(folder, f"{attempt}.{name}", name, body)
@@ -238,9 +238,9 @@ class Requests:
 
     def _free_name(self, name: str) -> str:
         """`name` made harmless, with a number where an earlier request of that name is still about."""
-        stem, dot, suffix = _shown(name).rpartition(".")
+        stem, dot, suffix = _printable_name(name).rpartition(".")
         if not stem or len(suffix) > 16:
-            stem, dot, suffix = _shown(name), "", ""
+            stem, dot, suffix = _printable_name(name), "", ""
         stem = stem.encode()[:_LONGEST_NAME].decode("utf-8", "ignore")
         chosen, number = f"{stem}{dot}{suffix}", 1
         while self._is_used(chosen):
@@ -259,10 +259,10 @@ def _failure(name: str, attempt: int, error: Exception) -> Json:
     return {"status": "failed", "request": name, "attempt": attempt, "error": reason}
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A name found in the directory, as we may write and show it."""
-    shown = printable(name).replace("\\", "_")
-    return f"_{shown}" if is_git(shown) else shown
+    plain = printable(name).replace("\\", "_")
+    return f"_{plain}" if is_git(plain) else plain
 
 
 def _json(body: Json) -> bytes:

@@ -69,12 +69,12 @@ def _form(name: str, text: str) -> Callable[[str, str, Path], tuple[Request, ...
 
 
 def _parse_lines(name: str, text: str, home: Path) -> tuple[Request, ...]:
-    found = []
+    requests = []
     for number, line in enumerate(text.splitlines(), 1):
         path = line.strip()
         if path and not path.startswith("#"):
-            found.append(Request(_absolute(path, f"{name}: line {number}", home)))
-    return tuple(found)
+            requests.append(Request(_absolute(path, f"{name}: line {number}", home)))
+    return tuple(requests)
 
 
 def _parse_toml(name: str, text: str, home: Path) -> tuple[Request, ...]:
@@ -93,11 +93,11 @@ def _parse_json(name: str, text: str, home: Path) -> tuple[Request, ...]:
         raise BadRequest(
             f'{name}: {place}: not JSON: {error.msg}; the least is: {{"path": "/absolute/path"}}'
         ) from None
-    found: list[Request] = []
+    requests: list[Request] = []
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         place = f"{name}: item {number}" if isinstance(value, list) else name
-        found += _parse_table({"path": item} if isinstance(item, str) else item, place, home)
-    return tuple(found)
+        requests += _parse_table({"path": item} if isinstance(item, str) else item, place, home)
+    return tuple(requests)
 
 
 def _parse_table(table: Any, place: str, home: Path) -> tuple[Request, ...]:
@@ -105,8 +105,8 @@ def _parse_table(table: Any, place: str, home: Path) -> tuple[Request, ...]:
         raise BadRequest(f"{place}: neither a path nor an object; write it as an object with the key 'path'")
     for key in table:
         if key not in _KEYS:
-            near = difflib.get_close_matches(str(key), _KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}"
+            similar = difflib.get_close_matches(str(key), _KEYS, n=1)
+            hint = f"did you mean {similar[0]}?" if similar else f"known are {', '.join(_KEYS)}"
             raise BadRequest(f"{place}: {printable(str(key))}: unknown key; {hint}")
     questions = tuple(question.strip() for question in _texts(table, "questions", place) if question.strip())
     output = _text(table, "output", place)
@@ -145,16 +145,16 @@ def _text(table: Json, key: str, place: str) -> str:
 
 
 def _absolute(path: str, place: str, home: Path) -> str:
-    shown = repr(printable(path))
+    display = repr(printable(path))
     if path == "~" or path.startswith("~/"):
         path = f"{home}{path[1:]}"
     if not path.startswith("/"):
-        raise BadRequest(f"{place}: {shown} is not an absolute path; write it from / or ~/ on")
+        raise BadRequest(f"{place}: {display} is not an absolute path; write it from / or ~/ on")
     if path != printable(path):
-        raise BadRequest(f"{place}: {shown} holds a control character; give the folder above it")
+        raise BadRequest(f"{place}: {display} holds a control character; give the folder above it")
     names = [name for name in path.split("/") if name not in {"", "."}]
     if ".." in names:
-        raise BadRequest(f"{place}: {shown} climbs with '..'; write the path it leads to")
+        raise BadRequest(f"{place}: {display} climbs with '..'; write the path it leads to")
     return "/" + "/".join(names)
 
 

@@ -60,7 +60,7 @@ def windows(text: str) -> list[tuple[int, int]]:
     spans = []
     start, size = 0, len(text)
     while start < size:
-        end = _end(text, start, min(size, start + _room(text, start)))
+        end = _end(text, start, min(size, start + _window_chars(text, start)))
         if text[start:end].strip():
             spans.append((start, end))
         if end >= size or not text[end:].strip():
@@ -78,7 +78,7 @@ def _gathered(document: Document, limit: int) -> Iterator[tuple[list[Section], s
         if not own:
             continue
         joined = text + _JOINT + own if text else own
-        if run and len(joined) > _room(joined, 0):
+        if run and len(joined) > _window_chars(joined, 0):
             yield run, text
             run, joined = [], own
         run, text = [*run, section], joined
@@ -86,7 +86,7 @@ def _gathered(document: Document, limit: int) -> Iterator[tuple[list[Section], s
         yield run, text
 
 
-def _room(text: str, start: int) -> int:
+def _window_chars(text: str, start: int) -> int:
     """How many characters from `start` on fit a window: of wide scripts each is a word piece of its own."""
     part = text[start : start + WINDOW]
     share = len(_WIDE.findall(part)) / len(part) if part else 0.0
@@ -115,7 +115,7 @@ def _resume(text: str, start: int, end: int) -> int:
     return earliest
 
 
-def said(document: Document) -> str:
+def spoken_text(document: Document) -> str:
     """What was said in one message: all of it, or its first three and its last quarter of MOST characters."""
     texts = (section.text.strip() for section in document.sections if section.kind in SAID)
     text = "\n".join(text for text in texts if text)

@@ -115,7 +115,7 @@ def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
     if part.type in BOOKKEEPING:
         return
     if part.type == "text":
-        yield (*_said(part, role, text), text)
+        yield (*_spoken(part, role, text), text)
     elif part.type == "reasoning":
         yield Kind.REASONING, "", text
     elif part.type == "tool":
@@ -131,7 +131,7 @@ def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
         yield Kind.TOOL_OUTPUT, "", _clean(rest)
 
 
-def _said(part: Part, role: str, text: str) -> tuple[Kind, str]:
+def _spoken(part: Part, role: str, text: str) -> tuple[Kind, str]:
     if part.data.get("synthetic") is True:
         return Kind.TOOL_OUTPUT, "read" if text.startswith(_READ_TEXT) else ""
     kinds = {"user": Kind.PROMPT, "assistant": Kind.ANSWER}
@@ -159,8 +159,8 @@ def _unsaid(patch: str, given: str) -> str:
     lines = [
         line[1:].strip() for line in patch.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))
     ]
-    said = {line.strip() for line in given.splitlines()}
-    return "\n".join(line for line in lines if line and line not in said)
+    given_lines = {line.strip() for line in given.splitlines()}
+    return "\n".join(line for line in lines if line and line not in given_lines)
 
 
 def _clean(value: Any) -> str:

@@ -67,7 +67,7 @@ def _places(text: str, old: str) -> list[int]:
 def _expanded(text: str, old: str, new: str, at: int) -> str:
     """`new` as it stands in the place of the `old` at `at`."""
 
-    def one(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         match match[0]:
             case "$$":
                 return "$"
@@ -78,7 +78,7 @@ def _expanded(text: str, old: str, new: str, at: int) -> str:
             case _:
                 return text[at + len(old) :]
 
-    return _SPECIAL.sub(one, new)
+    return _SPECIAL.sub(replacement, new)
 
 
 class TooCostlyError(Exception):

@@ -133,8 +133,8 @@ def _percent_decoded(text: str) -> str:
 
 def _mentioned(message: Message, base: str) -> Iterator[str | None]:
     for text in _spoken(message):
-        for quoted in _QUOTED.finditer(text):
-            name = next(group for group in quoted.groups() if group is not None)
+        for match in _QUOTED.finditer(text):
+            name = next(group for group in match.groups() if group is not None)
             if not re.search(r"\s-|[=;|&]|: ", name):  # a command, or a piece of code
                 yield _path_of(name.strip(), base, is_quoted=True)
         for word in _WORD.finditer(text):

@@ -71,7 +71,7 @@ class _Making:
         self.messages += self._results
         self._results = []
 
-    def _room(self, role: str, *filled: str) -> OllamaMessage:
+    def _message_for(self, role: str, *filled: str) -> OllamaMessage:
         """The open message, or a new one where it is another's, or where one of these fields is already taken."""
         if self._open is None or self._open["role"] != role or any(self._open.get(name) for name in filled):
             self.flush()
@@ -80,17 +80,17 @@ class _Making:
 
     def say(self, text: str) -> None:
         if text:
-            self._room(self._role, "content", "tool_calls")["content"] = text
+            self._message_for(self._role, "content", "tool_calls")["content"] = text
 
     def think(self, text: str) -> None:
         if text:
-            self._room("assistant", "content", "tool_calls", "thinking")["thinking"] = text
+            self._message_for("assistant", "content", "tool_calls", "thinking")["thinking"] = text
 
     def show(self, image: str) -> None:
-        self._room(self._role, "tool_calls").setdefault("images", []).append(image)
+        self._message_for(self._role, "tool_calls").setdefault("images", []).append(image)
 
     def call(self, name: str, arguments: Json, result: OllamaMessage) -> None:
-        calls = self._room("assistant").setdefault("tool_calls", [])
+        calls = self._message_for("assistant").setdefault("tool_calls", [])
         calls.append({"type": "function", "function": {"index": len(calls), "name": name, "arguments": arguments}})
         self._results.append(result)
 

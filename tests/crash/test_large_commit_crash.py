@@ -13,7 +13,7 @@ from daemon.archive import Archive
 from daemon.model import Message
 from tests.support.stores.make_opencode import JsonStore, assistant, session, text
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.on_disk]
 
 MB = 1 << 20
 TAKER = """

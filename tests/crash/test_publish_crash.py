@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from daemon.publish import MANIFEST, publish, recover
 from daemon.publish.edits import CLOSE, EMPTY, composed
 from daemon.requests import Requests
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.on_disk]
 
 TREE = "home/u/app"
 OLD = [
@@ -28,40 +29,66 @@ NEW = [
 ]  # fmt: skip
 NOTED = {"README.md": "on the front", "s/1.md": "on session 1", "s/2.md": "on session 2", "gone/noted.md": "on y"}
 
-KILLER = """
+SERVER = f"""
 import json, os, signal, sys
 from pathlib import Path
-
-left = int(sys.argv[2])
-def step(point):
-    global left
-    left -= 1
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-PUBLISHER = f"""{KILLER}
 from daemon.model import Page
 from daemon.publish import publish
-pages = [Page(path, content, key=key) for path, content, key in json.load(sys.stdin)]
-publish(Path(sys.argv[1]), {TREE!r}, pages, step=step)
-"""
-WORKER = f"""{KILLER}
 from daemon.requests import Requests
-requests = Requests(Path(sys.argv[1]), quiet_seconds=0, home=Path("/home/u"), step=step)
-claimed = requests.claim()
-if claimed and claimed.name == "bad":
-    requests.fail(claimed, ValueError("no"))
-elif claimed:
-    requests.finish(claimed, {{"attempt": claimed.attempt}})
+
+def publish_pages(place, step, pages):
+    publish(place, {TREE!r}, [Page(path, content, key=key) for path, content, key in pages], step=step)
+
+def work(place, step, _):
+    requests = Requests(place, quiet_seconds=0, home=Path("/home/u"), step=step)
+    claimed = requests.claim()
+    if claimed and claimed.name == "bad":
+        requests.fail(claimed, ValueError("no"))
+    elif claimed:
+        requests.finish(claimed, {{"attempt": claimed.attempt}})
+
+for line in sys.stdin:
+    name, place, left, given = json.loads(line)
+    child = os.fork()
+    if not child:
+        def step(point):
+            global left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        status = 70
+        try:
+            globals()[name](Path(place), step, given)
+            status = 0
+        finally:
+            os._exit(status)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+"""Forks a child for each line that it reads, and answers how it ended."""
 
 
-def run(script: str, place: Path, kill_at: int, text: str = "") -> bool:
+@pytest.fixture(scope="module")
+def server() -> Iterator[subprocess.Popen[str]]:
+    """Children of one process that has imported everything: an interpreter for each would take most of the time."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def run(server: subprocess.Popen[str]) -> Callable[..., bool]:
     """Run a child that kills itself before its step number `kill_at`; whether it died of that."""
-    command = [sys.executable, "-c", script, str(place), str(kill_at)]
-    ended = subprocess.run(command, input=text, text=True, check=False, timeout=60, capture_output=True)
-    assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
-    return ended.returncode != 0
+
+    def run(name: str, place: Path, kill_at: int, given: object = None) -> bool:
+        server.stdin.write(json.dumps([name, str(place), kill_at, given]) + "\n")
+        server.stdin.flush()
+        ended = int(server.stdout.readline())
+        assert ended in {0, -signal.SIGKILL}
+        return ended != 0
+
+    return run
 
 
 def tree(out: Path) -> dict[str, str]:
@@ -104,13 +131,13 @@ def prepare(out: Path) -> None:
     assert tree(out) == BEFORE
 
 
-def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path):
-    pages = json.dumps([(page.path, page.content, page.key) for page in NEW])
+def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path, run):
+    pages = [(page.path, page.content, page.key) for page in NEW]
     outcomes = []
     for kill_at in range(200):
         out = tmp_path / str(kill_at)
         prepare(out)
-        was_killed = run(PUBLISHER, out, kill_at, pages)
+        was_killed = run("publish_pages", out, kill_at, pages)
         recover(out)
         found = tree(out)
         assert found in (BEFORE, AFTER), kill_at
@@ -129,27 +156,27 @@ def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path
     assert outcomes.count(True) > 10
 
 
-def test_a_tree_becomes_complete_despite_repeated_kills(tmp_path):
-    pages = json.dumps([(page.path, page.content, page.key) for page in NEW])
+def test_a_tree_becomes_complete_despite_repeated_kills(tmp_path, run):
+    pages = [(page.path, page.content, page.key) for page in NEW]
     prepare(tmp_path)
     kill_at = 0
-    while run(PUBLISHER, tmp_path, kill_at, pages):
+    while run("publish_pages", tmp_path, kill_at, pages):
         assert set(tree(tmp_path).values()) <= set(BEFORE.values()) | set(AFTER.values())
         kill_at += 3
     assert tree(tmp_path) == AFTER
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.toml", 'path = "/a"'), ("bad", "/b"), ("worse", "not a path")])
-def test_killed_at_any_point_a_request_is_answered_once_and_never_lost(tmp_path, name, text):
+def test_killed_at_any_point_a_request_is_answered_once_and_never_lost(tmp_path, run, name, text):
     ended_in = "done" if name == "a.toml" else "failed"
     for kill_at in range(100):
         place = tmp_path / str(kill_at)
         place.mkdir()
         (place / name).write_text(text)
-        was_killed = run(WORKER, place, kill_at)
+        was_killed = run("work", place, kill_at)
         attempts = 1
         while was_killed and attempts < 10 and (list((place / "running").glob("*")) or (place / name).exists()):
-            run(WORKER, place, 1000)
+            run("work", place, 1000)
             attempts += 1
         assert sorted(p.name for p in (place / ended_in).iterdir()) == [name, f"{name}.result.json"], kill_at
         assert (place / ended_in / name).read_text() == text
@@ -166,8 +193,8 @@ def test_a_request_that_kills_its_worker_is_given_up_after_three_attempts(tmp_pa
     (tmp_path / "a").write_text("/a")
     child = "import os, signal, sys; from pathlib import Path; from daemon.requests import Requests\n"
     child += "assert Requests(Path(sys.argv[1]), quiet_seconds=0).claim(); os.kill(os.getpid(), signal.SIGKILL)"
-    died = [run(child, tmp_path, 0) for _ in range(3)]
-    assert died == [True, True, True]
+    ends = [subprocess.run([sys.executable, "-c", child, str(tmp_path)], timeout=60, check=False) for _ in range(3)]
+    assert [end.returncode for end in ends] == [-signal.SIGKILL] * 3
     requests = Requests(tmp_path, quiet_seconds=0)
     assert requests.claim() is None
     requests.close()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import DISK
 from tests.support.processes.daemon_process import Daemon, until
 from tests.support.stores.make_opencode import JsonStore, session
 from tests.support.stores.sqlite_writer import Writer
@@ -137,19 +139,22 @@ FAULTS: tuple[Callable[[Path, Writer], None], ...] = (
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Without file events: neither they nor the full scan, which is an hour away, may be what finds the rows."""
-    root = tmp_path_factory.mktemp("service")
-    data_dir = root / "opencode"
-    JsonStore(data_dir).session(session("ses_json"))
-    watch = {"enabled": False, "scan_minutes": 60}
-    with Daemon(data_dir, root / "ours", tables={"watch": watch}) as daemon:
-        yield daemon.run()
+def service() -> Iterator[Daemon]:
+    """Without file events: neither they nor the full scan, which is an hour away, may be what finds the rows.
+
+    On the disk, because there a new file may get the inode of one that was removed.
+    """
+    with tempfile.TemporaryDirectory(dir=DISK) as root:
+        data_dir = Path(root, "opencode")
+        JsonStore(data_dir).session(session("ses_json"))
+        watch = {"enabled": False, "scan_minutes": 60}
+        with Daemon(data_dir, Path(root, "ours"), tables={"watch": watch}) as daemon:
+            yield daemon.run()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_new_rows_are_seen_whatever_becomes_of_the_files(
-    service: Daemon, tmp_path: Path, fault: Callable[[Path, Writer], None]
+    service: Daemon, fault: Callable[[Path, Writer], None]
 ) -> None:
     name = fault.__name__.replace("_", "")
     data_dir = Path(service.config.parent.parent / "opencode")

@@ -20,7 +20,7 @@ from daemon.cli.settings import Settings
 from daemon.config import Config, load
 from daemon.control import calls, endpoint, identity
 from daemon.errors import ConfigError
-from daemon.mcp.server import Asking
+from daemon.mcp.server import ServiceCaller
 from daemon.recall.query import CALLS
 from tests.support.processes.daemon_process import Daemon, _toml
 from tests.support.stores.make_opencode import one_written_file
@@ -52,7 +52,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
 
 NO_CLIENTS = {
     "run": "is the service; beside another one it is refused by the socket, --once needs none",
-    "mcp": "asks as `Asking` does, see below",
+    "mcp": "asks as `ServiceCaller` does, see below",
     "adapter": "asks OpenCode, never the service",
     "service": "asks systemd; its status is compared in test_service_unit.py",
     "config": "reads the configuration alone",
@@ -333,6 +333,6 @@ def test_an_agent_is_answered_from_the_archive_it_means(places: Places, monkeypa
     for name, value in places.other("archive").items():
         monkeypatch.setenv(name, value)
     settings = Settings(config=places.service.config)
-    asking = Asking(lambda: load(places.service.config), lambda config: settings.log(config, least="error"))
-    answer = asking.ask(lambda service: service.call(calls.Files(MEANT)), threading.Event())
+    caller = ServiceCaller(lambda: load(places.service.config), lambda config: settings.log(config, least="error"))
+    answer = caller.ask(lambda service: service.call(calls.Files(MEANT)), threading.Event())
     assert [file.path for file in answer.files] == [f"{MEANT}/a.txt"]

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +145,11 @@ class Doors:
         is_error, _, structured = self.mcp(call, arguments)
         assert not is_error
         assert_same(structured, rendered(answer, for_tools))
+        words = partial(for_commands, call=call)
         done = self.by_command(call, arguments)
-        assert_same(json.loads(done.stdout), rendered(answer, for_commands))
+        assert_same(json.loads(done.stdout), rendered(answer, words))
         assert done.returncode == (0 if call not in FOUND or answer[FOUND[call]] else 4)
-        assert done.stderr.splitlines() == [f"reconstitute: {for_commands(warning)}" for warning in answer["warnings"]]
+        assert done.stderr.splitlines() == [f"reconstitute: {words(warning)}" for warning in answer["warnings"]]
         return answer
 
 
@@ -339,7 +341,7 @@ def test_the_other_calls_answer_the_same_at_every_door(
     ("call", "arguments", "named"),
     [
         ("recall", {}, "query|QUERY"),
-        ("recall", {"query": " "}, "query"),
+        ("recall", {"query": " "}, "query|QUERY"),
         ("recall", {"query": "x", "match": "psychic"}, "psychic"),
         ("recall", {"query": "x", "group": "galaxy"}, "galaxy"),
         ("recall", {"query": "x", "kinds": ["limerick"]}, "limerick"),
@@ -404,7 +406,7 @@ def test_files_are_told_and_read_through_mcp_as_by_the_commands(doors: Doors) ->
 
 def test_what_is_wrong_is_said_before_what_was_odd(doors: Doors) -> None:
     answer = doors.ask("recall", {"query": "zebrafinch", "results": 500, "width": 5})
-    assert [warning.partition(":")[0] for warning in answer["warnings"][:2]] == ["results", "width"]
+    assert [warning.partition(":")[0] for warning in answer["warnings"][:2]] == ["`results`", "`width`"]
 
 
 def test_what_a_session_quotes_of_recall_is_not_found_again(doors: Doors) -> None:

@@ -15,7 +15,7 @@ from daemon.cli.settings import Settings
 from daemon.config import load
 from daemon.errors import NotRecorded
 from daemon.mcp import tools
-from daemon.mcp.server import Asking
+from daemon.mcp.server import ServiceCaller
 from tests.support.stores.make_opencode import one_written_file
 
 KNOWN, UNKNOWN = "/work/shop", "/elsewhere/work/shop"
@@ -104,10 +104,10 @@ def test_an_alias_of_an_unknown_folder_is_warned_of(capfd: Any) -> None:
 @pytest.mark.parametrize("name", ["recall_files", "file_history", "read_file", "reconstitute"])
 def test_an_agent_is_told_what_is_near(name: str) -> None:
     settings = Settings()
-    asking = Asking(load, lambda config: settings.log(config, least="error"))
+    caller = ServiceCaller(load, lambda config: settings.log(config, least="error"))
 
     def call() -> str:
-        answer = asking.ask(lambda service: tools.call(service, name, {"path": UNKNOWN}, "/"), threading.Event())
+        answer = caller.ask(lambda service: tools.call(service, name, {"path": UNKNOWN}, "/"), threading.Event())
         return " ".join(answer["warnings"])
 
     if name == "reconstitute":

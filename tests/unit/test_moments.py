@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
-from daemon.moments import parse_moment, parse_span, parse_time, written
+from daemon.moments import parse_moment, parse_span, parse_time, written, written_local
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 HOUR = 3600 * 1000
@@ -83,7 +83,7 @@ def test_the_end_of_a_day_is_its_last_millisecond():
 
 @pytest.mark.parametrize("value", ["soon", "7x", "d", "2026-13-01", 12, 1_795_262_400, 1e300, "7d 3h", "ago", "NaN"])
 def test_a_time_that_cannot_be_read_is_named_with_what_can(value):
-    with pytest.raises(BadRequest, match=r"since .*epoch milliseconds"):
+    with pytest.raises(BadRequest, match=r"`since` .*epoch milliseconds"):
         parse_time(value, NOON, "since")
 
 
@@ -97,7 +97,7 @@ def test_a_while_is_a_number_and_a_unit(text, expected):
 
 @pytest.mark.parametrize("text", ["7", "week", "2026-01-01", "-3d", "7d7"])
 def test_a_while_that_is_none_is_refused(text):
-    with pytest.raises(BadRequest, match=r"last .*7d"):
+    with pytest.raises(BadRequest, match=r"`last` .*7d"):
         parse_span(text)
 
 
@@ -118,3 +118,16 @@ def test_a_written_moment_is_read_back_to_the_millisecond(milliseconds: int):
 @given(st.integers(max_value=946_684_799_999) | st.integers(min_value=253_402_300_799_001))
 def test_a_moment_that_would_be_refused_is_not_written(milliseconds: int):
     assert written(milliseconds) == ""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
+@pytest.mark.parametrize("ms", [NOON, NOON + 237, 1_793_493_000_000, 1_793_496_600_001])
+def test_a_local_time_is_read_back_as_the_same_moment(monkeypatch, zone, ms):
+    """Also in the hour that comes twice when summer time ends, and whatever zone reads it."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    text = written_local(ms)
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    assert parse_moment(text) == ms
+    assert written_local(12) == ""

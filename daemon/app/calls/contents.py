@@ -14,12 +14,12 @@ import stat
 from daemon.app.calls.files import STEP, FileCalls, absolute
 from daemon.control import answers, calls
 from daemon.control.answers import from_json, to_json
-from daemon.control.calls import FileContent, Progress, Take
+from daemon.control.calls import FileContent, OnPart, Progress
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
-from daemon.files.history import Grade
+from daemon.files.history import Grade, is_lost_folder
 from daemon.hints import hint
-from daemon.moments import parse_moment
+from daemon.moments import parse_moment, written_local
 from daemon.redact import redact, redact_value
 
 PARTIAL = ".partial"
@@ -41,7 +41,7 @@ class ContentCalls(FileCalls):
         latest = history.latest
         warnings += [] if latest is not None else [self.nothing_known(file, is_file=True)]
         data = None if latest is None else _data(latest)
-        shown = data if data is None or request.raw else _redacted(data)
+        visible = data if data is None or request.raw else _redacted(data)
         answer = answers.Content(
             path=file,
             at=until,
@@ -52,7 +52,7 @@ class ContentCalls(FileCalls):
             partial=latest is not None and _is_partial(latest),
             sha256=(latest.sha256 or None) if latest is not None else None,
             size=latest.size if latest is not None else None,
-            redacted=shown != data,
+            redacted=visible != data,
             last=_last(history) if data is None else None,
             warnings=warnings,
         )
@@ -61,10 +61,10 @@ class ContentCalls(FileCalls):
             answer.message_id, answer.tool = latest.message_id, latest.tool
             answer.evidence, answer.note = list(latest.evidence), latest.note
         answer = from_json(redact_value(to_json(answer)), answers.Content)
-        answer.content_base64 = None if shown is None else base64.b64encode(shown).decode()
+        answer.content_base64 = None if visible is None else base64.b64encode(visible).decode()
         return answer
 
-    def restore(self, request: calls.Restore, progress: Progress, take: Take) -> answers.Restore:
+    def restore(self, request: calls.Restore, progress: Progress, on_part: OnPart) -> answers.Restore:
         """See calls.Restore.
 
         Raises:
@@ -90,7 +90,7 @@ class ContentCalls(FileCalls):
         # Where names clash, what is there now comes before what was deleted, and all of those before mere parts.
         chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
         for number, (history, revision) in enumerate(chosen, start=1):
-            take(_content(history, revision, prefix))
+            on_part(_content(history, revision, prefix))
             if number % STEP == 0 or number == len(chosen):
                 progress({"phase": "restoring", "done": number, "total": len(chosen)})
         return answers.Restore(
@@ -105,7 +105,7 @@ class ContentCalls(FileCalls):
 def _grade(text: str) -> Grade:
     known = [grade for grade in Grade if grade is not Grade.LOST]
     if text not in known:
-        raise BadRequest(f"grade {text!r}: unknown; use {', '.join(known)}")
+        raise BadRequest(f"`grade` {text!r}: unknown; use {', '.join(known)}")
     return Grade(text)
 
 
@@ -168,11 +168,14 @@ def _needed(revision: Revision) -> Grade:
 
 def _why_not(history: FileHistory, revision: Revision) -> str:
     """Why a revision is not certain enough, and what there is instead."""
+    if is_lost_folder(revision.grade, revision.note):
+        return "a folder whose files are unknown: the snapshot that lists them is not kept"
     reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
     if _data(revision) is not None and revision.grade is not Grade.LOST:
         return f"{reason}; `grade={_needed(revision)}` writes it"
-    earlier = next((r for r in reversed(history.revisions) if r.proven and r.content is not None), None)
-    return reason if earlier is None else f"{reason}; an earlier state is proven: `at={earlier.time}`"
+    proven = (r.time for r in reversed(history.revisions) if r.proven and r.content is not None)
+    at = written_local(next(proven, 0))
+    return f"{reason}; an earlier state is proven: `at={at}`" if at else reason
 
 
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:

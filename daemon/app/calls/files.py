@@ -19,7 +19,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
 from daemon.files.disk import Disk, standing
 from daemon.files.end_states import row_of
-from daemon.files.history import Grade
+from daemon.files.history import Grade, is_lost_folder
 from daemon.files.line_diffs import unified
 from daemon.hints import hint
 from daemon.moments import parse_moment
@@ -204,6 +204,7 @@ def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> answers.Recorded
         disk=str(disk),
         last_change=change,
         note=clean(row.note),
+        folder=is_lost_folder(row.grade, row.note),
     )
 
 
@@ -237,8 +238,8 @@ def _lines(history: FileHistory) -> list[answers.FileLine]:
     clean = redact("\n".join(texts)).split("\n")
     if len(clean) != len(texts):
         # A secret over several lines: those that the redacted text does not have any more were part of it.
-        kept = set(clean)
-        clean = [redact(text) if text in kept else "[REDACTED]" for text in texts]
+        harmless = set(clean)
+        clean = [redact(text) if text in harmless else "[REDACTED]" for text in texts]
     return [
         answers.FileLine(line.time, line.session_id, line.message_id, line.tool, text)
         for line, text in zip(lines, clean, strict=True)

@@ -17,7 +17,7 @@ from daemon.archive.paths import is_touched, unknown
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
-from daemon.control.calls import Progress, Take
+from daemon.control.calls import OnPart, Progress
 from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.ingest import Chosen, Upkeep
@@ -103,7 +103,7 @@ class RecallCalls:
         }
         return by_query[type(question)]()
 
-    def export(self, request: calls.Export, progress: Progress, take: Take) -> answers.Export:
+    def export(self, request: calls.Export, progress: Progress, on_part: OnPart) -> answers.Export:
         """See calls.Export.
 
         Raises:
@@ -111,7 +111,7 @@ class RecallCalls:
         """
         question, odd = read("export", request.arguments, EXPORT)
         behind = self.current(progress)
-        answer = from_json(export(self.archive, question, take, progress), answers.Export)
+        answer = from_json(export(self.archive, question, on_part, progress), answers.Export)
         answer.warnings = [*(redact(warning) for warning in (*odd, *behind)), *answer.warnings]
         return answer
 

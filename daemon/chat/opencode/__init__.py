@@ -95,9 +95,9 @@ class OpenCodeChat:
         return reply
 
     def _resolve(self) -> ServedModel:
-        found = self._server.resolve(self._model)
-        self._resolved = found.id
-        return found
+        served = self._server.resolve(self._model)
+        self._resolved = served.id
+        return served
 
     def close(self) -> None:
         """Delete what could not be deleted before, and release connections."""
@@ -141,7 +141,7 @@ def _who(message: OllamaMessage) -> str:
 
 def _text(message: OllamaMessage) -> str:
     calls = message.get("tool_calls")
-    said = [str(message.get("content") or "")]
+    texts = [str(message.get("content") or "")]
     if isinstance(calls, list):
-        said += [json.dumps(call.get("function"), ensure_ascii=False) for call in calls if isinstance(call, dict)]
-    return "\n".join(text for text in said if text)
+        texts += [json.dumps(call.get("function"), ensure_ascii=False) for call in calls if isinstance(call, dict)]
+    return "\n".join(text for text in texts if text)

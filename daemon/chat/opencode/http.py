@@ -122,8 +122,8 @@ class HttpClient:
             )
         if code == 404 and path.startswith("/session/"):
             raise self.gone(path.split("/")[2])
-        said = " ".join(received.decode(errors="replace").split())[:_SHOWN]
-        raise ModelUnavailable(f"{self.url}: {path}: HTTP {code} {said}; see the log of that server")
+        reason = " ".join(received.decode(errors="replace").split())[:_SHOWN]
+        raise ModelUnavailable(f"{self.url}: {path}: HTTP {code} {reason}; see the log of that server")
 
 
 def _event(line: str) -> Json:

@@ -134,9 +134,13 @@ class OpenCodeServer:
             if entry.id == model or (not model and entry.is_default):
                 return entry
         names = [entry.id for entry in models]
-        near = difflib.get_close_matches(model, names, n=3, cutoff=0.4) or names[:3]
+        similar = difflib.get_close_matches(model, names, n=3, cutoff=0.4) or names[:3]
         cause = f"does not have {model}" if model else "has no default model"
-        hint = f"it has {', '.join(near)}: set opencode.server_model" if near else "add one with: opencode auth login"
+        hint = (
+            f"it has {', '.join(similar)}: set opencode.server_model"
+            if similar
+            else "add one with: opencode auth login"
+        )
         raise ModelUnavailable(f"{self.url}: {cause}; {hint}")
 
     # -- sessions ------------------------------------------------------------------------------------------------

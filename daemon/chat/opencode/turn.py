@@ -48,7 +48,7 @@ class Turn:
     error: Json | None = None
     retry: Json | None = None
     """``{"attempt", "message", "next"}`` while the server waits to ask the provider again; `next` is epoch ms."""
-    _said: dict[str, int] = field(default_factory=dict)  # text part -> characters passed on
+    _passed_on: dict[str, int] = field(default_factory=dict)  # text part -> characters passed on
     _answers: set[str] = field(default_factory=set)  # assistant messages
     _busy: bool = False
 
@@ -85,11 +85,11 @@ class Turn:
         self._busy |= kind != "idle"
 
     def _part(self, part: Json, delta: str) -> None:
-        name, said = text(part.get("id")), text(part.get("text"))
+        name, content = text(part.get("id")), text(part.get("text"))
         if part.get("messageID") not in self._answers:
             return  # the prompt
         if part.get("type") == "text":
-            self._piece(name, said[self._said.setdefault(name, 0) :])
+            self._piece(name, content[self._passed_on.setdefault(name, 0) :])
         else:
             self._piece(name, delta)
 
@@ -97,9 +97,9 @@ class Turn:
         """Pass on an answer's text; for thinking an empty one, as a sign of life."""
         if not piece:
             return
-        is_text = part_id in self._said
+        is_text = part_id in self._passed_on
         if is_text:
-            self._said[part_id] += len(piece)
+            self._passed_on[part_id] += len(piece)
         if self.on_text is not None:
             self.on_text(piece if is_text else "")
 
@@ -139,7 +139,7 @@ def reply_of(answers: Sequence[Json], error: Json | None, address: str) -> Reply
     if infos and infos[-1].get("finish") == "length":
         raise BadReply(_CUT_OFF)
     spoken = [(_joined(answer, "text"), _joined(answer, "reasoning")) for answer in answers]
-    content, leaked = without_thinking(next((said for said, _ in reversed(spoken) if said.strip()), ""))
+    content, leaked = without_thinking(next((content_ for content_, _ in reversed(spoken) if content_.strip()), ""))
     if not content.strip():
         tools = sorted({text(p.get("tool")) for a in answers for p in _parts(a) if p.get("type") == "tool"})
         cause = f"it called {', '.join(tools)}, which are not there" if tools else "it holds no text"
@@ -165,21 +165,21 @@ def _parts(message: Json) -> list[Json]:
 def failure(error: Json, address: str) -> ReconstituteError:
     """What an error record of OpenCode's means to us: about the content, about the context, or about the server."""
     name, data = text(error.get("name")), table(error.get("data"))
-    said = " ".join(text(data.get("message")).split())[:_SHOWN] or name or "no reason given"
+    reason = " ".join(text(data.get("message")).split())[:_SHOWN] or name or "no reason given"
     status = integer(data.get("statusCode"))
-    if name == "ContextOverflowError" or (status in _CONTENT and _TOO_LONG.search(said)):
-        return ContextLost(f"{address}: the conversation does not fit into the model's context: {said}")
+    if name == "ContextOverflowError" or (status in _CONTENT and _TOO_LONG.search(reason)):
+        return ContextLost(f"{address}: the conversation does not fit into the model's context: {reason}")
     if name == "MessageOutputLengthError":
         return BadReply(_CUT_OFF)
     if status in _CONTENT:
-        return BadReply(f"the provider refused the request ({status}): {said}")
-    cause, fix = f"the provider failed: {said}", "it is asked again later"
+        return BadReply(f"the provider refused the request ({status}): {reason}")
+    cause, fix = f"the provider failed: {reason}", "it is asked again later"
     if name == "ProviderAuthError" or status in {401, 403}:
-        cause, fix = f"the provider refused the key there: {said}", "renew it with: opencode auth login"
+        cause, fix = f"the provider refused the key there: {reason}", "renew it with: opencode auth login"
     elif name == "MessageAbortedError":
         cause = "the turn was aborted there"
-    elif _NO_MODEL.search(said):
-        cause, fix = said, "list what it has with: opencode models"
+    elif _NO_MODEL.search(reason):
+        cause, fix = reason, "list what it has with: opencode models"
     return ModelUnavailable(f"{address}: {cause}; {fix}")
 
 

@@ -76,7 +76,7 @@ def export(settings: Settings, /, *, output: str | None, as_json: bool, **condit
         # A bar and the text itself cannot share a terminal; and who has no terminal is told of errors only.
         shares = not output and sys.stdout.isatty()
         with nullcontext(silent) if shares else progress(brief=True) as step:
-            answer = settings.ask(calls.Export(arguments), progress=step, take=target.take, before=target.begin)
+            answer = settings.ask(calls.Export(arguments), progress=step, on_part=target.take, before=target.begin)
         if answer.sessions:
             target.finish()
     if as_json:

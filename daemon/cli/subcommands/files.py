@@ -19,6 +19,7 @@ from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 from daemon.cli.terminal import progress
 from daemon.control import answers, calls
 from daemon.control.answers import FileLine, FileRevision, RecordedFile
+from daemon.moments import written_local
 
 INDENT = "    "
 COLOURS = {"verified": "green", "proven": "green", "stale": "yellow", "partial": "yellow", "lost": "red"}
@@ -71,7 +72,7 @@ def _show_folders(files: list[RecordedFile]) -> None:
     for folder, group in groupby(files, key=lambda file: posixpath.dirname(file.path)):
         terminal.say(terminal.bold(terminal.line(folder)))
         for file in group:
-            _show_file(file, posixpath.basename(file.path))
+            _show_file(file, posixpath.basename(file.path) + ("/" if file.folder else ""))
     terminal.say(_total(files))
 
 
@@ -80,7 +81,7 @@ def _show_lost(files: list[RecordedFile], place: str) -> None:
         meaning = _MEANINGS.get(grade, "")
         terminal.say(terminal.bold(grade) + (terminal.dim(f" · {meaning}") if meaning else ""))
         for file in group:
-            _show_file(file, file.path)
+            _show_file(file, file.path + ("/" if file.folder else ""))
     terminal.say(_total(files))
     more = " --deleted" if any(file.deleted for file in files) else ""
     terminal.say(terminal.dim(f"To get them back: reconstitute restore {terminal.line(place)} --to NEW-FOLDER{more}"))
@@ -103,12 +104,15 @@ def _disk(file: RecordedFile) -> str:
     return "deleted" if disk == "absent" else "there again" if disk == "differs" else disk
 
 
-def _total(files: list[RecordedFile]) -> str:
+def _total(recorded: list[RecordedFile]) -> str:
+    files = [file for file in recorded if not file.folder]
+    folders = len(recorded) - len(files)
+    rest = f"; {terminal.count(folders, 'folder')} whose files are unknown" if folders else ""
     grades = Counter(file.grade for file in files)
     disks = Counter(_disk(file) for file in files)
     return (
         f"{terminal.count(len(files), 'file')}: {_counted(grades, COLOURS)}; "
-        f"on the disk: {_counted(disks, sorted(disks))}"
+        f"on the disk: {_counted(disks, sorted(disks)) or 'none'}{rest}"
     )
 
 
@@ -263,8 +267,8 @@ def _say_nothing(answer: answers.Content, path: str) -> None:
     if not answer.known:
         return  # a warning says so, and which paths are like it
     reason = f"was deleted {terminal.moment(answer.time)}" if answer.deleted else "nothing is known of its content"
-    if answer.last:
-        fix = f"what it held before ({answer.last.grade}): the same command with --at {answer.last.time}"
+    if answer.last and (at := written_local(answer.last.time)):
+        fix = f"what it held before ({answer.last.grade}): the same command with --at {at}"
     else:
         fix = answer.note or "no recorded call tells what it held"
     terminal.note(f"{path!r}: {reason}; {fix}")

@@ -16,6 +16,7 @@ INDENT = "    "
 SNIPPET_LINES = 8
 _LABELS = {"semantic": "by meaning"}
 """How a result was found, where that is not by words. Whether these are only near ones, each result says by `near`."""
+_ONLY_SIMILAR = "No message holds what you searched for. These are only similar, in meaning or in spelling:"
 FEW = 3
 """With fewer results than this, what else could be tried is shown as well."""
 
@@ -25,9 +26,10 @@ FEW = 3
 @with_options("recall", "query")
 @click.pass_obj
 def recall(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
-    """Search everything that was said, done and printed in all recorded sessions. Ends with 4 when nothing is found.
+    """Search everything that was said, done and printed in all recorded sessions.
 
-    `search` and `recall` are the same command.
+    `search` and `recall` are the same command. If no message holds your words, the first line says so, and the results
+    are messages of similar meaning. Ends with 4 if nothing is found.
 
     \b
     Examples:
@@ -46,6 +48,9 @@ def recall(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **gi
 
 
 def _show(answer: dict[str, Any], results: list[dict[str, Any]], query: str) -> None:
+    if answer.get("onlySimilar"):
+        terminal.say(terminal.fold(_ONLY_SIMILAR, ""))
+        terminal.say()
     for result in results:
         show_result(result)
     for expanded in answer.get("expanded") or ():

@@ -15,7 +15,8 @@ import msgspec
 from daemon.cli import terminal
 from daemon.cli.settings import Settings, absolute
 from daemon.control import calls
-from daemon.hints import option_name
+from daemon.errors import BadRequest
+from daemon.hints import for_commands, option_name, rendered
 from daemon.recall.query import CALLS
 
 _MEANT_AS_PATH = frozenset({"directory", "path"})
@@ -60,7 +61,11 @@ def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **m
         if arguments[name].strip():  # a blank one is none, as at every other door, and not the current folder
             arguments[name] = absolute(arguments[name])
     arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in arguments.items()}
-    answer = settings.ask(calls.Recall(call, arguments, os.getcwd()))
+    try:
+        answer = settings.ask(calls.Recall(call, arguments, os.getcwd()))
+    except BadRequest as error:
+        raise type(error)(for_commands(str(error), call)) from None
+    answer = {key: rendered(value, lambda text: for_commands(text, call), key) for key, value in answer.items()}
     terminal.notes(answer.get("warnings") or ())
     if as_json:
         terminal.data(answer)

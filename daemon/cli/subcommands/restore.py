@@ -62,7 +62,7 @@ def restore(settings: Settings, *, path: str, to: str, at: str, deleted: bool, g
         writing = _Writing(folder)
         with progress() as step:
             request = calls.Restore(place, at, deleted, grade)
-            answer = settings.ask(request, progress=step, take=writing.take, before=writing.begin)
+            answer = settings.ask(request, progress=step, on_part=writing.take, before=writing.begin)
         folder.finish()
     terminal.notes(answer.warnings)
     skipped = writing.skipped + answer.skipped

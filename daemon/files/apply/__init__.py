@@ -134,7 +134,7 @@ def written(content: str, base: str | None, version: str) -> str | None:
     """
     if base is None or not base.startswith(BOM) or content.startswith(BOM):
         return content
-    return _agreed(Outcome(BOM + content if kept else content) for kept in _possible(_WRITES, version)).text
+    return _agreed(Outcome(BOM + content if has_mark else content) for has_mark in _possible(_WRITES, version)).text
 
 
 def edited(base: str, old: str, new: str, replace_all: bool, version: str) -> str | None:
@@ -250,8 +250,8 @@ def _made_whole(base: str, new: str, version: str) -> Outcome:
     """An edit without old text: up to 1.15 it overwrites (1.14 and 1.15 keep a mark), since 1.17 it only creates."""
 
     def by(rules: _EditRules) -> Outcome:
-        kept = rules.mark == "kept" and not rules.strict and not rules.exact and base.startswith(BOM)
-        return Outcome(BOM + new.removeprefix(BOM) if kept else new, "whole text")
+        has_mark = rules.mark == "kept" and not rules.strict and not rules.exact and base.startswith(BOM)
+        return Outcome(BOM + new.removeprefix(BOM) if has_mark else new, "whole text")
 
     return _agreed(by(rules) for rules in _possible(_EDITS, version))
 

@@ -148,11 +148,11 @@ def _shares(file: Lines, inner: Sequence[str], block: tuple[int, int]) -> Iterat
     """How alike the lines between first and last are, pair by pair; two empty lines are passed over."""
     start, count = block
     for number in range(1, min(len(inner), count) - 1):
-        one, other = file.trimmed[start + number], inner[number]
-        longer = max(length(one), length(other))
+        recorded_line, inner_line = file.trimmed[start + number], inner[number]
+        longer = max(length(recorded_line), length(inner_line))
         file.costs.spend(1)
         if longer:
-            yield 1 - distance(one, other, file.costs) / longer
+            yield 1 - distance(recorded_line, inner_line, file.costs) / longer
 
 
 def _reaches(file: Lines, inner: Sequence[str], block: tuple[int, int]) -> bool:
@@ -275,5 +275,5 @@ def _half_alike(file: Lines, wanted: Sequence[str]) -> Iterator[str]:
         pairs = [
             pair for pair in zip(file.trimmed[start + 1 : start + count - 1], inner[1:-1], strict=True) if any(pair)
         ]
-        if not pairs or sum(one == other for one, other in pairs) / len(pairs) >= 0.5:
+        if not pairs or sum(left == right for left, right in pairs) / len(pairs) >= 0.5:
             yield file.block(start, count)

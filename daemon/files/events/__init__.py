@@ -244,15 +244,17 @@ def _sources(edit: FileEdit, prefix: str) -> Iterator[str]:
 
 def ordered(edits: Iterable[FileEdit]) -> list[FileEdit]:
     """`edits` by time, without the copies that a fork made of its parent's calls: those keep their times."""
-    kept: list[FileEdit] = []
+    edits_in_order: list[FileEdit] = []
     known: dict[tuple[int, str, Operation], list[FileEdit]] = {}
     for edit in sorted(edits, key=_order):
         same = known.setdefault((edit.time, edit.path, edit.operation), [])
-        if not any(other.session_id != edit.session_id and _said(other) == _said(edit) for other in same):
+        if not any(
+            other.session_id != edit.session_id and _without_history(other) == _without_history(edit) for other in same
+        ):
             same.append(edit)
-            kept.append(edit)
-    return kept
+            edits_in_order.append(edit)
+    return edits_in_order
 
 
-def _said(edit: FileEdit) -> FileEdit:
+def _without_history(edit: FileEdit) -> FileEdit:
     return replace(edit, session_id="", message_id="", part_id="", version="", number=0)

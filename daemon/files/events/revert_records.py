@@ -131,7 +131,7 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: l
     for edit in edits:
         parts[edit.message_id].add(edit.part_id)
     order = archive.message_ids(session.id)
-    lost = {one: _lost(archive, one, parts[one], known) for one in order if one in parts}
+    lost = {id_: _lost(archive, id_, parts[id_], known) for id_ in order if id_ in parts}
     if not any(part is not None for part in lost.values()):
         return
     run: list[str] = []

@@ -43,15 +43,15 @@ class Response:
     now: int
 
     def body(self) -> Json:
-        """``{ok, query, results, total, truncated, matchMode, degradeKind, degraded, group, warnings, suggestions,
-        coverage, nearMisses, expanded?}``.
+        """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, warnings,
+        suggestions, coverage, nearMisses, expanded?}``.
 
         A result is that of results.as_json, `expanded` that of expand.expand, a suggestion ``{reason, action,
-        example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `total` counts what was found;
-        `truncated` says that there is, or may be, more than is shown. `matchMode` is the one asked for, or the one
-        fallen back on. `degradeKind` is the gravest of index (one failed), time (searching was ended), fallback
-        (answered in another way, or from farther away, than asked), budget (an expansion was cut) and none; `degraded`
-        says in words what did not answer.
+        example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
+        holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
+        be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
+        of index (one failed), time (searching was ended), fallback (answered in another way, or from farther away, than
+        asked), budget (an expansion was cut) and none; `degraded` says in words what did not answer.
         """
         request, outcome = self.request, self.outcome
         page = self.page()
@@ -65,6 +65,7 @@ class Response:
             "ok": True,
             "query": redact(request.query),
             "results": made,
+            "onlySimilar": hints.is_only_similar(self.query, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
@@ -121,7 +122,7 @@ class Response:
             warnings.append("nothing was found by words; what follows was found by meaning")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
-            warnings.append(f"{counted(farther, 'result')} from beyond the directory: see directoryRelevance")
+            warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         if not self.scope.emptied_by:
             warnings += hints.word_warnings(
                 self.query,
@@ -143,7 +144,7 @@ class Response:
         needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(match, ("lexical",))
         behind = max((self.archive.waiting(stage) for stage in needs), default=0)
         if behind:
-            warnings.append(f"{counted(behind, 'archived message')} still waiting to be indexed")
+            warnings.append(f"{counted(behind, 'archived message')} still waiting to be indexed, so not found yet")
         return list(dict.fromkeys(warnings))
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:

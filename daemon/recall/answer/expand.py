@@ -95,8 +95,8 @@ def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: 
 def _short_of(request: Recall, left_out: int) -> str:
     lost = f"{counted(left_out, 'message')} left out" if left_out else "texts were cut"
     return (
-        f"expansion: {lost}, to stay within expandBudgetMessages {request.expandBudgetMessages} and expandBudgetChars "
-        f"{request.expandBudgetChars}; recall_get and recall_context show them in full"
+        f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages} and "
+        f"`expandBudgetChars` {request.expandBudgetChars}; `recall_get()` and `recall_context()` show them in full"
     )
 
 
@@ -216,8 +216,8 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
     if not made:
         expansion.is_short = True
         expansion.warnings.append(
-            "expansion: no result fits the budget whole; raise expandBudgetChars or expandBudgetTokens, or use "
-            "expand='message', which cuts"
+            "nothing is expanded: no result fits the budget whole; raise `expandBudgetChars` or `expandBudgetTokens`, "
+            "or use `expand=message`, which cuts"
         )
         return expansion
     first = results[0]
@@ -235,9 +235,9 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
         expansion.is_short = True
         lost = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
         expansion.warnings.append(
-            f"expansion: {lost}, to stay within expandBudgetMessages {request.expandBudgetMessages}, expandBudgetChars "
-            f"{request.expandBudgetChars} and expandBudgetTokens {request.expandBudgetTokens or 'without limit'}; "
-            "recall_context shows them"
+            f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages}, "
+            f"`expandBudgetChars` {request.expandBudgetChars} and `expandBudgetTokens` "
+            f"{request.expandBudgetTokens or 'without limit'}; `recall_context()` shows them"
         )
     return expansion
 

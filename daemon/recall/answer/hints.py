@@ -77,7 +77,7 @@ def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, i
             {
                 "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
                 "action": f"ask for {other!r} if that was meant"
-                + ("" if request.match == "fuzzy" else ", or use match 'fuzzy'"),
+                + ("" if request.match == "fuzzy" else ", or use `match=fuzzy`"),
                 "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), other)},
             }
         )
@@ -86,7 +86,7 @@ def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, i
 
 def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
     """A suggestion of `spelt` that finds something only without the filters."""
-    action = f"{suggestion['action']}; only what the filters ({', '.join(scope.limited_by)}) leave out has it"
+    action = f"{suggestion['action']}; only what the filters ({limits(scope)}) leave out has it"
     example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
     return suggestion | {"action": action, "example": example}
 
@@ -100,6 +100,13 @@ def _replaced(text: str, word: str, other: str) -> str:
 _UNSEARCHABLE = (
     "the query holds what looks like a secret; texts are searched without their secrets, so it is found nowhere"
 )
+
+
+def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
+    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is."""
+    if not any(result.is_by_words for result in results):
+        return bool(results)
+    return query.is_exact and mode in {"smart", "hybrid"} and all(result.grade == Tier.NONE for result in results)
 
 
 def word_warnings(
@@ -152,7 +159,7 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
     if results and all(not result.is_own for result in results):
         rest = "these messages only follow such that hold some of it"
     if is_inside:
-        advice = ": see near" if is_near else f"; match 'literal' finds it there{f'; {rest}' if results else ''}"
+        advice = ": see near" if is_near else f"; `match=literal` finds it there{f'; {rest}' if results else ''}"
         inside = [query.phrase] if query.phrase else as_asked(query)
         return _inside_longer(inside, "words") + advice
     if is_near:
@@ -241,6 +248,15 @@ def _results(number: int) -> str:
 # -- filters ---------------------------------------------------------------------------------------------------------
 
 
+def limits(scope: Scope) -> str:
+    """The filters in force, as arguments."""
+    return ", ".join(map(_limit, scope.limited_by))
+
+
+def _limit(name: str) -> str:
+    return {"time": "time", "sessionsLimit": "`sessions`"}.get(name, f"`{name}`")
+
+
 def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
     """(warnings, suggestions) where a filter leaves no session at all to be searched."""
     name = scope.emptied_by
@@ -254,8 +270,10 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
         "archived": request.archived,
     }
     value = redact(str(values.get(name, "")))
-    reason = f"{name} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the filters before it"
-    action = f"leave {name} out, or look at what there is with recall_sessions"
+    reason = (
+        f"{_limit(name)} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the other filters"
+    )
+    action = f"leave {_limit(name)} out, or look at what there is with `recall_sessions()`"
     return [reason], [{"reason": reason, "action": action, "example": _without(request, name)}]
 
 
@@ -263,7 +281,7 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
     """Suggestions where filters are on and nothing was found."""
     if scope.emptied_by or not scope.limited_by:
         return []
-    names = ", ".join(scope.limited_by)
+    names = limits(scope)
     if scope.eligible < known:
         reason = f"only {scope.eligible} of {counted(known, 'session')} searched, limited by {names}"
     elif set(scope.limited_by) <= _OF_SESSIONS:
@@ -282,7 +300,7 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
 def other_tool(request: Recall, tool: str) -> list[Json]:
     """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
     wanted, there = redact(request.toolName.strip()), redact(tool)
-    reason = f"toolName is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
+    reason = f"`toolName` is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
     return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(request) | {"toolName": there}}]
 
 
@@ -299,7 +317,7 @@ def other_mode(request: Recall, mode: str) -> list[Json]:
     reason = "a bare name is only answered by that name"
     if request.match in {"literal", "regex"}:
         reason = f"nothing {request.match} was found"
-    return [{"reason": reason, "action": f"use match {mode!r} {_FINDS[mode]}", "example": _in_mode(request, mode)}]
+    return [{"reason": reason, "action": f"use `match={mode}` {_FINDS[mode]}", "example": _in_mode(request, mode)}]
 
 
 _FINDS = {

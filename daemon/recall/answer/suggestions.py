@@ -120,7 +120,7 @@ class Suggester:
         results = self._candidates(self.query, mode, Filters(), _NEAR_MISSES)
         if results is None:
             return []
-        outside = f", but is outside the filters ({', '.join(scope.limited_by)})" if scope.limited_by else ""
+        outside = f", but is outside the filters ({hints.limits(scope)})" if scope.limited_by else ""
         return hints.near_misses(
             self.arranged(results, mode, _NEAR_MISSES),
             self.rows,

@@ -78,12 +78,13 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
         try:
             values[key] = _fit(value, fields[key].type, key, warnings)
         except _Unfit as reason:
-            raise BadRequest(f"{name}: {key}: {_shown(value)} is not understood; use {reason}") from None
+            odd = value[0] if key in WORDS and isinstance(value, list) and len(value) == 1 else value
+            raise BadRequest(f"{name}: `{key}`: {_shown(odd)} is not understood; use {reason}") from None
     for key, field in fields.items():
         if field.required and key not in values:
             given = [odd for odd in strange if _did_you_mean(odd, fields) == _did_you_mean(key, [key])]
-            hint = f"; {_shown(given[0])}: did you mean {key}?" if given else ""
-            raise BadRequest(f"{name}: {key} is missing or blank; give it, and leave out what you do not need{hint}")
+            hint = f"; {_shown(given[0])}: did you mean `{key}`?" if given else ""
+            raise BadRequest(f"{name}: `{key}` is missing or blank; give it a value{hint}")
     made = _made(name, schema, values)
     return made, warnings + ignored(made, values)
 
@@ -214,7 +215,7 @@ def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
     bounded = max(least, min(most, number))
     if bounded != number:
         side = f"at most {most}" if number > most else f"at least {least}"
-        warnings.append(f"{name}: {_shown(number)} was taken as {bounded}; it is {side}")
+        warnings.append(f"`{name}`: {_shown(number)} was taken as {bounded}; it is {side}")
     return int(bounded)
 
 
@@ -268,35 +269,35 @@ def _no_directory(request: Recall | RecallSessions) -> bool:
 
 _RULES: dict[type[Any], tuple[_Rule, ...]] = {
     Recall: (
-        (("within", "fallback"), _no_directory, "it needs a directory"),
+        (("within", "fallback"), _no_directory, "it needs `directory`"),
         (
             ("within",),
             lambda request: request.fallback and not _no_directory(request),
-            "fallback takes the directory and below, then its project, then everything",
+            "`fallback` searches the directory and below, then its project, then everything",
         ),
-        (("scope",), lambda request: bool(request.sessionID.strip()), "sessionID decides"),
+        (("scope",), lambda request: bool(request.sessionID.strip()), "`sessionID` decides"),
         (
             ("expandResults", "expandBudgetMessages", "expandBudgetChars", "expandBudgetTokens", "window"),
             lambda request: request.expand == "none",
-            "it needs expand",
+            "it needs `expand`",
         ),
-        (("window",), lambda request: request.expand == "message", "it needs expand 'context' or 'messages'"),
+        (("window",), lambda request: request.expand == "message", "it needs `expand=context` or `expand=messages`"),
         (
             ("expandBudgetTokens",),
             lambda request: request.expand in {"message", "context"},
-            "it needs expand 'messages'",
+            "it needs `expand=messages`",
         ),
     ),
     RecallContext: (
-        (("budgetTokens",), lambda request: request.format == "parts", "it needs format 'messages'"),
-        (("maxChars",), lambda request: request.format == "messages", "format 'messages' shows whole messages"),
+        (("budgetTokens",), lambda request: request.format == "parts", "it needs `format=messages`"),
+        (("maxChars",), lambda request: request.format == "messages", "`format=messages` shows whole messages"),
         (
             ("window",),
             lambda request: request.before is not None and request.after is not None,
-            "before and after are given",
+            "`before` and `after` are given",
         ),
     ),
-    RecallSessions: ((("within",), _no_directory, "it needs a directory"),),
+    RecallSessions: ((("within",), _no_directory, "it needs `directory`"),),
 }
 
 
@@ -314,5 +315,5 @@ def ignored(request: msgspec.Struct, given: Collection[str]) -> list[str]:
             field = fields[name]
             is_meant = name in given and getattr(request, field.name) != field.default
             if is_meant and name not in warnings and has_no_effect(request):
-                warnings[name] = f"{name} is ignored: {why}"
+                warnings[name] = f"`{name}` is ignored: {why}"
     return list(warnings.values())

@@ -61,20 +61,22 @@ def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str])
     """
     if not here.startswith("/"):
         raise BadRequest(
-            f"scope {scope!r} needs to know where you are, and the directory of this call is not known; give "
-            "directory or sessionID instead, or leave scope out to search everything"
+            f"`scope={scope}` needs to know where you are, and the directory of this call is not known; give "
+            "`directory` or `sessionID` instead, or leave `scope` out to search everything"
         )
     latest = latest_at(rows, normal(here))
     if latest is None:
-        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: scope {scope!r} is empty")
+        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: `scope={scope}` is empty")
         return lambda _row: False
     if scope == "session":
         title = redact(latest.title)
-        warnings.append(f"scope session: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}")
+        warnings.append(
+            f"`scope=session`: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}"
+        )
         return lambda row: row.id == latest.id
     place = Place(normal(latest.directory), (latest.project_id,))
     named = "its directory" if latest.project_id in NO_PROJECT else f"project {latest.project_id}"
-    warnings.append(f"scope project: taken to be {named}, of the latest session in {redact(latest.directory)}")
+    warnings.append(f"`scope=project`: taken to be {named}, of the latest session in {redact(latest.directory)}")
     return place.is_project
 
 
@@ -129,7 +131,9 @@ def absolute(path: str, here: str, name: str) -> str:
     if wanted.startswith("/"):
         return normal(wanted)
     if wanted.startswith("~") or not here.startswith("/"):
-        raise BadRequest(f"{name} {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work")
+        raise BadRequest(
+            f"`{name}` {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work"
+        )
     return normal(posixpath.join(here, wanted))
 
 

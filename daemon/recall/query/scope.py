@@ -136,8 +136,8 @@ def bounds(request: Recall, now: int, warnings: list[str]) -> tuple[int | None, 
     upper = _narrowest(request, _UPPER, now, warnings, min)
     if lower and upper and lower[0] >= upper[0]:
         raise BadRequest(
-            f"{lower[1]} ({_day(lower[0])}) is not before {upper[1]} ({_day(upper[0])}): no moment is between them; "
-            "write for example from='30d ago' and to='now'"
+            f"`{lower[1]}` ({_day(lower[0])}) is not before `{upper[1]}` ({_day(upper[0])}), so no moment is between "
+            'them; write for example `from="30d ago"` and `to=now`'
         )
     return (lower[0] if lower else None), (upper[0] if upper else None)
 
@@ -171,7 +171,7 @@ def _is_nothing(name: str, value: float | str, warnings: list[str]) -> bool:
     except ValueError:
         return False
     if is_nothing:
-        warnings.append(f"{name} {value} is ignored: a time is a positive number of milliseconds, or a text")
+        warnings.append(f"`{name}` {value} is ignored: a time is a positive number of milliseconds, or a text")
     return is_nothing
 
 
@@ -185,20 +185,20 @@ def _day(ms: int) -> str:
 def _kinds(request: Recall) -> tuple[str, ...]:
     if request.toolName.strip() and request.type in {"text", "reasoning"}:
         raise BadRequest(
-            f"toolName {request.toolName!r} with type {request.type!r} finds nothing: tools have no such text; "
-            "leave type out, or say type 'tool'"
+            f"`toolName` {request.toolName!r} with `type={request.type}` finds nothing: tools have no such text; "
+            "leave `type` out, or use `type=tool`"
         )
     known = [str(kind) for kind in Kind]
     unknown = [kind for kind in request.kinds if kind not in known]
     if unknown:
-        raise BadRequest(f"kinds {unknown[0]!r} is unknown: use any of {', '.join(known)}")
+        raise BadRequest(f"`kinds` {unknown[0]!r} is unknown: use any of {', '.join(known)}")
     kinds = tuple(request.kinds)
     if request.toolName.strip() and kinds:
         kinds = tuple(kind for kind in kinds if kind in TOOL)
         if not kinds:
             raise BadRequest(
-                f"toolName {request.toolName!r} with kinds {', '.join(request.kinds)} finds nothing: tools have no "
-                f"such text; leave kinds out, or use any of {', '.join(TOOL)}"
+                f"`toolName` {request.toolName!r} with `kinds` {', '.join(request.kinds)} finds nothing: tools have no "
+                f"such text; leave `kinds` out, or use any of {', '.join(TOOL)}"
             )
     of_type = TYPES[request.type] if request.type in get_args(Type) else ()
     if not kinds or not of_type:
@@ -206,7 +206,8 @@ def _kinds(request: Recall) -> tuple[str, ...]:
     both = tuple(kind for kind in kinds if kind in of_type)
     if not both:
         raise BadRequest(
-            f"kinds {', '.join(request.kinds)} and type {request.type!r} have nothing in common; leave one of them out"
+            f"`kinds` {', '.join(request.kinds)} and `type={request.type}` have nothing in common; "
+            "leave one of them out"
         )
     return both
 
@@ -224,8 +225,8 @@ def _session_steps(request: Recall, rows: Mapping[str, Row], here: str, warnings
     if wanted:
         if wanted not in rows:
             raise BadRequest(
-                f"session {redact(wanted)!r} is not in the archive; recall_sessions lists those that are, and without "
-                "sessionID all are searched"
+                f"session {redact(wanted)!r} is not in the archive; `recall_sessions()` lists those that are, and "
+                "without `sessionID` all are searched"
             )
         steps.append(("sessionID", lambda row: row.id == wanted))
     elif request.scope != "global":

@@ -142,8 +142,8 @@ class Loop:
         self._bad += 1
         if self._bad >= _BAD_REPLIES:
             raise QuestionOver(Ended.FORMAT)
-        if error.said:
-            self.messages.append({"role": "assistant", "content": error.said[:_SAID]})
+        if error.reply:
+            self.messages.append({"role": "assistant", "content": error.reply[:_SAID]})
         self.messages.append({"role": "user", "content": f"Your last reply could not be used: {error}."})
 
     def _shrink(self) -> None:

@@ -141,7 +141,7 @@ def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int)
             raise
         return [f"no index over all targets was written: {error}"]
     warnings = [f"no index was written: {output_root / page} is not ours and is left" for page in published.taken]
-    return warnings + [f"{output_root}: {message}" for message in published.said]
+    return warnings + [f"{output_root}: {message}" for message in published.notices]
 
 
 def _current(output_root: Path, name: str) -> Path:

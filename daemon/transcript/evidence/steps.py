@@ -147,11 +147,11 @@ def _plain(name: str, tree: str) -> str:
     1.18 turns the backslashes of a name that git has quoted into slashes (opencode-formats.md, Tools 2). What they were
     shows only if a single slash can have been one of them, since at least one must.
     """
-    quoted = name.removeprefix(tree + "/")
-    if len(quoted) < 2 or not (quoted.startswith('"') and quoted.endswith('"')) or "\\" in quoted:
+    written = name.removeprefix(tree + "/")
+    if len(written) < 2 or not (written.startswith('"') and written.endswith('"')) or "\\" in written:
         return unquoted(name)
-    slashes = [match.start() for match in _ESCAPED.finditer(quoted[:-1])]
+    slashes = [match.start() for match in _ESCAPED.finditer(written[:-1])]
     if len(slashes) != 1:
         return ""
     at = slashes[0]
-    return unquoted(quoted[:at] + "\\" + quoted[at + 1 :])
+    return unquoted(written[:at] + "\\" + written[at + 1 :])

@@ -148,11 +148,11 @@ def _as_edits(
 
 def _without_secrets(paths: Iterable[str], command: str, redacted: str) -> list[str]:
     """The paths without those of which a part is a secret, by itself or as it stands in the command."""
-    kept = []
+    harmless = []
     for path in paths:
         if redact(path) != path:
             continue
         pieces = [piece for piece in path.split("/") if piece]
         if command is redacted or command == redacted or all(p not in command or p in redacted for p in pieces):
-            kept.append(path)
-    return kept
+            harmless.append(path)
+    return harmless

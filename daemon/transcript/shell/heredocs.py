@@ -52,7 +52,7 @@ def skeleton(command: str) -> tuple[str, list[Body]]:
 class _Reader:
     text: str
     at: int = 0
-    kept: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
     stack: list[str] = field(default_factory=list)
     pending: list[tuple[str, bool, bool, int]] = field(default_factory=list)  # delimiter, literal, strips tabs, depth
     bodies: list[Body] = field(default_factory=list)
@@ -66,11 +66,11 @@ class _Reader:
         self._keep(len(self.text))
         if self.stack or self.pending:
             raise NotUnderstood
-        return "".join(self.kept), self.bodies
+        return "".join(self.pieces), self.bodies
 
     def _keep(self, to: int) -> None:
         if to > self.at:
-            self.kept.append(self.text[self.at : to])
+            self.pieces.append(self.text[self.at : to])
             self.at = to
 
     @property
@@ -78,7 +78,7 @@ class _Reader:
         return self.stack[-1] if self.stack else ""
 
     def _step(self, char: str) -> None:
-        """Takes what begins with `char`, which is not yet kept."""
+        """Takes what begins with `char`, which is not yet in `pieces`."""
         if char == "\\":
             self._backslash()
         elif char in "'\"`":
@@ -153,7 +153,7 @@ class _Reader:
         if before in ("", " ", "\t", "\n", ";", "&", "|", "(", ")"):
             if self._inside == "`":
                 raise NotUnderstood
-            if self.kept and not self.kept[-1][-1:].isspace() and before in " \t\n" and before:
+            if self.pieces and not self.pieces[-1][-1:].isspace() and before in " \t\n" and before:
                 raise NotUnderstood
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end  # a comment is left out
@@ -164,7 +164,7 @@ class _Reader:
         if self.text.startswith("<<<", self.at):
             if self.text[self.at - 1 : self.at].isdigit():
                 raise NotUnderstood
-            self.kept.append(f" < {STRING_MARK}")
+            self.pieces.append(f" < {STRING_MARK}")
             self.at += 3
             while self.text[self.at : self.at + 1] in (" ", "\t"):
                 self.at += 1
@@ -184,7 +184,7 @@ class _Reader:
         raw = delimiter[1]
         literal = any(char in raw for char in "'\"\\")
         name = re.sub(r"\\(.)|['\"]", r"\1", raw)
-        self.kept.append(f" < {MARK}{len(self.bodies) + len(self.pending)} ")
+        self.pieces.append(f" < {MARK}{len(self.bodies) + len(self.pending)} ")
         self.pending.append((name, literal, strips, len(self.stack)))
         self.at = delimiter.end()
 

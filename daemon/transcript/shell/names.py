@@ -11,6 +11,9 @@ import shlex
 
 from daemon.transcript.tool_calls import absolute
 
+SYSTEM = re.compile(r"/(?:dev(?!/shm/)|proc|sys)(?:/|\Z)")
+"""Devices and what the kernel shows; `/dev/shm` holds files like any others."""
+
 
 def words(text: str) -> frozenset[str]:
     """The words of `text`, as a set."""
@@ -65,7 +68,7 @@ def named_files(command: str, base: str) -> list[str]:
             base = absolute(segment[1], base) or base
         for name in _candidates(segment):
             path = absolute(name, base)
-            if path in (None, "/") or path.startswith(("/dev/", "/proc/", "/sys/")):
+            if path in (None, "/") or SYSTEM.match(path):
                 continue
             # A folder that holds the working directory is named to say where, unless it is being taken away.
             if not f"{base}/".startswith(f"{path}/") or segment[0] in ("rm", "mv"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from daemon.model import Launch, Operation
+from daemon.transcript.shell.names import SYSTEM
 from daemon.transcript.shell.parse import Script
 from daemon.transcript.shell.words import Field, Scope
 from daemon.transcript.tool_calls import absolute
@@ -21,7 +22,6 @@ from daemon.transcript.tool_calls import absolute
 _OF_DASH = re.compile(r": \d+: ")
 """How dash reports an error: the script's name, the line, what is wrong."""
 _MOST_PLACES = 8
-_SYSTEM = ("/dev", "/proc", "/sys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Effect:
 
 def is_system(path: str) -> bool:
     """Whether a path is no file of anybody's: devices and what the kernel shows."""
-    return any(path == folder or path.startswith(f"{folder}/") for folder in _SYSTEM)
+    return SYSTEM.match(path) is not None
 
 
 @dataclass(frozen=True, slots=True)

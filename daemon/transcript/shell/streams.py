@@ -87,13 +87,13 @@ def _to_file(runner: Execution, redirect: Redirect, streams: Streams) -> None:
         streams.hides = streams.hides or redirect.operator.startswith("&") or redirect.descriptor == "2"
         streams.takes_output = streams.takes_output or redirect.operator.startswith("&")
         streams.unclear += [
-            one for f in fields or [Field("", exact=False)] for one in place.around(f) if not is_system(one)
+            target for f in fields or [Field("", exact=False)] for target in place.around(f) if not is_system(target)
         ]
         return
     streams.takes_output = True
     if path is not None and is_system(path):
         return
     if path is None or redirect.target.endswith("/"):
-        streams.unclear += [one for f in fields or [Field("", exact=False)] for one in place.around(f)]
+        streams.unclear += [target for f in fields or [Field("", exact=False)] for target in place.around(f)]
     else:
         streams.written.append((path, redirect.operator == ">>"))

@@ -112,7 +112,7 @@ def pieces(raw: str) -> list[Piece]:
             piece = [("quoted", bare)] if bare != "\n" else []
             at += 2
         elif char in "$`":
-            piece, at = _dollar(raw, at, quoted=False)
+            piece, at = _dollar(raw, at, is_quoted=False)
         else:
             run = _RUN.match(raw, at)
             text = run[0] if run else char
@@ -124,13 +124,13 @@ def pieces(raw: str) -> list[Piece]:
     return pieces_so_far
 
 
-def _double(raw: str, at: int, run: re.Pattern[str], close: str) -> tuple[list[Piece], int]:
+def _double(raw: str, at: int, run: re.Pattern[str], end: str) -> tuple[list[Piece], int]:
     """The text between double quotes, or of a here-document, from `at` on; and where it ends."""
     pieces: list[Piece] = [("quoted", "")]
-    escapable = '$`"\\' if close else "$`\\"
+    escapable = '$`"\\' if end else "$`\\"
     while at < len(raw):
         char = raw[at]
-        if close and char == close:
+        if end and char == end:
             return pieces, at + 1
         if char == "\\":
             after = raw[at + 1 : at + 2]
@@ -142,7 +142,7 @@ def _double(raw: str, at: int, run: re.Pattern[str], close: str) -> tuple[list[P
                 pieces.append(("quoted", "\\" + after))
             at += 2
         elif char in "$`":
-            piece, at = _dollar(raw, at, quoted=True)
+            piece, at = _dollar(raw, at, is_quoted=True)
             pieces += piece
             if piece[-1][0] == "unknown":
                 return pieces, at
@@ -150,24 +150,24 @@ def _double(raw: str, at: int, run: re.Pattern[str], close: str) -> tuple[list[P
             text = run.match(raw, at)
             pieces.append(("quoted", text[0] if text else char))
             at += len(pieces[-1][1])
-    return ([*pieces, ("unknown", "")] if close else pieces), at
+    return ([*pieces, ("unknown", "")] if end else pieces), at
 
 
-def _dollar(raw: str, at: int, *, quoted: bool) -> tuple[list[Piece], int]:
+def _dollar(raw: str, at: int, *, is_quoted: bool) -> tuple[list[Piece], int]:
     own = _OWN_FOLDER.match(raw, at)
     if own:
         key = (_FROM_HERE if own["absolute"] else "") + (SOURCE_FOLDER if own["source"] else OWN_FOLDER)
-        return [("quoted variable" if quoted else "variable", key)], own.end()
+        return [("quoted variable" if is_quoted else "variable", key)], own.end()
     pwd = _PWD.match(raw, at)
     if pwd:
-        return [("quoted variable" if quoted else "variable", "PWD")], pwd.end()
+        return [("quoted variable" if is_quoted else "variable", "PWD")], pwd.end()
     name = _NAME.match(raw, at)
     if name:
-        return [("quoted variable" if quoted else "variable", name[1] or name[2])], name.end()
-    if not quoted and raw.startswith("$'", at):
+        return [("quoted variable" if is_quoted else "variable", name[1] or name[2])], name.end()
+    if not is_quoted and raw.startswith("$'", at):
         return _ansi(raw, at + 2)
-    if _NO_EXPANSION.match(raw, at) and (quoted or not raw.startswith('$"', at)):
-        return [("quoted" if quoted else "bare", "$")], at + 1
+    if _NO_EXPANSION.match(raw, at) and (is_quoted or not raw.startswith('$"', at)):
+        return [("quoted" if is_quoted else "bare", "$")], at + 1
     return [("unknown", "")], len(raw)
 
 
@@ -270,7 +270,7 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
         text.append(tilde)
         word = [("bare", word[0][1][1:]), *word[1:]]
     for kind, piece in word:
-        values = _one(kind, piece, scope, splits=splits)
+        values = _value_of(kind, piece, scope, splits=splits)
         if values is None:
             return Field("".join(text) + _before_glob(kind, piece), exact=False)
         text.append(values)
@@ -283,7 +283,7 @@ def _before_glob(kind: Kind, piece: str) -> str:
     return _GLOB.split(piece)[0] if kind == "bare" else ""
 
 
-def _one(kind: Kind, piece: str, scope: Scope, *, splits: bool) -> str | None:
+def _value_of(kind: Kind, piece: str, scope: Scope, *, splits: bool) -> str | None:
     if kind == "quoted":
         return piece
     if kind == "bare":

@@ -110,7 +110,7 @@ def engine(root: Path, pairs: Pairs) -> Iterator[tuple[PlainService, list[Plante
 
 def _exported(engine: PlainService, one: Planted, form: str) -> Any:
     out: list[str] = []
-    engine.export({"format": form, "session": one.session, "results": "full"}, take=out.append)
+    engine.export({"format": form, "session": one.session, "results": "full"}, on_part=out.append)
     whole = "".join(out)
     return whole if form == "markdown" else [json.loads(line) for line in whole.splitlines() if line]
 

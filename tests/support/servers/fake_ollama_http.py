@@ -15,6 +15,7 @@ NOW = "2026-01-01T00:00:00Z"
 _DURATION = re.compile(r"-?\d+(\.\d+)?(ns|us|ms|s|m|h)")
 _PIECES = re.compile(r"[A-Za-z_]{1,8}|[0-9]{1,3}|[^\x00-\x7f]|[^\w\s]{1,2}")
 _PIECE_CHARS = 24
+_MOST_PIECES = 2000
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ def _pieces(message: Any) -> list[Any]:
     for key in ("thinking", "content"):
         text = message.get(key)
         if isinstance(text, str) and text:
-            parts = [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
+            size = max(_PIECE_CHARS, len(text) // _MOST_PIECES)
+            parts = [text[at : at + size] for at in range(0, len(text), size)]
             found += [{"role": "assistant", "content": "", key: part} for part in parts]
         elif text is not None and not isinstance(text, str):
             found.append({"role": "assistant", key: text})

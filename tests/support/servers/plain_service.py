@@ -30,10 +30,10 @@ class PlainService:
     def __delattr__(self, name: str) -> None:
         delattr(self._service, name)
 
-    def _call(self, call: Call, *values: Any, progress: Any = silent, take: Any = silent, **named: Any) -> Any:
+    def _call(self, call: Call, *values: Any, progress: Any = silent, on_part: Any = silent, **named: Any) -> Any:
         progress = next(filter(callable, values), progress)
         request = call.request(*[value for value in values if not callable(value)], **named)
-        return to_json(self._service.call(request, progress=progress, take=take))
+        return to_json(self._service.call(request, progress=progress, on_part=on_part))
 
     def __enter__(self) -> Self:
         self._service.__enter__()

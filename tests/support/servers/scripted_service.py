@@ -93,6 +93,7 @@ FILE = {
     "disk": "missing",
     "lastChange": {"time": 1_780_000_000_000, "sessionID": "ses_1", "messageID": "msg_1", "tool": "write"},
     "note": "",
+    "folder": False,
 }
 
 REVISION = {

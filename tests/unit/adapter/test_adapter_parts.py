@@ -256,7 +256,7 @@ def test_the_session_that_knows_most_is_taken_and_by_nobody_else(sessions: Sessi
     short, long = sessions.new("m"), sessions.new("m")
     sessions.keep(short, "a")
     sessions.keep(long, "ab")
-    first, second, third = (sessions.take("m", CHAIN, ALWAYS) for _ in range(3))
+    first, second, third = (sessions.lease("m", CHAIN, ALWAYS) for _ in range(3))
     assert [one.known for one in (first, second, third)] == [2, 1, 0]
     assert (first.session_id, second.session_id) == (long.session_id, short.session_id)
     assert third.session_id not in (long.session_id, short.session_id)
@@ -265,9 +265,9 @@ def test_the_session_that_knows_most_is_taken_and_by_nobody_else(sessions: Sessi
 
 def test_a_session_is_reused_only_where_the_conversation_may_continue(sessions: Sessions) -> None:
     sessions.keep(sessions.new("m"), "abc")
-    assert sessions.take("m", CHAIN, ALWAYS).known == 0
+    assert sessions.lease("m", CHAIN, ALWAYS).known == 0
     sessions.keep(sessions.new("m"), "ab")
-    assert sessions.take("m", CHAIN, [False, False, False, True]).known == 0
+    assert sessions.lease("m", CHAIN, [False, False, False, True]).known == 0
 
 
 def test_what_waited_too_long_is_deleted_and_the_rest_stays(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.app.loops import Beat
+from daemon.app.loops import Heartbeat
 
 
 class Clock:
@@ -14,7 +14,7 @@ class Clock:
 
 def test_a_loop_that_hangs_is_not_alive() -> None:
     clock = Clock()
-    beat = Beat("intake", clock)
+    beat = Heartbeat("intake", clock)
     beat.busy(120)
     clock.now += 120
     assert beat.is_alive
@@ -24,7 +24,7 @@ def test_a_loop_that_hangs_is_not_alive() -> None:
 
 def test_each_sign_buys_new_time() -> None:
     clock = Clock()
-    beat = Beat("intake", clock)
+    beat = Heartbeat("intake", clock)
     for _ in range(10):
         beat.busy(120)
         clock.now += 100
@@ -33,7 +33,7 @@ def test_each_sign_buys_new_time() -> None:
 
 def test_a_loop_that_asked_for_longer_is_given_it() -> None:
     clock = Clock()
-    beat = Beat("embed", clock)
+    beat = Heartbeat("embed", clock)
     beat.busy(900)
     clock.now += 600
     assert beat.is_alive
@@ -41,7 +41,7 @@ def test_a_loop_that_asked_for_longer_is_given_it() -> None:
 
 def test_idle_is_healthy_however_long_it_lasts() -> None:
     clock = Clock()
-    beat = Beat("jobs", clock)
+    beat = Heartbeat("jobs", clock)
     assert beat.is_alive
     beat.busy(1)
     beat.idle()

@@ -83,7 +83,7 @@ class Workshop:
 
     def restore(self, path: str = "", **more: Any) -> tuple[dict[str, FileContent], dict[str, str]]:
         taken: list[FileContent] = []
-        answer = self.engine.restore(path or str(self.root), take=taken.append, **more)
+        answer = self.engine.restore(path or str(self.root), on_part=taken.append, **more)
         assert answer["files"] == len(taken)
         skipped = {entry["path"].removeprefix(f"{self.root}/"): entry["reason"] for entry in answer["skipped"]}
         return {content.relative: content for content in taken}, skipped
@@ -372,7 +372,7 @@ def test_where_names_clash_what_is_there_now_comes_first(workshop: Workshop) -> 
 def test_a_restore_that_its_taker_breaks_off_raises_what_that_raised(workshop: Workshop) -> None:
     workshop.write("a", "x")
     with pytest.raises(OSError, match="full"):
-        workshop.engine.restore("/", take=lambda _: (_ for _ in ()).throw(OSError("full")))
+        workshop.engine.restore("/", on_part=lambda _: (_ for _ in ()).throw(OSError("full")))
 
 
 # -- alias ---------------------------------------------------------------------------------------------------------------
@@ -424,13 +424,13 @@ def test_binary_and_long_content_is_labelled_and_newest_changes_come_first() -> 
     assert str(made[4][0]).startswith("@@ -1,500000 +1,500000 @@\n-3\n")
 
 
-def test_five_thousand_revisions_are_compared_in_seconds() -> None:
+def test_a_thousand_revisions_are_compared_in_seconds() -> None:
     lines = [f"line {n}\n" for n in range(300)]
     revisions = []
-    for n in range(5000):
+    for n in range(1000):
         lines[n % 300] = f"line {n} again\n"
         revisions.append(revision("".join(lines).encode()))
-    begun = time.monotonic()
+    begun = time.process_time()
     made = _diffs(revisions, lambda _: None)
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 6
     assert str(made[-1][0]).count("\n") == 9

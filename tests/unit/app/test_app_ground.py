@@ -36,7 +36,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     def jobs(**more: Any) -> Jobs:
         made.append(Jobs(tmp_path, [{"path": PROJECT, **more}]))
         made[-1].engine.scan(everything=True, patient=False)
-        made[-1].engine.on_scanned = made[-1].loop.taken
+        made[-1].engine.on_scanned = made[-1].loop.on_scan
         return made[-1]
 
     yield jobs

@@ -103,7 +103,7 @@ def test_two_triggers_at_once_are_one_run(make: Callable[..., Jobs]) -> None:
     jobs = make({"path": PROJECT})
     jobs.loop.enqueue(PROJECT)
     jobs.loop.enqueue(PROJECT)
-    jobs.loop.taken(ScanResult(places={PROJECT}))
+    jobs.loop.on_scan(ScanResult(places={PROJECT}))
     assert jobs.loop.queued == 1
 
     assert jobs.runs() == 1
@@ -125,11 +125,11 @@ def test_only_continuous_targets_that_are_concerned_follow_new_evidence(make: Ca
         {"path": "/home/dev/other"},
         {"path": f"{PROJECT}/docs", "refresh": "scheduled", "schedule": "0 3 * * *"},
     )
-    jobs.loop.taken(ScanResult(places={f"{PROJECT}/docs/a.md"}))
+    jobs.loop.on_scan(ScanResult(places={f"{PROJECT}/docs/a.md"}))
     assert jobs.loop.queued == 1
-    jobs.loop.taken(ScanResult())
+    jobs.loop.on_scan(ScanResult())
     assert jobs.loop.queued == 1
-    jobs.loop.taken(ScanResult(removed=1))  # whom a removal concerns is not told
+    jobs.loop.on_scan(ScanResult(removed=1))  # whom a removal concerns is not told
     assert jobs.loop.queued == 2
 
 
@@ -155,7 +155,7 @@ def test_a_request_to_follow_a_path_is_a_target_from_then_on(make: Callable[...,
     jobs = make()
     jobs.drop("garden.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\nquestions = ["Why?"]\n')
     assert jobs.runs() == 1
-    jobs.loop.taken(ScanResult(places={PROJECT}))
+    jobs.loop.on_scan(ScanResult(places={PROJECT}))
     assert jobs.loop.queued == 1
     assert [target["path"] for target in jobs.engine.status()["targets"]] == [PROJECT]
     jobs.drop("again.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\nquestions = ["How?"]\n')
@@ -329,7 +329,7 @@ def test_only_a_request_that_says_so_ends_following(
     assert (PROJECT in targets.known(jobs.engine.archive, jobs.engine.config)) is follows
     warnings = " ".join(result(jobs, "done", "b.json")["result"]["results"][0]["warnings"])
     assert ("has ended" in warnings, says in warnings) == (not follows, True)
-    jobs.loop.taken(ScanResult(places={PROJECT}))
+    jobs.loop.on_scan(ScanResult(places={PROJECT}))
     assert jobs.loop.queued == int(follows)
 
 

@@ -18,7 +18,7 @@ from daemon import config
 from daemon.app import loops as feeding
 from daemon.app.daemon import Considerate, Daemon
 from daemon.app.engine import Engine
-from daemon.app.loops import Beat, EmbedLoop, IntakeLoop, WordsLoop
+from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
@@ -58,24 +58,24 @@ class Clock:
 def test_one_hung_loop_is_enough_to_stop_the_pings(daemon: Daemon, name: str) -> None:
     clock = Clock()
     loop = getattr(daemon, name)
-    loop.beat = Beat(loop.beat.name, clock)
+    loop.heartbeat = Heartbeat(loop.heartbeat.name, clock)
     loop.sign()
     clock.now += 60
     assert daemon._is_able()
     clock.now += 3600
     assert not daemon._is_able()
-    loop.beat.idle()
+    loop.heartbeat.idle()
     assert daemon._is_able()
 
 
 def test_a_model_call_may_take_longer_than_a_scan(daemon: Daemon) -> None:
     clock = Clock()
     for loop, minutes in ((daemon._intake, 1.9), (daemon._embed, 14), (daemon._jobs, 14)):
-        loop.beat = Beat(loop.beat.name, clock)
+        loop.heartbeat = Heartbeat(loop.heartbeat.name, clock)
         loop.sign()
         clock.now += minutes * 60
-        assert loop.beat.is_alive, loop.beat.name
-        loop.beat.idle()
+        assert loop.heartbeat.is_alive, loop.heartbeat.name
+        loop.heartbeat.idle()
 
 
 def test_a_corrupt_archive_ends_the_service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,35 @@ def test_status_of_an_older_or_newer_daemon_is_shown_as_far_as_it_goes(cli: Cli,
     assert cli("status").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "called"),
+    [
+        (("--json", "status"), 0, "status"),
+        (("-v", "--json", "status"), 0, "status"),
+        (("--json", "--at", "2026-05-31", "files", "/w"), 0, "files"),
+        (("--at=2026-05-31", "--json", "files", "/w"), 0, "files"),
+        (("--json", "recall_sessions"), 0, "recall"),
+        (("--json", "--", "status"), 0, "reconstitute"),
+        (("--json", "--question", "status", "/w"), 0, "reconstitute"),
+        (("--estimate", "status"), 64, ""),
+    ],
+)
+def test_options_before_a_command_are_the_commands(cli: Cli, words: tuple[str, ...], code: int, called: str) -> None:
+    cli.service.answers["recall"] = {"ok": True, "sessions": [{"id": "ses_1"}]}
+    done = cli(*words)
+    assert (done.returncode, [call[0] for call in cli.service.calls]) == (code, [called] if called else [])
+    if called:
+        assert isinstance(json.loads(done.stdout), dict)
+    else:
+        assert done.stderr == "reconstitute: No such option '--estimate'; see: reconstitute status --help\n"
+
+
+def test_a_global_option_behind_the_command_is_told_its_place(cli: Cli) -> None:
+    done = cli("status", "--verbose")
+    assert done.returncode == 64
+    assert "write it before the command: reconstitute --verbose" in done.stderr
+
+
 def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None:
     done = cli("index")
     assert done.stdout == "3 records new or changed; 1 deleted by OpenCode and kept here; 5 embedded.\n"

@@ -56,7 +56,18 @@ def test_files_in_json_has_exactly_the_promised_names(cli: Cli) -> None:
     done = cli("files", "/home/ada/shop", "--json", "--at", "2026-05-31", "--lost")
     assert (done.returncode, cli.service.calls) == (0, [("files", "/home/ada/shop", "2026-05-31", True)])
     assert json.loads(done.stdout) == {"path": "/", "known": True, "files": [FILE], "hints": [], "warnings": []}
-    assert list(FILE) == ["path", "grade", "evidence", "sha256", "size", "deleted", "disk", "lastChange", "note"]
+    assert list(FILE) == [
+        "path",
+        "grade",
+        "evidence",
+        "sha256",
+        "size",
+        "deleted",
+        "disk",
+        "lastChange",
+        "note",
+        "folder",
+    ]
 
 
 def test_files_is_about_this_folder_when_none_is_named(cli: Cli) -> None:
@@ -82,6 +93,15 @@ def test_files_shows_a_table_by_folder_and_a_total(cli: Cli) -> None:
     assert "\x1b" not in done.stdout
     assert "perhaps it was moved" in done.stderr
     assert "db: locked" in done.stderr
+
+
+def test_a_folder_whose_files_are_unknown_is_not_counted_as_a_file(cli: Cli) -> None:
+    data = file("data", grade="lost", folder=True, size=None, sha256=None, lastChange=None)
+    cli.service.answers["files"]["files"] = [file("cart.py"), data]
+    for words in (["files", "/home/ada/shop"], ["files", "/home/ada/shop", "--lost"]):
+        shown = cli(*words).stdout
+        assert "1 file: 1 proven; on the disk: 1 missing; 1 folder whose files are unknown" in shown
+        assert "data/\n" in shown
 
 
 def test_files_lost_keeps_the_services_order_and_names_the_way_back(cli: Cli) -> None:
@@ -214,7 +234,10 @@ LAST = {"time": 1_780_000_000_000, "grade": "proven", "size": 3, "sha256": "ab" 
     ("more", "says"),
     [
         ({"known": False, "warnings": [UNKNOWN]}, UNKNOWN),
-        ({"deleted": True, "last": LAST}, "what it held before (proven): the same command with --at 1780000000000"),
+        (
+            {"deleted": True, "last": LAST},
+            "what it held before (proven): the same command with --at 2026-05-28T20:26:40",
+        ),
         ({"deleted": True, "note": "gone"}, "was deleted 2026-05-28"),
         ({"grade": "lost", "note": "only a failed edit"}, "nothing is known of its content; only a failed edit"),
     ],

@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 from click.testing import CliRunner
 
 from daemon.cli import reconstitute, terminal
+from daemon.control.calls import CALLS as BY_REQUEST
 from daemon.errors import BadRequest
-from daemon.hints import OPTIONS
+from daemon.exports import Export
+from daemon.hints import ARGUMENTS, OPTIONS, for_commands
 from daemon.recall.query import CALLS
+from daemon.recall.query.arguments import read
 from tests.support.processes.command_line import Cli
 from tests.support.servers.scripted_service import ScriptedService, serving
 
@@ -101,6 +105,14 @@ def test_what_is_special_about_a_result_is_said(cli: Cli, more: dict[str, Any], 
     assert [words for words in says if words not in shown] == []
 
 
+@pytest.mark.parametrize("is_only_similar", [False, True])
+def test_results_that_are_only_similar_begin_with_a_line_that_says_so(cli: Cli, is_only_similar: bool) -> None:
+    cli.service.answers["recall"] = answered(onlySimilar=is_only_similar)
+    shown = cli("recall", "x").stdout
+    assert shown.startswith("No message holds what you searched for.") is is_only_similar
+    assert json.loads(cli("recall", "x", "--json").stdout)["onlySimilar"] is is_only_similar
+
+
 @pytest.mark.parametrize(("near", "labelled"), [([], False), ([["bukcet", "bucket"]], True)])
 def test_only_what_is_near_is_labelled_so(cli: Cli, near: list[list[str]], labelled: bool) -> None:
     cli.service.answers["recall"] = answered(results=[RESULT | {"matchMode": "fuzzy", "near": near}])
@@ -164,6 +176,11 @@ def test_expansions_are_shown_below_the_results(cli: Cli) -> None:
     assert "tool (bash)\n    a.py" in cli("recall", "x").stdout
 
 
+def fields_of(call: str) -> dict[str, str]:
+    """Argument, as clients write it -> field."""
+    return {field.encode_name: field.name for field in msgspec.structs.fields(CALLS[call])}
+
+
 def options_of(call: str) -> dict[str, str]:
     """Argument -> its option, as click knows them."""
     command = reconstitute.get_command(None, call)
@@ -176,12 +193,53 @@ def test_every_argument_of_a_call_has_its_option_or_place(call: str) -> None:
     places = {"recall": {"query"}, "recall_get": {"messageID"}, "recall_context": {"messageID"}}
     places |= {"recall_messages": {"sessionID"}, "recall_sessions": {"search"}, "recall_timeline": {"anchor"}}
     places |= {"recall_files": {"path"}}
-    fields = {field.encode_name: field.name for field in msgspec.structs.fields(CALLS[call])}
-    options = options_of(call)
+    fields, options = fields_of(call), options_of(call)
     assert {name for name in fields if fields[name] not in options} == places[call]
     for argument, option in OPTIONS.items():
         if argument in fields and argument not in places[call]:
             assert options[fields[argument]] == option
+
+
+@pytest.mark.parametrize(("call", "argument"), [(call, name) for call in CALLS for name in fields_of(call)])
+def test_an_error_names_what_was_typed_on_the_command_line(call: str, argument: str) -> None:
+    """Every argument of every call: its option, or the word that stands for it in the command's usage."""
+    command = reconstitute.get_command(None, call)
+    assert command is not None
+    options = {parameter.name: parameter.opts[0] for parameter in command.params if isinstance(parameter, click.Option)}
+    usage = command.get_usage(click.Context(command, info_name=call)).split()
+    typed = options.get(fields_of(call)[argument]) or usage[-1].strip("[].")
+    with pytest.raises(BadRequest) as caught:
+        read(call, {argument: {"no": "value"}})
+    assert for_commands(str(caught.value), call).startswith(f"{typed}: {{'no': 'value'}} is not understood; use ")
+
+
+def test_every_argument_of_every_call_is_known_to_the_hints() -> None:
+    structures = [*CALLS.values(), *BY_REQUEST, Export]
+    names = {field.encode_name for structure in structures for field in msgspec.structs.fields(structure)}
+    assert names - {"call", "arguments", "here", "source"} <= ARGUMENTS
+    assert ARGUMENTS - names == {"list"}  # `alias(list=true)`
+
+
+def test_an_option_is_named_to_whoever_typed_it(tmp_path: Path) -> None:
+    """Through the command, the engine and back, where the engine has read the arguments."""
+    (tmp_path / "c.toml").write_text(
+        f'[opencode]\ndata_dir = "{tmp_path}/oc"\n[archive]\ndir = "{tmp_path}/a"\n[chat]\nprovider = "none"\n'
+    )
+    (tmp_path / "run").mkdir(mode=0o700)
+    cli = Cli(None, tmp_path)
+    for words, says in {
+        ("search", "x", "--kind", "promt"): "--kind: 'promt' is not understood; use prompt, answer",
+        ("search", "x", "--tool", "bash", "--type", "text"): "--tool 'bash' with --type text finds nothing",
+        ("search", "x", "--session", "ses_x"): "session 'ses_x' is not in the archive; `reconstitute recall-sessions`",
+        ("search", "x", "--since", "soon"): "--since 'soon': not a date or time",
+        ("recall-get", " "): "MESSAGE is missing or blank; give it a value",
+        ("recall-timeline", "soon"): "ANCHOR 'soon': not a date or time",
+        ("recall-timeline", "--project", "nobody"): "--project 'nobody' is not in the archive",
+        ("export", "--format", "jsonl", "--since", "soon"): "--since 'soon': not a date or time",
+        ("files", "/w", "--at", "soon"): "--at 'soon': not a date or time",
+    }.items():
+        done = cli("--config", "c.toml", *words)
+        assert (done.returncode, done.stderr.splitlines()[-1].startswith(f"reconstitute: {says}")) == (64, True), done
 
 
 def test_every_recall_option_sends_exactly_its_argument(cli: Cli) -> None:
@@ -344,9 +402,9 @@ def test_a_usage_error_is_said_without_asking_anybody(cli: Cli, words: list[str]
 
 
 def test_what_the_service_refuses_is_a_usage_error(cli: Cli) -> None:
-    cli.service.failure = BadRequest("recall: kinds: 'x' is not understood; use prompt")
+    cli.service.failure = BadRequest("recall: `kinds`: 'x' is not understood; use prompt")
     done = cli("recall", "x", "--kind", "x")
-    assert (done.returncode, done.stderr) == (64, "reconstitute: recall: kinds: 'x' is not understood; use prompt\n")
+    assert (done.returncode, done.stderr) == (64, "reconstitute: --kind: 'x' is not understood; use prompt\n")
 
 
 def test_the_help_lists_the_recall_commands_first() -> None:

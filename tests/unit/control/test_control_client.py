@@ -78,7 +78,7 @@ def test_every_error_is_raised_as_the_type_it_was(
         lambda: client.files("/x"),
         lambda: client.index(print),
         lambda: client.recall("recall", {}),
-        lambda: client.export({}, take=lambda _: None),
+        lambda: client.export({}, on_part=lambda _: None),
     )
     for ask in asks:
         with pytest.raises(ReconstituteError) as caught:
@@ -189,7 +189,7 @@ def test_the_calls_about_files_are_answered_by_the_service(client: PlainService,
     assert client.files("/x", at="2026-05-31", lost=True) == service.answer("files")
     assert client.history("/x", diff=True, lines=True) == service.answer("history")
     assert client.content("/x", at="2026-05-31", raw=True) == service.answer("content")
-    answer = client.restore("/x", deleted=True, grade="stale", take=taken.append, progress=steps.append)
+    answer = client.restore("/x", deleted=True, grade="stale", on_part=taken.append, progress=steps.append)
     assert client.alias("/a", "/b") == {"aliases": [], "warnings": []}
     assert (taken, answer["skipped"]) == (service.parts["restore"], [{"path": "/x/c", "reason": "lost: x"}])
     assert [step["done"] for step in steps] == [1, 2, 3]
@@ -207,7 +207,7 @@ def test_what_the_taker_of_contents_raises_comes_out(client: PlainService, servi
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
-        client.restore("/x", take=full)
+        client.restore("/x", on_part=full)
     assert client.status() == service.answer("status")
 
 
@@ -220,7 +220,7 @@ def test_the_recall_calls_and_exports_are_answered_by_the_service(
     service.parts["export"] = ["", "{}\n", "\udcff\n\n", "x" * 600_000, *map(str, range(1000))]
     asked = {"query": "\ud800 größer", "kinds": ["prompt"], "explain": True}
     assert client.recall("recall", asked, here="/home/\udcff") == service.answers["recall"]
-    answer = client.export({"format": "jsonl"}, take=pieces.append, progress=steps.append)
+    answer = client.export({"format": "jsonl"}, on_part=pieces.append, progress=steps.append)
     assert pieces == service.parts["export"]
     assert answer == service.answer("export")
     assert [step["done"] for step in steps] == [1, 2, 3]
@@ -245,7 +245,7 @@ def test_what_the_taker_of_an_export_raises_comes_out(client: PlainService, serv
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
-        client.export({}, take=full)
+        client.export({}, on_part=full)
     assert client.status() == service.answer("status")
 
 

@@ -181,7 +181,7 @@ async def test_files_are_asked_for_as_leniently_and_come_as_text(served: Path, s
     assert quoted(run)["pages"] == 4
     assert (wrong.isError, text(wrong)) == (
         True,
-        "file_history: path is missing or blank; give it, and leave out what you do not need",
+        "file_history: `path` is missing or blank; give it a value",
     )
 
 

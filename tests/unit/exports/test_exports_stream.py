@@ -177,11 +177,11 @@ def test_a_folder_that_was_renamed_is_found_under_its_new_name(house: Recorded) 
     ("asked", "message"),
     [
         ({"session": "ses_none"}, "session 'ses_none': not in the archive"),
-        ({"path": "src/a.py"}, "path 'src/a.py': not an absolute path"),
-        ({"project": "src/shop"}, "project 'src/shop': not an absolute path"),
-        ({"since": "yesteryear"}, "since 'yesteryear'"),
-        ({"until": -1}, "until '-1'"),
-        ({"since": "1d", "until": "2d"}, "since '1d' is later than until '2d'"),
+        ({"path": "src/a.py"}, "`path` 'src/a.py': not an absolute path"),
+        ({"project": "src/shop"}, "`project` 'src/shop': not an absolute path"),
+        ({"since": "yesteryear"}, "`since` 'yesteryear'"),
+        ({"until": -1}, "`until` '-1'"),
+        ({"since": "1d", "until": "2d"}, "`since` '1d' is later than `until` '2d'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_handed_out(

@@ -23,6 +23,8 @@ from daemon.opencode.discover import Sources
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import Database, Database2, JsonStore, session, text, user
 
+pytestmark = pytest.mark.on_disk
+
 
 def store(path: Path, name: str) -> Path:
     """A database with one message, closed as OpenCode closes it."""

@@ -26,6 +26,8 @@ from tests.support.examples import examples
 from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 
+pytestmark = pytest.mark.on_disk
+
 WRITTEN = {"status": "completed", "input": {"filePath": "/p/f", "content": "x"}, "output": "", "time": {"start": T0, "end": T0 + 2}}  # fmt: skip
 RUNNING = {"status": "running", "input": {"filePath": "/p/f"}, "time": {"start": T0}}
 

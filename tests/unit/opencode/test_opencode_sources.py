@@ -22,6 +22,8 @@ from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
 from tests.support.stores.make_opencode import Database, Database2, JsonStore, assistant, session, text, tool, user
 
+pytestmark = pytest.mark.on_disk
+
 
 def read_all(source: Source) -> dict[str, Message]:
     found = {}

@@ -24,6 +24,8 @@ from daemon.opencode.watch import Watch
 from tests.support.processes.daemon_process import until
 from tests.support.stores.make_opencode import Database, JsonStore, session, text, user
 
+pytestmark = pytest.mark.on_disk
+
 
 class Places:
     """A data directory and a request directory with a watch over them; `hints` is what it said."""

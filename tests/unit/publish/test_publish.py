@@ -18,6 +18,8 @@ from daemon.model import Page
 from daemon.publish import MANIFEST, names, publish, recover
 from daemon.publish.edits import composed, signature
 
+pytestmark = pytest.mark.on_disk
+
 HOSTILE = Path(__file__).parents[2] / "hostile"
 TREE = "home/u/app"
 OLD = [Page("README.md", "old readme"), Page("src/a.py.md", "a", ("msg_2", "msg_1", "msg_2")), Page("gone/x.md", "x")]

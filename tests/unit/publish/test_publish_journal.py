@@ -16,6 +16,8 @@ from daemon.filesystem.durable import Root
 from daemon.publish import journal
 from daemon.publish.journal import STAGING, Staging
 
+pytestmark = pytest.mark.on_disk
+
 OLD, NEW, MINE = b"old", b"new", b"mine"
 STAGED = f"{STAGING}/0123456789abcdef"
 

@@ -19,6 +19,8 @@ from daemon.errors import OutputRefused
 from daemon.filesystem.new_folder import TAKEN, NewFolder
 from tests.support.examples import examples
 
+pytestmark = pytest.mark.on_disk
+
 CONTENTS = {
     "crlf.txt": b"one\r\ntwo\r\n",
     "bom.txt": b"\xef\xbb\xbfx\n",

@@ -158,8 +158,28 @@ def test_absent_words_are_named_and_results_are_called_similar(house: Recorded):
         assert {one["matchMode"] for one in answer["results"]} == {"semantic"}
         assert "'car'" in _said(answer)
         assert "similar in meaning" in _said(answer)
+        assert answer["onlySimilar"] is True
     assert answer["degradeKind"] == "fallback"
     assert answer["matchMode"] == "semantic"
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "is_only_similar"),
+    [
+        ("checkout", {}, False),
+        ("checkout", {"match": "literal"}, False),
+        ("checkout", {"match": "semantic"}, True),
+        ("ECONNREFUSD", {"match": "fuzzy"}, True),
+        ("rateLimitr", {}, False),
+    ],
+    ids=["by words", "literal", "by meaning alone", "near spelling", "nothing"],
+)
+def test_an_answer_tells_whether_results_are_only_similar(
+    house: Recorded, query: str, more: dict[str, str], is_only_similar: bool
+) -> None:
+    answer = _ask(house, query, **more)
+    assert bool(answer["results"]) is (query != "rateLimitr")
+    assert answer["onlySimilar"] is is_only_similar
 
 
 def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path: Path):
@@ -239,7 +259,7 @@ def test_a_filter_that_fits_no_session_is_named_with_a_hint_of_the_rest(house: R
     assert answer["results"] == []
     assert answer["coverage"]["eligible"] == 0
     assert answer["coverage"]["limitedBy"] == ["directory"]
-    assert "directory '/work/none'" in _said(answer)
+    assert "`directory` '/work/none'" in _said(answer)
     assert answer["suggestions"][0]["example"] == {"query": "kettle"}
     assert answer["nearMisses"][0]["sessionID"] == "other"
     assert "directory" in answer["nearMisses"][0]["reason"]
@@ -260,7 +280,7 @@ def test_scopes_are_taken_from_where_the_caller_stands(house: Recorded):
     assert "taken to be project shop" in _said(project)
     session = _ask(house, "checkout", "/work/shop", match="smart", scope="session")
     assert _ids(session) == ["msg_0001"]
-    with pytest.raises(BadRequest, match="scope 'session'"):
+    with pytest.raises(BadRequest, match="`scope=session`"):
         _ask(house, "checkout", scope="session")
 
 
@@ -695,9 +715,9 @@ def test_a_near_miss_is_looked_for_in_the_mode_that_was_asked(workshop: Recorded
     assert _ask(workshop, "gasket copper", match="literal", role="user")["nearMisses"] == []
     regex = _ask(workshop, "gasket.*mm", match="regex", role="user")["nearMisses"]
     assert [one["sessionID"] for one in regex] == ["new"]
-    assert regex[0]["reason"] == "holds it, but is outside the filters (role)"
+    assert regex[0]["reason"] == "holds it, but is outside the filters (`role`)"
     some = _ask(workshop, "gorilla zanzibar", match="smart", directory="/work/none")["nearMisses"]
-    assert some[0]["reason"] == "holds some of the words, but is outside the filters (directory)"
+    assert some[0]["reason"] == "holds some of the words, but is outside the filters (`directory`)"
 
 
 @pytest.mark.parametrize("group", ["part", "message", "session", "project"])

@@ -256,7 +256,7 @@ def test_walking_through_all_pages_gives_each_message_once(house, limit, reverse
 
 def test_an_offset_behind_the_last_message_is_said(house: House):
     answer = house.messages(sessionID="ses_a", offset=40)
-    assert answer["warnings"] == ["offset 40 is behind the last of 9 messages"]
+    assert answer["warnings"] == ["`offset` 40 is past the last of 9 messages"]
     assert answer["pagination"]["hasMore"] is False
 
 
@@ -390,7 +390,7 @@ def test_a_question_about_no_place_is_refused(street: House, asked: dict[str, An
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"offset": 8}, "offset 8 is behind the last of 8 sessions"),
+        ({"offset": 8}, "`offset` 8 is past the last of 8 sessions"),
         ({"projectID": "none"}, "project 'none' is not in the archive"),
         ({"directory": "/nowhere"}, "no recorded session is of /nowhere"),
         ({"directory": "/nowhere", "scope": "project"}, "no recorded session is of /nowhere"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import Document, Kind, Section
-from daemon.transcript.chunks import MOST, day, said, window
+from daemon.transcript.chunks import MOST, day, spoken_text, window
 
 NOON = 1_795_262_400_000  # 2026-11-21, 12:00 UTC
 
@@ -18,16 +18,18 @@ def spoken(*texts: tuple[Kind, str]) -> Document:
 
 @pytest.mark.parametrize("kind", [Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK, Kind.TITLE])
 def test_what_was_said_counts(kind: Kind) -> None:
-    assert said(spoken((kind, " the words \n"))) == "the words"
+    assert spoken_text(spoken((kind, " the words \n"))) == "the words"
 
 
 @pytest.mark.parametrize("kind", [Kind.TOOL_INPUT, Kind.TOOL_OUTPUT])
 def test_what_tools_took_and_gave_does_not(kind: Kind) -> None:
-    assert said(spoken((kind, "a dump"), (Kind.ANSWER, "one"), (kind, "more"), (Kind.ANSWER, "two"))) == "one\ntwo"
+    assert (
+        spoken_text(spoken((kind, "a dump"), (Kind.ANSWER, "one"), (kind, "more"), (Kind.ANSWER, "two"))) == "one\ntwo"
+    )
 
 
 def test_a_long_message_keeps_its_head_and_its_tail() -> None:
-    kept = said(spoken((Kind.PROMPT, "begin " + "x" * 10_000), (Kind.PROMPT, "y" * 300 + " end")))
+    kept = spoken_text(spoken((Kind.PROMPT, "begin " + "x" * 10_000), (Kind.PROMPT, "y" * 300 + " end")))
     assert kept.startswith("begin x")
     assert kept.endswith("y end")
     assert len(kept) == MOST + 1
@@ -60,4 +62,4 @@ def test_the_day_is_spelt_out_in_utc(created: int, expected: str) -> None:
 
 @given(st.lists(st.sampled_from(list(Kind)).flatmap(lambda kind: st.tuples(st.just(kind), st.text())), max_size=5))
 def test_one_message_never_takes_more_than_its_share(texts: list[tuple[Kind, str]]) -> None:
-    assert len(said(spoken(*texts))) <= MOST + 1
+    assert len(spoken_text(spoken(*texts))) <= MOST + 1

@@ -127,9 +127,9 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
 def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
     """The words that may be files it changes; None: the working directory."""
     operands = _operands(verb, fields)
-    kept = packages.changed(verb, fields)
-    if kept:
-        return kept
+    changed = packages.changed(verb, fields)
+    if changed:
+        return changed
     if verb in filters.KNOWN:
         return filters.written(verb, fields)
     if verb == "git":
@@ -225,15 +225,15 @@ def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Fie
     texts = [field.text for field in fields]
     if not any(WRITING[verb].fullmatch(text) for text in texts):
         return []
-    kept = [match[1] for text in texts if verb == "perl" and (match := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
-    if any("*" in one or "/" in one for one in kept):
+    suffixes = [match[1] for text in texts if verb == "perl" and (match := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
+    if any("*" in suffix_ or "/" in suffix_ for suffix_ in suffixes):
         return None
     scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
     if scripts or any(text.startswith("--expression=") for text in texts):
         operands = [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
     else:
         operands = operands[1:]
-    return [*operands, *(Field(one.text + suffix, one.exact) for one in operands for suffix in kept)]
+    return [*operands, *(Field(operand.text + suffix, operand.exact) for operand in operands for suffix in suffixes)]
 
 
 def _find(fields: list[Field]) -> list[Field] | None:
@@ -241,8 +241,12 @@ def _find(fields: list[Field]) -> list[Field] | None:
         return []
     at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
     starts = [after for before, after in itertools.pairwise(fields) if before.text.startswith(("-exec", "-ok"))]
-    others = [one for one in fields if _FIND_WRITES.fullmatch(one.text) and not one.text.startswith(("-exec", "-ok"))]
-    if starts and not others and all(_xargs("find", [one]) == [] for one in starts):
+    others = [
+        expression
+        for expression in fields
+        if _FIND_WRITES.fullmatch(expression.text) and not expression.text.startswith(("-exec", "-ok"))
+    ]
+    if starts and not others and all(_xargs("find", [expression]) == [] for expression in starts):
         return []
     return fields[:at] or None
 

@@ -228,8 +228,8 @@ def _dirname(path: str, _: str) -> str:
     return posixpath.dirname(path)
 
 
-def _each(joined: Callable[[str, str], str], one: Strings, other: Strings) -> Strings:
-    if one is None or other is None or len(one) * len(other) > _MOST_VALUES:
+def _each(joined: Callable[[str, str], str], left: Strings, right: Strings) -> Strings:
+    if left is None or right is None or len(left) * len(right) > _MOST_VALUES:
         return None
-    combined = frozenset(joined(first, second) for first, second in product(one, other))
+    combined = frozenset(joined(first, second) for first, second in product(left, right))
     return combined if all(len(text) <= _LONGEST_VALUE for text in combined) else None

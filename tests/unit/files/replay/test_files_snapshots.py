@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.files.history import Grade
+from daemon.files.history import Grade, is_lost_folder
 from daemon.files.replay import World
 from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.tracks import Tracks
@@ -440,6 +440,7 @@ def test_a_folder_whose_tree_is_gone_is_listed_as_lost() -> None:
         assert (latest.grade, latest.content, latest.deleted) == (Grade.LOST, None, False)
         assert tree[:12] in latest.note
         assert id_[:12] in latest.note
+        assert is_lost_folder(latest.grade, latest.note)
     assert replayed.history(A).latest is not None
 
 

@@ -83,7 +83,7 @@ def test_too_few_messages_keep_the_nearest_and_say_so(house: Recorded):
     assert "msg_0002" in _ids(made.expanded[0])
     assert len(_ids(made.expanded[0])) == 2
     assert made.is_short
-    assert "expandBudgetMessages 2" in made.warnings[0]
+    assert "`expandBudgetMessages` 2" in made.warnings[0]
 
 
 @pytest.mark.parametrize("budget", [500, 1000, 5000])
@@ -171,7 +171,7 @@ def test_a_chat_budget_is_used_up_by_whichever_side_has_messages(house: Recorded
     made = _expand(house, message, expand="messages", window=3, expandBudgetMessages=budget, expandBudgetChars=400_000)
     assert [entry["role"] for entry in made.expanded[0]["messages"]] == roles
     assert made.is_short is is_short
-    assert [f"expandBudgetMessages {budget}" in one for one in made.warnings] == [True] * is_short
+    assert [f"`expandBudgetMessages` {budget}" in one for one in made.warnings] == [True] * is_short
 
 
 def test_results_beyond_the_chat_budget_are_reported_as_left_out(house: Recorded):
@@ -186,4 +186,4 @@ def test_chat_messages_that_characters_left_out_are_said_to_be(house: Recorded):
     made = _expand(house, "msg_0005", expand="messages", window=1, expandBudgetChars=500)
     assert [entry["role"] for entry in made.expanded[0]["messages"]] == ["assistant", "user"]
     assert made.is_short
-    assert "expandBudgetChars 500" in made.warnings[0]
+    assert "`expandBudgetChars` 500" in made.warnings[0]

@@ -96,7 +96,7 @@ def test_only_who_has_not_used_fuzzy_is_advised_to():
         match: hints.spelt(["gorila"], lambda _: [("gorilla", 1)], _asked("gorila", match=match))[0]["action"]
         for match in ("smart", "fuzzy", "hybrid")
     }
-    assert {match: "'fuzzy'" in action for match, action in actions.items()} == {
+    assert {match: "`match=fuzzy`" in action for match, action in actions.items()} == {
         "smart": True,
         "fuzzy": False,
         "hybrid": True,
@@ -105,9 +105,9 @@ def test_only_who_has_not_used_fuzzy_is_advised_to():
 
 LIMITS = {  # (filters, sessions that fit, sessions known): what is said
     (("time",), 58, 58): "of each session only what fits was searched, limited by time",
-    (("scope", "time"), 58, 58): "of each session only what fits was searched, limited by scope, time",
+    (("scope", "time"), 58, 58): "of each session only what fits was searched, limited by `scope`, time",
     (("scope",), 58, 58): "",
-    (("directory", "projectID"), 2, 58): "only 2 of 58 sessions searched, limited by directory, projectID",
+    (("directory", "projectID"), 2, 58): "only 2 of 58 sessions searched, limited by `directory`, `projectID`",
 }
 
 

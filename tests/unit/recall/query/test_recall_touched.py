@@ -169,7 +169,7 @@ def test_mentions_stop_at_the_limit_and_say_so(house: Recorded):
     house.index()
     answer = _ask(house, "/home/dev/a.py", mentions=True, limit=3)
     assert _sessions(answer) == ["ses_5", "ses_4", "ses_3"]
-    assert "raise limit" in answer["warnings"][0]
+    assert "raise `limit`" in answer["warnings"][0]
     every = _ask(house, "/home/dev/a.py", mentions=True)
     assert (len(every["sessions"]), every["warnings"]) == (6, [])
 

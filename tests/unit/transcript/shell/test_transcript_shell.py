@@ -31,6 +31,7 @@ from daemon.transcript.shell.names import named_files
         ("FOO=1 sudo tee /etc/hosts", ["/etc/hosts"]),
         ("echo x > $OUT; rm *.log; rm -rf build", ["build"]),
         ("ls > /dev/null 2>/dev/null", []),
+        ("ls > /dev/shm/a.txt; rm /proc/a.txt /dev/a.txt", ["/dev/shm/a.txt"]),
         ("ruff check /w /w/..", []),
         ("rm -rf /w", ["/w"]),
         ("touch 'it is.txt'", ["it is.txt"]),

@@ -237,6 +237,7 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("cat a > a", 0, "", ["unclear a"]),
     ("ls > /dev/null", 0, "", []),
     ("rm /dev/null", 0, "", []),
+    ("echo x > /dev/shm/a; rm /dev/shm/b; rm /dev/shm", 0, "", ["write /dev/shm/a 'x\\n'", "delete /dev/shm/b"]),
     ("rm -rf /", 0, "", []),
     ("echo x > a > b", 0, "", ["unclear a", "unclear b"]),
     ("echo x > a 2>&1", 0, "", ["write a 'x\\n'"]),
