@@ -101,6 +101,13 @@ class Workers:
 
 
 @pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    """As slow as a real one: what is written between two kills is enough, and more only takes processor time."""
+    with ScriptedModel(lead_s=1.0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def seed() -> int:
     """Of the moments: SEED but in `make laws`, or that of a run to repeat."""
     is_search = settings.get_current_profile_name() == "search"
