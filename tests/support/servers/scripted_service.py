@@ -205,21 +205,21 @@ class ScriptedService:
         """The answer to a call as a client gets it: with every field."""
         return to_json(from_json(self.answers[name], BY_NAME[name].answer))
 
-    def call(self, request: Any, *, progress: Any = silent, take: Any = silent) -> Any:
+    def call(self, request: Any, *, progress: Any = silent, on_part: Any = silent) -> Any:
         call = CALLS[type(request)]
         self.calls.append((call.name, *msgspec.structs.astuple(request)))
         self.under_way.release()
         if self.failure is not None:
             raise self.failure
-        self.work(request, progress, take)
+        self.work(request, progress, on_part)
         scripted = self.answers[call.name]
         return from_json(scripted(request) if callable(scripted) else scripted, call.answer)
 
-    def work(self, request: Any, progress: Any, take: Any) -> None:
+    def work(self, request: Any, progress: Any, on_part: Any) -> None:
         """What goes on before the answer."""
         call = CALLS[type(request)]
         for part in self.parts.get(call.name, ()):
-            take(part)
+            on_part(part)
         if call.name in LONG:
             for done in range(3):
                 progress({"phase": self.phase, "done": done + 1, "total": 3})
