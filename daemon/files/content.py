@@ -138,7 +138,8 @@ def _common_end(first: bytes, second: bytes, most: int) -> int:
     return low
 
 
-_MARK = b"\xef\xbb\xbf"
+MARK: Final = b"\xef\xbb\xbf"
+"""A byte order mark in UTF-8."""
 
 
 def variant_with_id(text: str, id_: str) -> Content | None:
@@ -158,7 +159,7 @@ def _variants(text: str) -> Iterator[bytes]:
         for ended in dict.fromkeys((lines, lines.replace("\r\n", "\n").replace("\n", "\r\n"))):
             data = ended.encode("utf-8", "replace")
             yield data
-            yield _MARK + data
+            yield MARK + data
 
 
 _WINDOWS = ".cs .csproj .vb .vbproj .fs .fsproj .sln .resx .xaml .config .ps1 .psm1 .psd1 .reg .inf .rc .nuspec"

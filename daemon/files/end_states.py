@@ -50,7 +50,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 OUTSIDE = "outside OpenCode"
-_NOTE, _RULES = "file rows", "6"
+_NOTE, _RULES = "file rows", "7"
 """Under which rules the kept rows were made; raised whenever a row of the same events becomes another one."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()

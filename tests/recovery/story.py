@@ -428,7 +428,8 @@ class Story(Calls):
                 continue
             status = "added" if was is None else "deleted" if now is None else "modified"
             name = path[len(APP) + 1 :]
-            old, new = shown(was or b"", bom=True), shown(now or b"", bom=True)
+            # Since 1.15 the texts are decoded, which drops a byte order mark.
+            old, new = (shown(side or b"", bom=not self.is_new) for side in (was, now))
             diff: Json = {"file": name, **counted(old, new), "status": status}
             found.append(
                 diff | {"patch": full_context(name, old, new)} if self.is_new else diff | {"before": old, "after": new}

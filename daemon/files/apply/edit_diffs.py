@@ -24,7 +24,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
-    """Whether every line that the diff shows stands at its place in the text before, and in the text after."""
+    """Whether every line that the diff shows stands at its place before and after, and no other line came or went."""
     if not hunks:
         return True
     old, new = _lines(before.removeprefix(_MARK)), _lines(after.removeprefix(_MARK))
@@ -34,7 +34,17 @@ def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
             return True  # not a diff that we know how to read
         if not _stands(old, int(place[1]), shown_before) or not _stands(new, int(place[2]), shown_after):
             return False
-    return True
+    grown = sum(_count(shown_after) - _count(shown_before) for _, shown_before, shown_after, _ in hunks)
+    return _newlines(after) - _newlines(before) == grown
+
+
+def _count(lines: tuple[str, ...]) -> int:
+    return len(lines) - (lines[-1:] == (NO_NEWLINE,))
+
+
+def _newlines(text: str) -> int:
+    """How many lines a diff counts, which takes a lone CR for no end of a line."""
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
 def fits_before(before: str, hunks: tuple[Hunk, ...]) -> bool:
@@ -81,7 +91,9 @@ def _stands(lines: list[str], first: int, expected: tuple[str, ...]) -> bool:
     ends_without = expected[-1:] == (NO_NEWLINE,)
     wanted = expected[:-1] if ends_without else expected
     start = max(first - 1, 0)
-    there = lines[start : start + len(wanted)]
+    there = lines[
+        start : min(start + len(wanted), len(lines) - (lines[-1] == ""))
+    ]  # behind the last newline is no line
     if len(there) != len(wanted):
         return False
     last = start + len(wanted)
@@ -104,10 +116,11 @@ _LEAST_CONTEXT = 3
 def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], apply.Outcome]) -> Fragments | None:
     """All lines after an edit of a file of which all are known; None where they are not certain.
 
-    `make` is the edit by OpenCode's rules. Nothing is left where none of the possible texts can have been changed so:
-    then something else has changed the file before.
+    `make` is the edit by OpenCode's rules. Nothing is left where no text of these lines can have been changed so: then
+    something else has changed the file before.
     """
     made: set[str] = set()
+    ends_before: set[bool] = set()
     for text in _texts(fragments):
         outcome = make(text)
         if outcome.text is None and not outcome.refused:
@@ -116,12 +129,33 @@ def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], a
             continue
         if edit.operation is not Operation.EDIT or fits(text, outcome.text, edit.hunks):
             made.add(outcome.text)
+            ends_before.add(text.endswith("\n"))
+    if not made:
+        return None if _may_stand(fragments, edit) else Fragments()
     lines = {apply.as_read(text) for text in made}
     if len(lines) > 1:
         return None
     ends = {text.endswith("\n") for text in made}
+    # That a place is the only one in a text with or without the last newline tells nothing where line ends are mixed.
+    shown = [_read(hunk) for hunk in edit.hunks if edit.operation is Operation.EDIT]
+    is_told = fragments.newline is not None or len(ends_before) > 1 or any(hunk and hunk.reaches_end for hunk in shown)
     runs = tuple(Run(1, tuple(text.split("\n"))) for text in lines)
-    return Fragments(runs, is_all=bool(runs), newline=ends.pop() if len(ends) == 1 else None)
+    return Fragments(runs, is_all=True, newline=ends.pop() if is_told and len(ends) == 1 else None)
+
+
+def _may_stand(fragments: Fragments, edit: FileEdit) -> bool:
+    """Whether the edit can have found its place in these lines, however each of them ends.
+
+    Where line ends are mixed, a place may be the only one though other lines read alike.
+    """
+    if edit.operation is Operation.EDIT and edit.hunks:
+        return any(fits_before(text, edit.hunks) for text in _texts(fragments))
+    old = (
+        (edit.old or "").split("\n") if edit.operation is Operation.EDIT else [one for h in edit.hunks for one in h[1]]
+    )
+    wanted = ["".join(line.split()) for line in old]
+    known = ["".join(line.split()) for line in fragments.runs[0].lines]
+    return all("\\" in line or any(line in other for other in known) for line in wanted)
 
 
 def _texts(fragments: Fragments) -> Iterator[str]:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from daemon.files import apply
 from daemon.files.apply import edit_diffs
-from daemon.files.content import may_begin_with_mark
 from daemon.files.events import formatters
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import CALL, RESULT, SHELL, Grade, certain
-from daemon.files.replay.track import State, Track
+from daemon.files.replay.track import MARK_UNKNOWN, State, Track
 from daemon.model import FileEdit, Operation
 
 NO_BASE = "the text before it is not proven"
@@ -23,7 +22,6 @@ NO_MATCH = "its old text does not stand in the text before it, so something else
 NOT_SHOWN = "the diff that was recorded with it shows other lines, so something else changed the file before"
 NOT_CERTAIN = "where its old text stands is not certain: OpenCode's versions differ in it, or it takes too long to tell"
 _EXACT = "as it stands"
-MARK_UNKNOWN = "all of it is known but whether a byte order mark stands before it"
 _SHELLS = frozenset({"bash", "shell"})
 
 
@@ -58,9 +56,8 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     looks = edit.tool in ("write", "edit", "multiedit") and not content.startswith(apply.BOM)
     text = apply.written(content, base, edit.version) if looks else content
     outside = track.is_gone and edit.existed is True
-    unseen = edit.existed is not False and not track.is_gone and (base is None or track.mark_unknown)
-    unseen = unseen and may_begin_with_mark(track.path)
-    mark_unknown = looks and unseen and apply.written("", apply.BOM, edit.version) != ""
+    may_be_marked = edit.existed is not False and not track.is_certain and track.may_have_mark()
+    mark_unknown = looks and may_be_marked and apply.written("", apply.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
     kinds = frozenset({kind_of(edit)})
     result = _Result(
@@ -144,6 +141,7 @@ def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole
         evidence=(f"{edit.operation.value} of what was written",),
         kinds=frozenset({kind_of(edit)}),
         note=note,
+        mark_unknown=track.revisions[-1].mark_unknown,
         unconfirmed=is_whole and not track.overlaps(edit),
     )
     track.add_text(edit, text, state)
@@ -166,7 +164,8 @@ def _confirm_before(track: Track, edit: FileEdit) -> None:
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     known = track.text
     if track.is_unconfirmed and known and known == edit.before and not overwrites and not track.overlaps(edit):
-        track.confirm(RESULT, "found by the next edit")
+        confirm = track.confirm_but_mark if track.may_have_mark() else track.confirm
+        confirm(RESULT, "found by the next edit")
 
 
 def outcome(base: str, edit: FileEdit) -> str | None:
@@ -204,12 +203,19 @@ def _without_base(track: Track, edit: FileEdit, note: str) -> None:
     if by_diff is not None:
         fragments = by_diff
     elif edit.operation is Operation.EDIT and edit.old is not None and edit.new is not None:
+        if not fragments.has_gaps and not _has_one_place("\n".join(fragments.runs[0].lines), edit):
+            fragments = Fragments()  # it changed one of these lines, and which is not known
         fragments = fragments.edited(edit.old, edit.new, everywhere=edit.replace_all)
     else:
         runs = [Run(None, new) for _, _, new, _ in edit.hunks if new]
         fragments = Fragments((*(Run(None, run.lines) for run in fragments.runs), *runs))
     grade = Grade.PARTIAL if fragments.runs else Grade.LOST
     track.add(edit, State(grade, note=note, outside_change=outside, fragments=fragments))
+
+
+def _has_one_place(text: str, edit: FileEdit) -> bool:
+    times = text.count(edit.old or "")
+    return times == 1 or (times > 1 and edit.replace_all)
 
 
 def _recorded(
@@ -227,8 +233,8 @@ def _recorded(
     if follows and computed == after:
         evidence.append(f"{edit.operation.value} of a proven text")
         kinds.add(CALL)
-    keeps_mark = base is not None and base.startswith(apply.BOM) and not apply.is_old(edit.version)
-    text = None if keeps_mark and not after.startswith(apply.BOM) else after
+    hides_mark = not after.startswith(apply.BOM) and not apply.is_old(edit.version)
+    text = None if hides_mark and track.may_have_mark() else after
     # What came before and is the text this one started from did end before it, overlap or not.
     may_format = may_format and not formatters.shows_it(edit)
     result = _Result(
@@ -255,7 +261,9 @@ def _record(track: Track, edit: FileEdit, result: _Result) -> None:
     text = result.candidate if result.text is None else result.text
     overlaps = track.overlaps(edit)
     if result.may_format and (result.is_ordered or not overlaps):
-        state = replace(state, grade=Grade.STALE, note=formatters.AS_WRITTEN, unconfirmed=True)
+        mark_unknown = result.text is None or result.mark_unknown
+        note = formatters.AS_WRITTEN
+        state = replace(state, grade=Grade.STALE, note=note, unconfirmed=True, mark_unknown=mark_unknown)
     elif result.text is None or (result.mark_unknown and not overlaps):
         state = replace(state, grade=Grade.PARTIAL, note=MARK_UNKNOWN, mark_unknown=True)
     elif overlaps and not result.is_ordered:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon.files import apply
-from daemon.files.content import Content, may_begin_with_mark, variant_with_id
+from daemon.files.content import Content, variant_with_id
 from daemon.files.events import formatters
 from daemon.files.history import (
     ATTACHMENT,
@@ -23,8 +23,7 @@ from daemon.files.history import (
     Revision,
     certain,
 )
-from daemon.files.replay.changes import MARK_UNKNOWN
-from daemon.files.replay.track import State, Track, started
+from daemon.files.replay.track import MARK_UNKNOWN, State, Track, started
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.recorded_diffs import NO_MARK
 
@@ -127,15 +126,16 @@ def _is_normalised(whole: Content | None, observation: Observation) -> bool:
 
 def _confirm(track: Track, edit: FileEdit, observation: Observation) -> None:
     """The observation shows the state that is known."""
-    if track.is_certain or (track.is_unconfirmed and not (observation.hides_mark and _may_have_mark(track))):
+    if track.is_certain or (track.is_unconfirmed and not observation.hides_mark):
         if not track.revisions[-1].mode:
             track.revisions[-1].mode = observation.mode
         track.confirm(observation.kind, observation.evidence)
         return
-    if observation.hides_mark and track.mark_unknown:
-        now = track.revisions[-1]
-        now.kinds = now.kinds | {observation.kind}
-        now.evidence = tuple(dict.fromkeys((*now.evidence, observation.evidence)))
+    if observation.hides_mark and (track.mark_unknown or track.is_unconfirmed):
+        track.confirm_but_mark(observation.kind, observation.evidence)
+        return
+    if observation.hides_mark:
+        _replace(track, edit, observation, outside=False)
         return
     if observation.content is None and track.definite > observation.since and not observation.is_news:
         return
@@ -281,10 +281,11 @@ def recorded_state(track: Track, edit: FileEdit, content: Content | None, number
 def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
     """The text that a recorded diff gives a file on one of its sides."""
     known = track.text
+    is_same = False
     if known is not None and known.startswith(apply.BOM) and content is not None:
         # Recorded diffs are texts that were decoded, and decoding drops a byte order mark.
-        same = content.data == known.removeprefix(apply.BOM).encode()
-        content = track.whole if same else content
+        is_same = content.data == known.removeprefix(apply.BOM).encode()
+        content = track.whole if is_same else content
     now = track.now
     evidence = f"recorded diff, {edit.note.removesuffix(NO_MARK)}"
     if now is not None and now.blob and edit.content and prove_by_hash(track, edit, now.blob, evidence, edit.content):
@@ -296,17 +297,6 @@ def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number
     track.last_observed[DIFF] = ("" if content is None else content.id, number)
     if content is None and previous is None and track.exists:
         previous = ""  # that a diff begins without the file is no news of a deletion
-    hides_mark = edit.note.endswith(NO_MARK) and _may_have_mark(track)
+    hides_mark = (is_same or edit.note.endswith(NO_MARK)) and track.may_have_mark()
     evidence = evidence if edit.note else "recorded diff"
     observe(track, edit, Observation(DIFF, evidence, content, previous, since, hides_mark=hides_mark))
-
-
-def _may_have_mark(track: Track) -> bool:
-    """Whether a byte order mark may stand before a text in which none would show."""
-    return may_begin_with_mark(track.path) and not had_no_mark(track)
-
-
-def had_no_mark(track: Track) -> bool:
-    """Whether the file was once known to begin without one; what changes a file seldom puts one before it."""
-    known = next((r.content for r in reversed(track.revisions) if r.proven and r.whole is not None), None)
-    return known is not None and not known.startswith(apply.BOM.encode())

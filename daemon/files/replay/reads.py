@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from daemon.files import apply
-from daemon.files.content import may_begin_with_mark
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import READ, Grade
-from daemon.files.replay.changes import MARK_UNKNOWN
-from daemon.files.replay.observe import had_no_mark, prove_by_hash
-from daemon.files.replay.track import State, Track
+from daemon.files.replay.observe import prove_by_hash
+from daemon.files.replay.track import MARK_UNKNOWN, State, Track
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.call_results import INEXACT_READ
 
@@ -50,7 +48,7 @@ def read(track: Track, edit: FileEdit) -> None:
 def _read_whole(track: Track, edit: FileEdit, text: str, *, outside: bool) -> None:
     """A complete read, exact but for a byte order mark."""
     kinds = frozenset({READ})
-    if may_begin_with_mark(track.path, was_read=True) and not had_no_mark(track):
+    if track.may_have_mark(was_read=True):
         state = State(
             Grade.PARTIAL,
             evidence=("complete read",),
@@ -116,9 +114,11 @@ def _confirms(track: Track, edit: FileEdit, text: str) -> bool:
     is_same = known.removeprefix(apply.BOM) == text if is_exact else apply.as_read(known) == text
     if not is_same:
         return False
-    hides_mark = known.startswith(apply.BOM) or may_begin_with_mark(track.path, was_read=True)
-    if is_exact and (track.is_certain or (track.is_unconfirmed and (not hides_mark or had_no_mark(track)))):
-        track.confirm(READ, "confirmed by a read")
+    if is_exact and (track.is_certain or track.is_unconfirmed):
+        if track.is_certain or not track.may_have_mark(was_read=True):
+            track.confirm(READ, "confirmed by a read")
+        else:
+            track.confirm_but_mark(READ, "a read shows the same lines")
         return True
     if is_exact and not track.mark_unknown:
         return False

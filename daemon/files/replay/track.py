@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from daemon.files.content import Content
+from daemon.files.content import MARK, Content, may_begin_with_mark
 from daemon.files.fragments import Fragments
 from daemon.files.history import DOUBTS, Grade, Revision, certain
 from daemon.model import FileEdit
+
+MARK_UNKNOWN = "all of it is known but whether a byte order mark stands before it"
 
 
 def started(edit: FileEdit) -> int:
@@ -123,7 +125,7 @@ class Track:
     @property
     def mark_unknown(self) -> bool:
         """Whether all of the content is certain but a byte order mark before it."""
-        return bool(self.revisions) and self.revisions[-1].mark_unknown
+        return bool(self.revisions) and self.revisions[-1].mark_unknown and not self.is_unconfirmed
 
     @property
     def is_unconfirmed(self) -> bool:
@@ -147,6 +149,22 @@ class Track:
                 return None
             self._text = (whole, data.decode("utf-8", "replace"))
         return self._text[1]
+
+    def may_have_mark(self, *, was_read: bool = False) -> bool:
+        """Whether a byte order mark may stand before a text in which none would show.
+
+        What changes a file may drop its mark, and seldom puts one before it. Where nothing is known of the mark, the
+        kind of file decides (`may_begin_with_mark`).
+        """
+        for revision in reversed(self.revisions):
+            if revision.mark_unknown:
+                return True
+            data = None if revision.deleted else revision.content
+            if data is not None and data.startswith(MARK):
+                return True
+            if data is not None and (revision.proven or revision.unconfirmed):
+                return False
+        return may_begin_with_mark(self.path, was_read=was_read)
 
     def overlaps(self, edit: FileEdit) -> bool:
         """Whether an earlier change had not ended when this one began, and no lock put them in order."""
@@ -193,4 +211,12 @@ class Track:
         now.evidence = tuple(dict.fromkeys((*now.evidence, evidence)))
         now.grade = certain(now.kinds)
         if now.unconfirmed:
-            now.unconfirmed, now.note = False, ""
+            now.unconfirmed, now.note, now.mark_unknown = False, "", False
+
+    def confirm_but_mark(self, kind: str, evidence: str) -> None:
+        """As `confirm`, by evidence in which a byte order mark would not show and the file may have one."""
+        now = self.revisions[-1]
+        now.kinds = now.kinds | {kind}
+        now.evidence = tuple(dict.fromkeys((*now.evidence, evidence)))
+        if now.unconfirmed:
+            now.unconfirmed, now.grade, now.note, now.mark_unknown = False, Grade.PARTIAL, MARK_UNKNOWN, True

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from daemon.app import jobs as jobs_module
-from daemon.publish.edits import CLOSE, SLACK_NS
+from daemon.publish.edits import CLOSE
 from tests.e2e.talk import Talk
 from tests.support.stores.make_opencode import JsonStore, session
 from tests.unit.app.test_app_jobs import Jobs
 
 ELSEWHERE = "/home/dev/elsewhere"
+SLACK_S = 0.02
+"""The slack for stamps that may not tell, longer than a clock tick of the kernel."""
 
 
 class House:
@@ -36,7 +38,7 @@ class House:
 
     def runs(self) -> int:
         """How often the target runs until there is nothing to do, after a look at the source."""
-        time.sleep(2 * SLACK_NS / 1e9)  # what is so new that its stamp may not tell is looked at twice
+        time.sleep(2 * SLACK_S)  # what is so new that its stamp may not tell is looked at twice
         self.jobs.engine.scan(everything=True, patient=False)
         number = 0
         for _ in range(4):
@@ -55,6 +57,8 @@ class House:
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     for name in ("_SETTLE_S", "_AGAIN_S", "_AGAIN_SHARE", "_GLANCE_S", "_GLANCE_SHARE"):
         monkeypatch.setattr(jobs_module, name, 0.0)
+    for module in ("daemon.publish.edits", "daemon.reconstitute.output"):
+        monkeypatch.setattr(f"{module}.SLACK_NS", round(SLACK_S * 1e9))
     store = JsonStore(tmp_path / "opencode")
     made = House(tmp_path, store, Talk(store, directory=ELSEWHERE))
     made.talk.ask("Grow tomatoes.")

@@ -179,7 +179,8 @@ def test_the_choice_does_not_depend_on_the_order_that_a_server_lists(server):
     assert taken == {"a:1 (Ollama)"}
 
 
-def test_auto_looks_at_many_models_for_a_few_seconds_only(server):
+def test_auto_looks_at_many_models_for_a_few_seconds_only(server, monkeypatch):
+    monkeypatch.setattr("daemon.chat.choose._LOOK_S", 1.0)
     server.models = {f"m{number:03}:1": DIGEST for number in range(300)}
     server.delay_s = 0.2
     started = time.monotonic()

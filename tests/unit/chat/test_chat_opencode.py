@@ -206,8 +206,10 @@ def test_an_error_is_found_in_the_event_or_in_the_record(
 ) -> None:
     monkeypatch.setattr("daemon.chat.opencode.turn._SILENCE_S", 0.3)
     fake.error, fake.error_recorded, fake.tell = ERRORS[0][0], recorded, told
+    # A reason that comes nowhere is waited for as long as a read may take.
+    patience = PATIENT if recorded or told else replace(PATIENT, read=3.0)
     with pytest.raises(ModelUnavailable, match="overloaded" if recorded or told else "without an answer or a reason"):
-        ask(connect(fake))
+        ask(connect(fake, patience=patience))
     assert fake.sessions == {}
 
 

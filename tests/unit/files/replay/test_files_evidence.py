@@ -8,7 +8,7 @@ import pytest
 
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import Revision
-from daemon.files.replay.changes import MARK_UNKNOWN
+from daemon.files.replay.track import MARK_UNKNOWN
 from daemon.model import FileEdit
 from daemon.records import blob_id
 from daemon.transcript.evidence.call_results import INEXACT_READ as INEXACT
@@ -35,6 +35,7 @@ G, D = "/w/a.go", "/w/a.c"
 
 ONE = write(2, A, "one\n")
 FORMATTED = write(2, G, "one\n", version="1.1.65")
+MARKED = write(2, G, "\ufeffone\n", version="1.1.65")
 IN_C = write(2, D, "one\n", version="", existed=True)
 AFTER = "after the turn"
 TREE_0, TREE_1 = ("snapshot tree t0 at the finish of a step", "snapshot tree t1 at the finish of a step")
@@ -171,7 +172,15 @@ CASES: list[tuple[str, str, list[FileEdit], Objects, dict[str, Any]]] = [
     ("a diff that shows all, as written", D, [IN_C, state(3, D, "one\n", note=AFTER)], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call diff", "evidence": ("write", "recorded diff, after the turn")}),
     ("a diff of a file that had no mark, as written", D, [tree(1, 0), IN_C, state(3, D, "one\n", note=AFTER + NO_MARK)], trees({"a.c": b"zero\n"}), {"grade": "verified", "content": b"one\n", "kinds": "call diff", "evidence": ("write", "recorded diff, after the turn")}),
     ("a tree shows all, as written", D, [IN_C, tree(3, 0)], trees({"a.c": b"one\n"}), {"grade": "verified", "content": b"one\n", "kinds": "call snapshot", "evidence": ("write", TREE_0), "mode": 0o100644}),
-    ("a read of a file that may have a mark, as written", D, [IN_C, read(3, D, "one\n")], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call read", "evidence": ("write", "confirmed by a read")}),
+    ("a read of a file whose mark the write may have kept", D, [IN_C, read(3, D, "one\n")], trees(), {"grade": "partial", "content": b"one\n", "kinds": "call read", "evidence": ("write", "a read shows the same lines"), "note": MARK_UNKNOWN, "mark_unknown": True}),
+    ("a decoded diff of a file whose mark the write may have kept", D, [IN_C, state(3, D, "one\n", note=AFTER + NO_MARK)], trees(), {"grade": "partial", "content": b"one\n", "kinds": "call diff", "evidence": ("write", "recorded diff, after the turn"), "note": MARK_UNKNOWN, "mark_unknown": True}),
+    ("a tree shows the mark that the write kept", D, [IN_C, state(3, D, "one\n", note=AFTER + NO_MARK), tree(4, 0)], trees({"a.c": b"\xef\xbb\xbfone\n"}), {"grade": "proven", "content": b"\xef\xbb\xbfone\n", "kinds": "snapshot", "evidence": (TREE_0,), "mode": 0o100644}),
+    ("a tree shows that the write kept no mark", D, [IN_C, tree(4, 0)], trees({"a.c": b"one\n"}), {"grade": "verified", "content": b"one\n", "kinds": "call snapshot", "evidence": ("write", TREE_0), "mode": 0o100644}),
+    ("a read hides the mark that was written before a formatter", G, [MARKED, read(3, G, "one\n")], trees(), {"grade": "partial", "content": b"\xef\xbb\xbfone\n", "kinds": "call read", "evidence": ("write", "a read shows the same lines"), "note": MARK_UNKNOWN, "mark_unknown": True}),
+    ("a read of another text than was written with a mark", B, [write(1, B, "\ufeffone\n"), read(3, B, "two\n")], trees(), {"grade": "partial", "content": b"two\n", "kinds": "read", "evidence": ("complete read",), "note": MARK_UNKNOWN, "outside_change": True, "mark_unknown": True}),
+    ("a write over a mark that something may have dropped", A, [write(1, A, "\ufeffone\n"), unclear(2, A), write(3, A, "two\n", existed=True)], trees(), {"grade": "partial", "content": b"\xef\xbb\xbftwo\n", "kinds": "call", "evidence": ("write",), "note": MARK_UNKNOWN, "mark_unknown": True}),
+    ("an edit whose place depends on how each line ends", A, [read(1, A, "c\nd\nc\nd", note=INEXACT), edit(2, A, "c", "x")], trees(), {"grade": "partial", "note": "the text before it is not proven", "fragments": Fragments((Run(None, ("x",)),))}),
+    ("an edit whose old text stands nowhere", A, [read(1, A, "c\nd\nc", note=INEXACT), edit(2, A, "z", "x")], trees(), {"grade": "partial", "note": "its old text does not stand in the text before it, so something else changed the file before", "outside_change": True, "fragments": Fragments((Run(None, ("x",)),))}),
     ("lines without a place, then lines with one", A, [lines(1, A, 1, "x", note="some lines"), lines(2, A, 4, "y  z")], trees(), {"grade": "partial", "evidence": ("read of a part",), "note": "only some of its lines were seen", "fragments": Fragments((Run(4, ("y  z",)), Run(None, ("x",))))}),
     ("lines with a place, then lines without one", A, [lines(1, A, 4, "y"), lines(2, A, 1, "x", note="some lines")], trees(), {"grade": "partial", "evidence": ("read of a part",), "note": "only some of its lines were seen", "fragments": Fragments((Run(4, ("y",)), Run(None, ("x",))))}),
     ("a note of a read of one line", A, [lines(1, A, 1, "x", note="lines 7")], trees(), {"grade": "partial", "evidence": ("read of a part",), "note": "only lines 7 were seen", "fragments": Fragments((Run(7, ("x",)),))}),
