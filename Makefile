@@ -24,8 +24,8 @@ else
 	exit $$status
 endif
 
-laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
-	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")
+laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run; kill at other moments
+	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py") tests/live/test_kill.py
 
 mutants: .venv/.ready        ## break the code in many small ways and check that a test fails each time (ONLY=publish.journal,redact AGAIN=1)
 	@$(BIN)/python tools/mutants.py --only "$(ONLY)" $(if $(AGAIN),--again)

@@ -79,12 +79,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if file == "test_recovery":
         group = f"{file}-{zlib.crc32(item.name.encode()) % SHARES}"
     else:
-        binary = (
-            item.callspec.params.get("binary", "")
-            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-            else ""
-        )
-        group = f"{file}-{binary}" if folder == "live" else file
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        version = params.get("binary", params.get("run", ""))
+        group = f"{file}-{version}" if folder == "live" else file
     item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live.opencode import NotAvailableError, install
 from tests.live.scripted_model import ScriptedModel
+from tests.support.servers.fake_ollama import FakeOllama
 
 JSON_TREE, SQLITE = "1.1.65", "1.18.33"
 """The last version that writes JSON files, and one that writes SQLite."""
@@ -27,3 +29,10 @@ def binary(request: pytest.FixtureRequest) -> Path:
 def model() -> Iterator[ScriptedModel]:
     with ScriptedModel() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def quick_embedder() -> Iterator[dict[str, dict[str, Any]]]:
+    """Tables for a Daemon whose vectors are of no account here: the built-in model takes most of its processor time."""
+    with FakeOllama() as server:
+        yield {"embedding": {"provider": "ollama", "model": "embedder", "url": server.url}}

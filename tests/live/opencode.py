@@ -149,6 +149,8 @@ class OpenCode:
 
     def _end(self, number: signal.Signals) -> None:
         self._http.close()
+        if self.process.returncode is not None:
+            return  # its number may be that of another process by now
         self._signal(number)
         try:
             self.process.wait(timeout=10)
@@ -188,12 +190,17 @@ class OpenCode:
             if self.process.poll() is not None:
                 break
             try:
-                if self._http.get("/global/health", timeout=1).is_success:
+                if self._listens() and self._http.get("/global/health", timeout=5).is_success:
                     return
             except httpx.TransportError:
                 pass
-            time.sleep(0.1)
+            time.sleep(0.02)
         raise RuntimeError(f"opencode serve did not come up:\n{self.log_path.read_text(errors='replace')[-2000:]}")
+
+    def _listens(self) -> bool:
+        # Asked with a bare socket: httpx leaves one open for every connection that is refused.
+        with socket.socket() as sock:
+            return sock.connect_ex(("127.0.0.1", self._http.base_url.port)) == 0
 
     def _call(self, method: str, path: str, directory: str, body: Any = None) -> Any:
         answer = self._http.request(method, path, params={"directory": directory}, json=body)

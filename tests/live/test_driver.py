@@ -6,30 +6,41 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.live.opencode import NotAvailableError, OpenCode, install, make_project
-from tests.live.recorded import read_quiet_source, read_source
+from tests.live.recorded import Recorded, read_quiet_source, read_source
 from tests.live.scenario import PROMPT, Scenario, expected
 from tests.live.scripted_model import Call, ScriptedModel, Step
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 
+@pytest.fixture(scope="module")
+def opencode(binary: Path, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenCode]:
+    """One for the tests that leave it running; each has a project and a session of its own."""
+    with OpenCode(binary, tmp_path_factory.mktemp("opencode"), model.url) as running:
+        yield running
+
+
+def _recorded(opencode: OpenCode, session: str) -> dict[str, Recorded]:
+    return {m: record for m, record in read_source(opencode.data_dir).items() if record.session == session}
+
+
 def test_a_scripted_turn_is_recorded_as_one_message_per_step(
-    binary: Path, model: ScriptedModel, tmp_path: Path
+    opencode: OpenCode, model: ScriptedModel, tmp_path: Path
 ) -> None:
     project = make_project(tmp_path / "project", {"README.md": "# Project\n"})
     scenario = Scenario(model, seed=1)
     turn = scenario.turn(project, "one", filler_bytes=2000)
-    with OpenCode(binary, tmp_path / "oc", model.url) as opencode:
-        session = opencode.create_session(project, "A titled session")
-        answer = opencode.prompt(session, turn.prompt)
-        told = opencode.messages(session)
+    session = opencode.create_session(project, "A titled session")
+    answer = opencode.prompt(session, turn.prompt)
+    told = opencode.messages(session)
 
-    source = read_source(opencode.data_dir)
+    source = _recorded(opencode, session)
 
     assert {m: r.parts.keys() for m, r in source.items()} == {
         m["info"]["id"]: {part["id"] for part in m["parts"]} for m in told
@@ -47,13 +58,11 @@ def test_a_scripted_turn_is_recorded_as_one_message_per_step(
 
 
 def test_each_version_writes_the_storage_its_tests_stand_for(
-    binary: Path, model: ScriptedModel, tmp_path: Path
+    binary: Path, opencode: OpenCode, model: ScriptedModel, tmp_path: Path
 ) -> None:
     project = make_project(tmp_path / "project", {"README.md": "# Project\n"})
     model.add("Say something", [Step(text="Something.")])
-    with OpenCode(binary, tmp_path / "oc", model.url) as opencode:
-        session = opencode.create_session(project)
-        opencode.prompt(session, "Say something")
+    opencode.prompt(opencode.create_session(project), "Say something")
 
     has_database = (opencode.data_dir / "opencode.db").exists()
     has_messages = any((opencode.data_dir / "storage").glob("message/*/*.json"))
@@ -61,28 +70,30 @@ def test_each_version_writes_the_storage_its_tests_stand_for(
     assert (has_database, has_messages) == (is_sqlite, not is_sqlite)
 
 
-def test_revert_and_delete_remove_messages_from_the_source(binary: Path, model: ScriptedModel, tmp_path: Path) -> None:
+def test_revert_and_delete_remove_messages_from_the_source(
+    opencode: OpenCode, model: ScriptedModel, tmp_path: Path
+) -> None:
     project = make_project(tmp_path / "project", {"README.md": "# Project\n"})
     written = project / "kept.md"
     model.add(
         "Write the file", [Step(calls=(Call("write", {"filePath": str(written), "content": "text\n"}),)), Step("Done.")]
     )
     model.add("Something else", [Step("Yes.")])
-    with OpenCode(binary, tmp_path / "oc", model.url) as opencode:
-        session = opencode.create_session(project, "Undone")
-        opencode.prompt(session, "Write the file")
-        asked = opencode.messages(session)[0]["info"]["id"]
-        opencode.revert(session, asked)
-        assert not written.exists()
-        opencode.unrevert(session)
-        assert written.read_text() == "text\n"
-        opencode.revert(session, asked)
-        opencode.prompt(session, "Something else")
-        left = read_quiet_source(opencode.data_dir)
-        assert asked not in left
-        assert len(left) == 2
-        opencode.delete(session)
-        assert read_source(opencode.data_dir) == {}
+    session = opencode.create_session(project, "Undone")
+    opencode.prompt(session, "Write the file")
+    asked = opencode.messages(session)[0]["info"]["id"]
+    opencode.revert(session, asked)
+    assert not written.exists()
+    opencode.unrevert(session)
+    assert written.read_text() == "text\n"
+    opencode.revert(session, asked)
+    opencode.prompt(session, "Something else")
+    read_quiet_source(opencode.data_dir)
+    left = _recorded(opencode, session)
+    assert asked not in left
+    assert len(left) == 2
+    opencode.delete(session)
+    assert _recorded(opencode, session) == {}
 
 
 def test_a_killed_opencode_leaves_its_turn_unfinished(binary: Path, model: ScriptedModel, tmp_path: Path) -> None:

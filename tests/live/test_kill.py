@@ -1,7 +1,9 @@
 """The daemon killed twenty times beside a real OpenCode at work: in the end nothing is missing and nothing is double.
 
 SIGKILL strikes during start-up, at any moment of the work, and while embedding; each time the daemon is simply started
-again over what it left. The moments come from a seed, which is printed; RECONSTITUTE_TEST_SEED repeats a run.
+again over what it left. The moments come from a seed, the same in every run; `make laws` draws another and prints it,
+and RECONSTITUTE_TEST_SEED repeats a run. The vectors of one version come from the built-in model, of the other from a
+server, so that embedding is cut off in either way: in the middle of computing, and in the middle of waiting.
 """
 
 from __future__ import annotations
@@ -21,13 +23,16 @@ from typing import Any
 import chromadb
 import pytest
 from chromadb.config import Settings
+from hypothesis import settings
 
 from daemon.archive import STAGES, Archive
+from tests.live.conftest import SQLITE
 from tests.live.opencode import OpenCode, make_project
 from tests.live.recorded import Recorded, differences, read_source
 from tests.live.scenario import Scenario, Turn, expected
 from tests.live.scripted_model import ScriptedModel
 from tests.support.processes.daemon_process import Daemon
+from tests.support.servers.fake_ollama import FakeOllama
 
 pytestmark = [pytest.mark.live, pytest.mark.crash, pytest.mark.timeout(600)]
 
@@ -36,6 +41,9 @@ KILLS = {START: 7, WORK: 7, EMBED: 6}
 EARLY, LATE = "early.txt", "late.txt"
 """Request files. A request that was started three times and never ended is given up, so only two kills follow LATE."""
 KILLS_AFTER_LATE = 2
+SEED = 20
+SERVER_DELAY_S = 0.3
+"""Of each answer of the embedding server: long enough to be killed while it is waited for."""
 FILLER_BYTES = 12_000
 """Enough words for an embedding to take a while, so that a kill can strike in the middle of it."""
 
@@ -93,14 +101,44 @@ class Workers:
 
 
 @pytest.fixture(scope="module")
-def aftermath(binary: Path, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
+def model() -> Iterator[ScriptedModel]:
+    """As slow as a real one: what is written between two kills is enough, and more only takes processor time."""
+    with ScriptedModel(lead_s=1.0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def seed() -> int:
+    """Of the moments: SEED but in `make laws`, or that of a run to repeat."""
+    is_search = settings.get_current_profile_name() == "search"
+    drawn = random.SystemRandom().randrange(2**32) if is_search else SEED
+    return int(os.environ.get("RECONSTITUTE_TEST_SEED") or drawn)
+
+
+@pytest.fixture(scope="module")
+def embedding(binary: Path) -> Iterator[dict[str, str]]:
+    """The table of the configuration: the built-in model beside SQLite, a slow server beside the JSON files."""
+    if f"/{SQLITE}/" in str(binary):
+        yield {"provider": "builtin"}
+        return
+    with FakeOllama() as server:
+        server.delay_s = SERVER_DELAY_S
+        yield {"provider": "ollama", "model": "embedder", "url": server.url}
+
+
+@pytest.fixture(scope="module")
+def aftermath(
+    binary: Path,
+    model: ScriptedModel,
+    seed: int,
+    embedding: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Aftermath]:
     root = tmp_path_factory.mktemp("kill")
-    seed = int(os.environ.get("RECONSTITUTE_TEST_SEED") or random.SystemRandom().randrange(2**32))
-    print(f"RECONSTITUTE_TEST_SEED={seed}")
     chance = random.Random(seed)
     garden = make_project(root / "work" / "garden", {"README.md": "# Garden\n"})
     kitchen = make_project(root / "work" / "kitchen", {"README.md": "# Kitchen\n"})
-    daemon = Daemon(root / "oc" / "data" / "opencode", root / "ours")
+    daemon = Daemon(root / "oc" / "data" / "opencode", root / "ours", tables={"embedding": embedding})
     try:
         with OpenCode(binary, root / "oc", model.url) as opencode:
             workers = Workers(opencode, Scenario(model, seed))

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,13 +91,17 @@ def _turns(folder: Path) -> Iterator[tuple[list[Call], str]]:
 
 
 @pytest.fixture(scope="module", params=["1.1.65", "1.15.13", "1.18.33"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Formatted]:
+def run(
+    request: pytest.FixtureRequest,
+    quick_embedder: dict[str, dict[str, Any]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Formatted]:
     try:
         binary = install(request.param)
     except NotAvailableError as reason:
         pytest.skip(str(reason))
     run = Formatted(tmp_path_factory.mktemp("formatters"))
-    daemon = Daemon(run.data_dir, run.root / "daemon")
+    daemon = Daemon(run.data_dir, run.root / "daemon", tables=quick_embedder)
     try:
         daemon.run()
         run.work(binary)

@@ -51,7 +51,9 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture(scope="module")
-def migrated(model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Migrated]:
+def migrated(
+    model: ScriptedModel, quick_embedder: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Migrated]:
     try:
         binaries = [install(version) for version in VERSIONS]
     except NotAvailableError as reason:
@@ -59,7 +61,7 @@ def migrated(model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> 
     root = tmp_path_factory.mktemp("migrated")
     garden = make_project(root / "work" / "garden", {"README.md": "# Garden\n"})
     scenario = Scenario(model, seed=5)
-    seen = Migrated(Daemon(root / "oc" / "data" / "opencode", root / "ours"))
+    seen = Migrated(Daemon(root / "oc" / "data" / "opencode", root / "ours", tables=quick_embedder))
     known: dict[str, str] = {}
     try:
         seen.daemon.run()

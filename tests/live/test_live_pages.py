@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,11 +43,17 @@ class Followed:
 
 
 @pytest.fixture(scope="module")
-def run(binary: Path, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Followed]:
+def run(
+    binary: Path,
+    model: ScriptedModel,
+    quick_embedder: dict[str, dict[str, Any]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Followed]:
     root = tmp_path_factory.mktemp("pages")
     garden = make_project(root / "work" / "garden", {"README.md": "# Garden\n\nBeds, trees and water.\n"})
     seen = Followed()
-    daemon = Daemon(root / "oc" / "data" / "opencode", root / "ours", targets=[{"path": garden}])
+    targets = [{"path": garden}]
+    daemon = Daemon(root / "oc" / "data" / "opencode", root / "ours", tables=quick_embedder, targets=targets)
     front = daemon.output_dir / str(garden).lstrip("/") / "README.md"
     with daemon, OpenCode(binary, root / "oc", model.url) as opencode:
         daemon.run()

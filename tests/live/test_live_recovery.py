@@ -113,9 +113,13 @@ class Recovery:
 
 
 @pytest.fixture(scope="module")
-def run(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recovery]:
+def run(
+    binary: Path, quick_embedder: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Recovery]:
     run = Recovery(tmp_path_factory.mktemp("recovery"))
-    during, after, pruned = (Daemon(run.data_dir, run.root / name) for name in ("during", "after", "pruned"))
+    during, after, pruned = (
+        Daemon(run.data_dir, run.root / name, tables=quick_embedder) for name in ("during", "after", "pruned")
+    )
     try:
         during.run()
         run.work(binary)

@@ -8,7 +8,9 @@ may differ from what stood on the disk: at the end, or at any moment in between 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +19,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon import cli, config
+from daemon import cli, config, records
 from daemon.app.engine import Engine
 from daemon.files import Files
+from daemon.files.end_states import _RULES, row_of
+from daemon.ingest.evidence import VERSION
 from tests.recovery import answers, story
 from tests.recovery.answers import Answer
 from tests.recovery.calls import APP
@@ -29,6 +33,11 @@ from tests.support.servers.plain_service import PlainService
 
 CASES = list(cases(Path(__file__).parent / "cases"))
 LEAST = 60
+DIGESTS = Path(__file__).parent / "digests.json"
+"""What each case is answered, and drawn from its records, under which numbers: `rules` and `version`."""
+RECORDED = json.loads(DIGESTS.read_bytes())
+RENEWS = "RECONSTITUTE_RENEW_DIGESTS" in os.environ
+RENEW = "RECONSTITUTE_RENEW_DIGESTS=1 .venv/bin/python -m pytest -q tests/recovery/test_recovery.py -k test_a_case_is_recovered"
 
 
 @contextmanager
@@ -95,6 +104,38 @@ def test_a_case_is_recovered_or_refused_as_it_should_be(case: Case, tmp_path: Pa
         wrong = list(contradictions(engine.recorded, told))
         assert wrong == [], f"silently wrong: {case.data['shows']}"
         assert shortfalls(engine.recorded, told, case.data["expect"]) == [], case.data["shows"]
+        assert numbers_to_raise(case, engine, tmp_path) == []
+
+
+def numbers_to_raise(case: Case, engine: PlainService, root: Path) -> list[str]:
+    """The numbers to raise, and how, where a case is not answered or recorded as its digests say.
+
+    Archives keep file edits and end states that an older program made; only a raised number makes them anew.
+    """
+    rows = [repr(row_of(history)) for history in engine.recorded.histories("/")]
+    drawn = sorted(records.edit_to_json(edit).decode() for edit in engine.archive.files.beneath("/"))
+    now = [hashlib.sha256("\n".join(one).replace(str(root), "").encode()).hexdigest()[:12] for one in (rows, drawn)]
+    before = RECORDED["cases"].get(case.name)
+    to_raise = []
+    if before is not None and now[1] != before[1] and RECORDED["version"] == VERSION:
+        to_raise = ["other file edits are drawn: raise VERSION in daemon/ingest/evidence.py"]
+    elif before is not None and now[0] != before[0] and (RECORDED["rules"], RECORDED["version"]) == (_RULES, VERSION):
+        to_raise = ["other end states follow: raise _RULES in daemon/files/end_states.py"]
+    if RENEWS and not to_raise:
+        recorded = json.loads(DIGESTS.read_bytes())
+        cases_now = {name: recorded["cases"][name] for name in recorded["cases"] if name in {c.name for c in CASES}}
+        cases_now |= {case.name: now}
+        written = {"rules": _RULES, "version": VERSION, "cases": dict(sorted(cases_now.items()))}
+        lines = json.dumps(written, indent=1).replace("[\n   ", "[").replace(",\n   ", ", ").replace("\n  ]", "]")
+        DIGESTS.write_text(lines + "\n", encoding="utf-8")
+        return []
+    if before != now:
+        to_raise.append(f"then record the digests: {RENEW}")
+    return to_raise
+
+
+def test_the_digests_of_answers_are_of_the_present_numbers() -> None:
+    assert RENEWS or (RECORDED["rules"], RECORDED["version"]) == (_RULES, VERSION), RENEW
 
 
 def test_there_are_enough_cases_and_each_says_what_it_shows() -> None:

@@ -113,6 +113,7 @@ class Daemon:
 
     def start(self) -> None:
         """Start it and return at once."""
+        self._forget_ended()
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command("run"),
@@ -224,13 +225,21 @@ class Daemon:
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=timeout_s)
-        return code, time.monotonic() - begun
+        seconds = time.monotonic() - begun
+        self._forget_ended()
+        return code, seconds
 
     def kill(self) -> None:
         """SIGKILL to the daemon alone; what it may have started is left to notice by itself."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(timeout=10)
+        self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        """Keep the groups with a living process; the system gives the number of an empty one to somebody else's."""
+        living = {group for _, group in _living()}
+        self._groups = [group for group in self._groups if group in living]
 
     def survivors(self) -> list[int]:
         """Living processes that any start of the daemon has left behind."""

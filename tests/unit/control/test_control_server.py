@@ -519,11 +519,11 @@ class _Endless(ScriptedService):
         self.sent = 0
         self.ended = threading.Event()
 
-    def work(self, _request: Any, _progress: Any, take: Any) -> None:
+    def work(self, _request: Any, _progress: Any, on_part: Any) -> None:
         content = content_of("a", b"x" * 100_000)
         try:
             while self.sent < 100_000:
-                take(content)
+                on_part(content)
                 self.sent += 1
         finally:
             self.ended.set()

@@ -31,12 +31,12 @@ class Exporting(ScriptedService):
         self.house = house
         self.failing: Exception | None = None
 
-    def work(self, request: Any, progress: Any, take: Any) -> None:
+    def work(self, request: Any, progress: Any, on_part: Any) -> None:
         conditions = msgspec.convert(request.arguments, Export)
         if self.failing is not None:
-            take("half of it" * 300_000)  # more than the server gathers before it sends
+            on_part("half of it" * 300_000)  # more than the server gathers before it sends
             raise self.failing
-        self.answers["export"] = export(self.house.archive, conditions, take, progress)
+        self.answers["export"] = export(self.house.archive, conditions, on_part, progress)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -322,7 +323,8 @@ def test_a_failure_of_any_write_leaves_the_old_tree_or_is_completed(tmp_path):
             if left[0] == -1:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        with pytest.raises(OutputRefused, match="No space left on device; free some space"):
+        text = f"^{re.escape(str(out))}: cannot be written: No space left on device; free some space"
+        with pytest.raises(OutputRefused, match=text):
             publish(out, TREE, NEW, step=fail)
         if nth < committed:
             assert files(out) == {f"{TREE}/{page.path}": page.content for page in OLD}, points[nth]
@@ -334,6 +336,26 @@ def test_a_failure_of_any_write_leaves_the_old_tree_or_is_completed(tmp_path):
         publish(out, TREE, NEW)
         assert files(out) == {f"{TREE}/{page.path}": page.content for page in NEW}
         assert publish(out, TREE, NEW).written == []
+
+
+def test_a_completion_that_fails_names_the_folder_and_goes_on_later(tmp_path):
+    publish(tmp_path, TREE, OLD)
+
+    def fail(point: str) -> None:
+        if point == "publish.committed":
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    text = f"^{re.escape(str(tmp_path))}: cannot be written: Permission denied; check the disk and the permissions"
+    with pytest.raises(OutputRefused, match=text):
+        publish(tmp_path, TREE, NEW, step=fail)
+
+    def fail_at_once(point: str) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with pytest.raises(OutputRefused, match=text):
+        recover(tmp_path, step=fail_at_once)
+    assert recover(tmp_path) == 1
+    assert files(tmp_path) == {f"{TREE}/{page.path}": page.content for page in NEW}
 
 
 def test_an_edit_made_between_a_crash_and_the_completion_is_kept(tmp_path):

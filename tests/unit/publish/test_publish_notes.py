@@ -169,23 +169,25 @@ def test_the_current_page_stays_up_to_date_beside_an_edited_one(tree: Tree) -> N
     assert tree.run(Page("README.md", "three"), Page("a.txt", "text three")).written == []
 
 
+@pytest.mark.parametrize("folder", ["", "sessions/"])
 @pytest.mark.parametrize("how", ["undone", "deleted", "current copied over it"])
-def test_the_current_page_goes_when_the_edit_is_undone(tree: Tree, how: str) -> None:
-    tree.run(Page("README.md", "one"))
-    before = tree.note("README.md")
-    tree.edit("README.md")
-    tree.run(Page("README.md", "two"))
-    tree.note("README.current.md", b"\nnew words\n")
+def test_the_current_page_goes_when_the_edit_is_undone(tree: Tree, how: str, folder: str) -> None:
+    page, current = f"{folder}README.md", f"{folder}README.current.md"
+    tree.run(Page(page, "one"))
+    before = tree.note(page)
+    tree.edit(page)
+    assert tree.run(Page(page, "two")).current == {page: current}
+    tree.note(current, b"\nnew words\n")
     if how == "undone":
-        tree.edit("README.md", before)
+        tree.edit(page, before)
     elif how == "deleted":
-        (tree.folder / "README.md").unlink()
+        (tree.folder / page).unlink()
     else:
-        tree.edit("README.md", body("two"))
-    result = tree.run(Page("README.md", "three"))
-    assert (result.kept, result.removed, tree.names()) == ([], ["README.current.md"], ["README.md"])
+        tree.edit(page, body("two"))
+    result = tree.run(Page(page, "three"))
+    assert (result.kept, result.removed, tree.names()) == ([], [current], [page])
     notes = (MINE + b"\n" if how == "undone" else b"") + b"\nnew words\n"
-    assert tree.read("README.md") == body("three", notes)
+    assert tree.read(page) == body("three", notes)
 
 
 def test_an_edited_current_page_is_kept_too(tree: Tree) -> None:
