@@ -30,12 +30,13 @@ from __future__ import annotations
 
 
 class ReconstituteError(Exception):
-    """Root of the tree; `exit_code` is what the command line ends with."""
+    """Root of the tree; `exit_code` is what the command line ends with, `status` a more exact HTTP status, if any."""
 
     exit_code = 1
+    status: int | None = None
 
 
-class Retry(ReconstituteError):  # noqa: N818 - the tree's middle names say what to do
+class Retry(ReconstituteError):
     """May work later."""
 
     exit_code = 75  # EX_TEMPFAIL
@@ -81,7 +82,7 @@ class ServesAnother(DaemonUnreachable):
     """A service answers on the control socket, but keeps another archive than the caller means."""
 
 
-class Skip(ReconstituteError):  # noqa: N818
+class Skip(ReconstituteError):
     """One item is unusable; the rest goes on."""
 
     exit_code = 65  # EX_DATAERR
@@ -128,7 +129,7 @@ class NotRecorded(BadRequest):
     exit_code = 4  # as of commands that find nothing
 
 
-class Stop(ReconstituteError):  # noqa: N818
+class Stop(ReconstituteError):
     """Going on would lose or damage something: nobody catches it and goes on."""
 
 

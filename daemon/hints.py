@@ -106,7 +106,7 @@ def option_name(argument: str) -> str:
     return OPTIONS.get(argument) or f"--{hyphened}"
 
 
-def _option(name: str, value: Any) -> list[str]:
+def _option(name: str, value: object) -> list[str]:
     dashed = option_name(name)
     if isinstance(value, bool):
         return [dashed if value else f"--no-{dashed[2:]}"]
@@ -136,7 +136,7 @@ def for_tools(text: str) -> str:
     return _CALL.sub(lambda match: _known(match, _tool), text)
 
 
-def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
+def rendered(answer: object, render: Callable[[str], str], key: str = "") -> Any:
     """JSON data with the hints in it rendered."""
     if isinstance(answer, dict):
         return {name: value if name in _RECORDED else rendered(value, render, name) for name, value in answer.items()}

@@ -132,7 +132,7 @@ class _Lines:
         return f"<{PRIORITIES.get(first['level'], 6)}>{line}" if self._journal else line
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """The same as JSON data: what is none (a path, an exception) as its text, which then is redacted too."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _without_controls(value: Any) -> Any:
+def _without_controls(value: object) -> Any:
     if isinstance(value, str):
         return value.translate(_CONTROLS)
     if isinstance(value, dict):

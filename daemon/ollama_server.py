@@ -28,7 +28,7 @@ _CONNECT_S = 5.0
 _REASON = 600
 
 
-class Refused(Exception):  # noqa: N818 - a verdict that the caller is to make, never leaves it
+class Refused(Exception):  # a verdict that the caller is to make, never leaves it
     """The server answered with an error that is neither its being busy nor a missing model.
 
     `status` is HTTP's; None where the error came in the middle of a reply, 200 where what came makes no sense.

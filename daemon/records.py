@@ -78,7 +78,7 @@ def load_objects(raw: bytes) -> list[Json]:
     return [item for item in value if isinstance(item, dict)]
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """A value as compact JSON bytes; keys sorted, so equal values give equal bytes."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
@@ -87,7 +87,7 @@ def dumps(value: Any) -> bytes:
         return text.encode("utf-8")
 
 
-def clean(value: Any) -> Any:
+def clean(value: object) -> Any:
     """The same value with every string valid UTF-8."""
     if isinstance(value, str):
         return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
@@ -145,19 +145,19 @@ def blob_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def integer(value: Any, default: int = 0) -> int:
+def integer(value: object, default: int = 0) -> int:
     """A whole number out of somebody else's record, or the default."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return default
     return int(value) if abs(value) < 2**62 else default
 
 
-def text(value: Any, default: str = "") -> str:
+def text(value: object, default: str = "") -> str:
     """A string out of somebody else's record, or the default."""
     return value if isinstance(value, str) else default
 
 
-def table(value: Any) -> Json:
+def table(value: object) -> Json:
     """An object out of somebody else's record, or an empty one."""
     return value if isinstance(value, dict) else {}
 

@@ -41,7 +41,7 @@ async def in_thread(call: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def settle(function: Callable[[Any], None], value: Any) -> None:
+    def settle(function: Callable[[Any], None], value: object) -> None:
         if not done.done():
             function(value)
 

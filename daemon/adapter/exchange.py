@@ -48,7 +48,7 @@ _THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?</\1>", re.DOT
 _OPENINGS = ("<think", "<thought", "<reasoning")
 
 
-class HungUp(ReconstituteError):  # noqa: N818 - not a failure
+class HungUp(ReconstituteError):
     """The client is gone; nobody waits for the rest."""
 
 

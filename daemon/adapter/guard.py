@@ -126,7 +126,7 @@ class Connection(H11Protocol):
         self._refused = False
         self._deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in control/server
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
             self._refuse(503, f"server busy: {CONNECTIONS} connections are open; try again later")

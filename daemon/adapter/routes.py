@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -232,6 +231,6 @@ def _refuse(why: str) -> Callable[[Request], Awaitable[Response]]:
     return refuse
 
 
-def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     return Response(body, status_code=status, media_type="application/json; charset=utf-8", headers=headers)

@@ -213,7 +213,7 @@ def continuing(turns: Sequence[OllamaMessage]) -> str:
     return "\n\n".join(_result(m) if m["role"] == "tool" else str(m["content"]) for m in turns)
 
 
-def digests(setup: Any, turns: Sequence[OllamaMessage]) -> list[str]:
+def digests(setup: object, turns: Sequence[OllamaMessage]) -> list[str]:
     """One for every beginning: [0] for none of the turns, [n] for the first n. `setup`: what else must be the same."""
     chain = [_digest(setup)]
     for turn in turns:
@@ -227,7 +227,7 @@ def _essence(turn: OllamaMessage) -> list[Any]:
     return [turn["role"], turn["content"].strip(), calls, turn.get("tool_name", "")]
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     text = json.dumps(value, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

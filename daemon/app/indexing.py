@@ -34,7 +34,7 @@ NEWEST = 8
 """Messages; a turn has two or three. While a history is read for the first time the rest waits for its turn."""
 
 
-class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
+class Interrupted(ReconstituteError):
     """Reconstitute is stopping; what was being done is begun again at the next start."""
 
 

@@ -26,12 +26,12 @@ _ELLIPSES = ("...", "…")
 Path = tuple[str | int, ...]
 
 
-def leaves(value: Any) -> Iterator[str]:
+def leaves(value: object) -> Iterator[str]:
     """Every text in a record that says something (not ids, types and states)."""
     return (leaf for _, leaf in _leaves(value, ()))
 
 
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _leaves(value: object, path: Path) -> Iterator[tuple[Path, str]]:
     """Texts with their places. Of a call's input everything counts: a todo's status, a number, a switch."""
     is_input = path[:2] == _INPUT
     if isinstance(value, dict):
@@ -133,7 +133,7 @@ def _compacted(data: Json) -> bool:
     return isinstance(time, dict) and bool(time.get("compacted"))
 
 
-def _differences(old: Any, new: Any, path: Path, *, is_compacted: bool) -> Iterator[tuple[str, Path]]:
+def _differences(old: object, new: object, path: Path, *, is_compacted: bool) -> Iterator[tuple[str, Path]]:
     """What became of each text: ``dropped``, ``added`` (or grown) or ``changed``, and where."""
     both = _side_by_side(old, new) if path != _INPUT else None
     if both is not None:
@@ -151,7 +151,7 @@ def _differences(old: Any, new: Any, path: Path, *, is_compacted: bool) -> Itera
         yield kind, path
 
 
-def _side_by_side(old: Any, new: Any) -> list[tuple[str | int, Any, Any]] | None:
+def _side_by_side(old: object, new: object) -> list[tuple[str | int, Any, Any]] | None:
     """What two tables, or a list and one that is no shorter, hold at the same places; None for anything else."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = (name for name in dict.fromkeys((*old, *new)) if name not in _BOOKKEEPING)
@@ -161,7 +161,7 @@ def _side_by_side(old: Any, new: Any) -> list[tuple[str | int, Any, Any]] | None
     return None
 
 
-def _replaced(old: Any, new: Any, path: Path, *, is_compacted: bool) -> str:
+def _replaced(old: object, new: object, path: Path, *, is_compacted: bool) -> str:
     """What it is when one thing stands where another one did; empty where only its end was trimmed."""
     if not (isinstance(old, str) and isinstance(new, str)):
         return "changed"

@@ -34,7 +34,7 @@ class OwnRecords(ABC):
         """What was stored for a target under `name`."""
         return self._load(keys.target(path, name))
 
-    def target_put(self, path: str, name: str, value: Any) -> None:
+    def target_put(self, path: str, name: str, value: object) -> None:
         """Store something for a target."""
         self.target_put_all(path, {name: value})
 
@@ -66,7 +66,7 @@ class OwnRecords(ABC):
         entry = self._load(keys.cache(kind, key))
         return entry["value"] if entry is not None and entry["expires_at"] > self._clock() else None
 
-    def cache_put(self, kind: str, key: str, value: Any, ttl_s: float) -> None:
+    def cache_put(self, kind: str, key: str, value: object, ttl_s: float) -> None:
         """Cache a value. The expiry index saves a scan of all values when old ones are swept."""
         batch = self.batch()
         expires = self._clock() + int(ttl_s * 1000)

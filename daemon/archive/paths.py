@@ -132,8 +132,8 @@ def unknown(archive: Archive, path: str) -> str:
     alike = similar(path, recorded)
     known = f"near it: {', '.join(alike)}" if alike else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
     return (
-        f"{path}: no session touched it or anything beneath it; {known}; was it called otherwise then? reconstitute "
-        "alias OLD NEW"
+        f"{path}: no session touched it or anything beneath it; {known}; if it had another name then, use: "
+        "reconstitute alias OLD NEW"
     )
 
 
@@ -146,7 +146,7 @@ def similar(path: str, recorded: Iterable[str]) -> list[str]:
     >>> similar("/root/code/shop", ["/home/ada/code/shop/cart.py", "/home/ada/shop2/x"])
     ['/home/ada/code/shop', '/home/ada/shop2']
     """
-    places = {place for path_ in recorded for place in _with_folders(path_)}
+    places = {place for known_path in recorded for place in _with_folders(known_path)}
     wanted = path.strip("/").split("/")
     names = {place.rpartition("/")[2] for place in places}
     alike = difflib.get_close_matches(wanted[-1], names, n=_MOST_NAMES, cutoff=_ALIKE)

@@ -146,7 +146,7 @@ class Store:
                 users.left += 1
         return value
 
-    def _whole(self, key: bytes, value: bytes | None, moment: Any) -> bytes | None:
+    def _whole(self, key: bytes, value: bytes | None, moment: object) -> bytes | None:
         body = Body.parse(value)
         if body is None:
             return value

@@ -171,7 +171,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def cleaned(value: Any, levels: int = _MOST_LEVELS) -> Any:
+def cleaned(value: object, levels: int = _MOST_LEVELS) -> Any:
     """The value with lone surrogates replaced, which no JSON, file or socket of ours could take further.
 
     Raises:
@@ -267,6 +267,6 @@ def _content(value: Json) -> str:
     return content
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:59]}…"

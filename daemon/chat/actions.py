@@ -192,7 +192,7 @@ def calls_of(message: OllamaMessage) -> list[ToolCall]:
     return calls
 
 
-def _function(entry: Any) -> Json:
+def _function(entry: object) -> Json:
     function = entry.get("function") if isinstance(entry, dict) else None
     return function if isinstance(function, dict) else {}
 

@@ -40,8 +40,7 @@ def choose(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel | No
 
 
 def _auto(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel | None, str]:
-    # Late, as in embed/choose: the client takes 0.4 s to import.
-    from daemon.ollama_server import OllamaServer  # noqa: PLC0415
+    from daemon.ollama_server import OllamaServer  # noqa: PLC0415 - its client takes 0.4 s to import
 
     server = OllamaServer(chat.url, PROBE_S, setting="chat.url")
     try:
@@ -62,7 +61,7 @@ def _best(server: OllamaServer, chat: config.Chat) -> tuple[str, str]:
     Raises:
         ModelUnavailable: the server is down, or stopped answering.
     """
-    from daemon.ollama_server import full_name  # noqa: PLC0415
+    from daemon.ollama_server import full_name  # noqa: PLC0415 - as above
 
     models = server.models()
     lacks = f"does not have {chat.model}"
@@ -96,7 +95,7 @@ def _words(*, has_tools: bool | None) -> str:
 
 
 def _ollama(chat: config.Chat, name: str) -> ChatModel:
-    from daemon.chat.ollama import OllamaChat, ToolsOrActions  # noqa: PLC0415
+    from daemon.chat.ollama import OllamaChat, ToolsOrActions  # noqa: PLC0415 - as above
 
     return ToolsOrActions(
         OllamaChat(
@@ -111,8 +110,8 @@ def _ollama(chat: config.Chat, name: str) -> ChatModel:
 
 
 def _opencode(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel, str]:
-    from daemon.chat.actions import Actions  # noqa: PLC0415
-    from daemon.chat.opencode import OpenCodeChat  # noqa: PLC0415
+    from daemon.chat.actions import Actions  # noqa: PLC0415 - only with this model
+    from daemon.chat.opencode import OpenCodeChat  # noqa: PLC0415 - as above
 
     server = OpenCodeChat(
         opencode.server_url, opencode.server_model, timeout_s=chat.timeout_seconds, context_tokens=chat.num_ctx

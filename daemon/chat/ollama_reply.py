@@ -127,7 +127,7 @@ def _last_stray(content: str) -> re.Match[str] | None:
     return max(outside, key=lambda match: match.start(), default=None)
 
 
-def _call(raw: Any) -> ToolCall:
+def _call(raw: object) -> ToolCall:
     function = raw.get("function") if isinstance(raw, dict) else None
     if not isinstance(function, dict):
         _bad(f"a tool call has no function: {_short(raw)}")
@@ -140,7 +140,7 @@ def _call(raw: Any) -> ToolCall:
     return ToolCall(name, _arguments(name, function.get("arguments")))
 
 
-def _arguments(name: str, given: Any) -> Json:
+def _arguments(name: str, given: object) -> Json:
     if isinstance(given, str):
         given = _parsed(name, given) if given.strip() else None
     if given is None:
@@ -167,12 +167,12 @@ def _bad(message: str) -> NoReturn:
     raise BadReply(message)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = clean(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _count(value: Any) -> int | None:
+def _count(value: object) -> int | None:
     """A server's count; 0 is what some say for a prompt that they had in their cache."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

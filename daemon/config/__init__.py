@@ -106,7 +106,7 @@ def _read(path: Path, *, must_exist: bool) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; check its permissions") from None
 
 
-def _reject_unknown(table: Any, schema: type, path: Path, prefix: str) -> None:
+def _reject_unknown(table: object, schema: type, path: Path, prefix: str) -> None:
     if not isinstance(table, dict):
         return
     fields = get_type_hints(schema)
@@ -224,7 +224,7 @@ def _find(key: str) -> msgspec.structs.FieldInfo | None:
     return field
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):

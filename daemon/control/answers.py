@@ -27,7 +27,7 @@ def json_name(field: str) -> str:
     return first + "".join("ID" if word == "id" else word.capitalize() for word in more)
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """An answer, or a part of one, as JSON data."""
     return msgspec.to_builtins(value)
 
@@ -38,7 +38,7 @@ def as_object(answer: Answer) -> Json:
     return value
 
 
-def from_json(value: Any, kind: type[T]) -> T:
+def from_json(value: object, kind: type[T]) -> T:
     """JSON data as an answer; fields of a newer version are ignored.
 
     Raises:
@@ -47,7 +47,7 @@ def from_json(value: Any, kind: type[T]) -> T:
     return msgspec.convert(value, built(kind))
 
 
-def named(value: Any) -> Any:
+def named(value: object) -> Any:
     """JSON data of a room that has no structures, with its keys as they are in JSON."""
     if isinstance(value, dict):
         return {json_name(key): named(item) for key, item in value.items()}

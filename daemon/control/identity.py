@@ -140,7 +140,7 @@ def check(config: Config | None, named: str | None) -> None:
         f"the running service (process {os.getpid()}) has this archive, but runs with another configuration: "
         f"{', '.join(listed)}; {_fix(differing)}"
     )
-    error.status = 409  # type: ignore[attr-defined]  # nearer than 500
+    error.status = 409
     raise error
 
 
@@ -164,7 +164,7 @@ def _read(named: str) -> dict[str, str]:
         value = json.loads(named)
     except ValueError:
         value = None
-    if not isinstance(value, dict) or not all(isinstance(value_, str) for value_ in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise BadRequest(f"{HEADER}: not a JSON object of texts; leave it out, or use a client of the same version")
     return value
 

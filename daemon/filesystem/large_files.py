@@ -67,7 +67,7 @@ class LargeFiles:
         return self.directory / sha256
 
     def remove_others(self, wanted: Collection[str]) -> None:
-        """Remove every file that is none of `kept`, and what a writer that was killed left behind."""
+        """Remove every file that is none of `wanted`, and what a writer that was killed left behind."""
         try:
             names = os.listdir(self.directory)
         except FileNotFoundError:

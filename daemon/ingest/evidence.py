@@ -213,12 +213,12 @@ def _remembered(source: Source, session: Session, old: list[Json], new: list[Jso
     for mark in old:
         if mark.get("is_exact", True):
             continue
-        if "ended" not in mark and not any(_is_same(mark, mark_) for mark_ in new):
+        if "ended" not in mark and not any(_is_same(mark, other) for other in new):
             is_final = not _is_there(source, session.id, mark)
             marks.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
         else:
             marks.append(mark)
-    return marks + [mark for mark in new if not any("ended" not in mark_ and _is_same(mark, mark_) for mark_ in marks)]
+    return marks + [mark for mark in new if not any("ended" not in other and _is_same(mark, other) for other in marks)]
 
 
 def _is_same(mark: Json, other: Json) -> bool:

@@ -140,7 +140,7 @@ def server(caller: ServiceCaller, here: str, under_way: set[object]) -> Server[A
         return [_described(tool) for tool in tools.tools()]
 
     # The SDK would refuse what recall.query.arguments understands, such as a number sent as text.
-    @made.call_tool(validate_input=False)  # type: ignore[untyped-decorator]
+    @made.call_tool(validate_input=False)  # type: ignore[untyped-decorator]  # likewise
     async def _call(name: str, arguments: Json) -> types.CallToolResult:
         under_way.add(this := object())
         try:
@@ -216,7 +216,7 @@ def _failed(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=visible(message))], isError=True)
 
 
-def _visible(value: Any) -> Any:
+def _visible(value: object) -> Any:
     """A JSON value with every string in it, and every key, as `visible` shows it."""
     if isinstance(value, str):
         return visible(value)

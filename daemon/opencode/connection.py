@@ -158,7 +158,7 @@ class Connection:
                 raise self._failure(error) from None
 
     @contextmanager
-    def value(self, table: str, column: str, row: int, id_: Any) -> Iterator[sqlite3.Blob]:
+    def value(self, table: str, column: str, row: int, id_: object) -> Iterator[sqlite3.Blob]:
         """One text or blob of the row with this rowid and id, to be read in pieces; keep it open for a moment only.
 
         Raises:
@@ -168,7 +168,7 @@ class Connection:
         with self._lock:
             try:
                 with self._moment(self._connect()) as connection:
-                    sql = f"SELECT id FROM {table} WHERE rowid = ?"  # noqa: S608 - a table's name, from our own code
+                    sql = f"SELECT id FROM {table} WHERE rowid = ?"
                     if connection.execute(sql, (row,)).fetchall() != [(id_,)]:
                         raise SourceBusy(f"{self.path}: {table} {row} is gone since it was listed")
                     with connection.blobopen(table, column, row, readonly=True) as blob:

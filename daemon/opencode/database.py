@@ -110,20 +110,20 @@ class Database:
         """
         is_less = False
         for table, before in self._counts.items():
-            ((count,),) = self._connection.rows(f"SELECT count(*) FROM {table}")  # noqa: S608
+            ((count,),) = self._connection.rows(f"SELECT count(*) FROM {table}")
             is_less |= count < before
             self._counts[table] = count
         for table, (row, id_) in self._last_row.items():
-            if row and self._connection.rows(f"SELECT id FROM {table} WHERE rowid = ?", (row,)) != [(id_,)]:  # noqa: S608
+            if row and self._connection.rows(f"SELECT id FROM {table} WHERE rowid = ?", (row,)) != [(id_,)]:
                 is_less = True
-                ((newest,),) = self._connection.rows(f"SELECT max(rowid) FROM {table}")  # noqa: S608
+                ((newest,),) = self._connection.rows(f"SELECT max(rowid) FROM {table}")
                 self._last_row[table] = (max(0, min(row, newest or 0) - _RECENT), None)
         return is_less
 
     def _added(self, table: str) -> set[str]:
         """The sessions with rows behind the last one that was seen."""
         changed: set[str] = set()
-        sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"  # noqa: S608
+        sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"
         for session_id, row, id_ in self._connection.rows(sql, (self._last_row[table][0],)):
             changed.add(_text(session_id))
             self._last_row[table] = max(self._last_row[table], (row, id_), key=lambda last: last[0])
@@ -145,7 +145,7 @@ class Database:
         columns = self._connection.columns("session")
         if not columns:
             raise SourceMissing(f"{self._connection.path}: no table session (found: {self._connection.tables()})")
-        rows = self._connection.rows(f"SELECT id, time_updated, {_or_null(columns, 'title')} FROM session")  # noqa: S608
+        rows = self._connection.rows(f"SELECT id, time_updated, {_or_null(columns, 'title')} FROM session")
         stamps = {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in rows}
         for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM message"):
             stamps.setdefault(_text(session_id), "none")
@@ -154,12 +154,12 @@ class Database:
     def messages(self, session_id: str) -> Mapping[str, Unit]:
         """See Source. Also those without a row that the journal still has."""
         self._journal.follow(session_id)
-        sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"  # noqa: S608
+        sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"
         listed: dict[str, list[tuple[str, Any]]] = {}
         for message_id, updated in self._connection.rows(sql, (session_id,)):
             listed[_text(message_id)] = [("", updated)]
         telling = _telling(self._connection.columns("part"))
-        sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"  # noqa: S608
+        sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"
         for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
             listed.setdefault(_text(message_id), []).append((_text(part_id), updated))
         left = self._journal.left(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
@@ -191,7 +191,7 @@ class Database:
         names = sorted(self._connection.columns(self.session_table))
         if not names:
             return None
-        sql = f"SELECT {', '.join(_identifier(name) for name in names)} FROM {self.session_table} WHERE id = ?"  # noqa: S608
+        sql = f"SELECT {', '.join(_identifier(name) for name in names)} FROM {self.session_table} WHERE id = ?"
         for row in self._connection.rows(sql, (session_id,)):
             return {
                 name: _text(value) if isinstance(value, bytes) else value
@@ -286,7 +286,7 @@ class Database:
         names = sorted(self._connection.columns("todo") - {"session_id"})
         if not names:
             return None
-        sql = f"SELECT {', '.join(map(_identifier, names))} FROM todo WHERE session_id = ?"  # noqa: S608
+        sql = f"SELECT {', '.join(map(_identifier, names))} FROM todo WHERE session_id = ?"
         rows = self._connection.rows(sql, (session_id,))
         items = [{n: _text(v) if isinstance(v, bytes) else v for n, v in zip(names, row, strict=True)} for row in rows]
         items.sort(key=lambda item: records.integer(item.get("position")))
@@ -307,7 +307,7 @@ class Database:
             for project_id, folder in self._connection.rows("SELECT project_id, directory FROM project_directory"):
                 folders.setdefault(_text(project_id), []).append(_text(folder))
         projects: list[Json] = []
-        for row in self._connection.rows(f"SELECT {', '.join(map(_identifier, names))} FROM project ORDER BY id"):  # noqa: S608
+        for row in self._connection.rows(f"SELECT {', '.join(map(_identifier, names))} FROM project ORDER BY id"):
             data = {name: _text(v) if isinstance(v, bytes) else v for name, v in zip(names, row, strict=True)}
             times = {"created": data.get("time_created"), "updated": data.get("time_updated")}
             projects.append(project_record(data, times, records.dumps(data), folders.get(_text(data["id"]))))

@@ -62,7 +62,7 @@ class Database2(Database):
             stamps[_text(session_id)] = "none"
         own = self._connection.columns("session_v2")
         if own:
-            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"  # noqa: S608
+            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"
             stamps |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
         return stamps
 
@@ -70,7 +70,7 @@ class Database2(Database):
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
+            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "
             "FROM session_message WHERE session_id = ?"
         )
         units: dict[str, Unit] = {}
@@ -84,7 +84,7 @@ class Database2(Database):
         """See Source."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "  # noqa: S608
+            f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "
             "FROM session_message WHERE id = ?"
         )
         for row, id_, stored, type_, created in self._connection.rows(sql, (message_id,)):
@@ -120,7 +120,7 @@ def is_session_event(row_id: str, type_: str) -> bool:
     return type_ in _EVENTS or (type_ not in _MESSAGES and row_id.startswith("evt_"))
 
 
-def session_event(session_id: str, event_id: str, type_: str, time: Any, verbatim: bytes) -> bytes:
+def session_event(session_id: str, event_id: str, type_: str, time: object, verbatim: bytes) -> bytes:
     """The record of such a row, `verbatim` as it was written."""
     head = records.dumps({"id": event_id, "sessionID": session_id, "type": type_, "time": time})
     return head[:-1] + b',"data":' + verbatim + b"}"
@@ -193,12 +193,12 @@ def _about(row: Json, type_: str) -> Json | None:
     return {"type": "text", "text": "\n".join(words_left), "synthetic": True} if words_left else None
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     """A list out of somebody else's row; a single value in its place is one item, nothing is none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _attachment(item: Any, type_: str) -> Json:
+def _attachment(item: object, type_: str) -> Json:
     fields = item if isinstance(item, dict) else {"value": item}
     if type_ != "file":
         return {**fields, "type": type_}
@@ -262,12 +262,12 @@ def _patch(row: Json) -> Json | None:
     return {"type": "patch", "hash": start, "files": files} | _moment(records.table(row.get("time")).get("completed"))
 
 
-def _file_of(item: Any) -> str:
+def _file_of(item: object) -> str:
     fields = records.table(item)
     return records.text(fields.get("file")) or records.text(fields.get("path"))
 
 
-def _moment(time: Any) -> Json:
+def _moment(time: object) -> Json:
     ms = records.integer(time)
     return {"time": {"start": ms, "end": ms}} if ms else {}
 

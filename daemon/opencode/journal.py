@@ -127,7 +127,7 @@ class Journal:
         queried = ", ".join(f"'$.{path}'" for path in paths)
         sound = "CASE WHEN typeof(data) = 'text' AND length(data) <= ? THEN json_valid(data) ELSE 0 END"
         sql = (
-            f"SELECT seq, id, type, {wanted}, CASE WHEN {wanted} AND {sound} THEN json_extract(data, {queried}) END, "  # noqa: S608
+            f"SELECT seq, id, type, {wanted}, CASE WHEN {wanted} AND {sound} THEN json_extract(data, {queried}) END, "
             f"CASE WHEN {wanted} THEN length(data) ELSE 0 END "
             "FROM event WHERE aggregate_id = ? AND seq > ? ORDER BY seq LIMIT ?"
         )
@@ -271,7 +271,7 @@ class Journal:
 
     def _record(self, session_id: str, seq: int, name: str) -> bytes:
         sql = (
-            f"SELECT CASE WHEN json_valid(data) THEN json_extract(data, '$.{name}') END "  # noqa: S608
+            f"SELECT CASE WHEN json_valid(data) THEN json_extract(data, '$.{name}') END "
             "FROM event WHERE aggregate_id = ? AND seq = ? AND typeof(data) = 'text'"
         )
         rows = self._connection.rows(sql, (session_id, seq))

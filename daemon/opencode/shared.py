@@ -14,7 +14,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, DiskFull
@@ -59,7 +58,7 @@ class Gathered:
         if self._size <= LARGE:
             return
         if self._spool is None:
-            self._spool = Spool(self._large.spool() if self._large else tempfile.TemporaryFile())  # noqa: SIM115
+            self._spool = Spool(self._large.spool() if self._large else tempfile.TemporaryFile())  # noqa: SIM115 - it outlives this
         self._write_down(self._spool)
 
     def _write_down(self, spool: Spool) -> None:
@@ -109,7 +108,7 @@ def unreadable_project(project_id: str, reason: str) -> Json:
     return project_record({"id": project_id}, {}, b"") | {"problem": reason}
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     if isinstance(value, str):
         try:
             value = records.loads(value.encode())
@@ -118,7 +117,7 @@ def _texts(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def pending_revert(revert: Any, time: int) -> list[RevertMark]:
+def pending_revert(revert: object, time: int) -> list[RevertMark]:
     """The revert that a session's record shows as pending, since `time` at the latest; none for any other value."""
     data = records.table(revert)
     message_id = records.text(data.get("messageID"))

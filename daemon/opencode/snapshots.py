@@ -241,7 +241,7 @@ def _index(path: str) -> PackIndex:
 
 
 def _checked(object_: GitObject, object_id: str, place: str) -> GitObject:
-    """`found`, unless its content does not belong to its id."""
+    """The object, unless its content does not belong to its id."""
     if object_.size or not object_.kind:
         return object_
     head = f"{object_.kind} {len(object_.raw)}\0".encode()

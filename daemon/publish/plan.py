@@ -156,7 +156,7 @@ class Plan:
             self.result.nested.append(name)
             return
         draft, old = _Draft(page, name), self._old.get(name)
-        entries = [self._old[name_] for name_ in (name, *self._beside.get(name, ())) if name_ in self._old]
+        entries = [self._old[candidate] for candidate in (name, *self._beside.get(name, ())) if candidate in self._old]
         is_made = not any(draft.has_basis_of(entry) for entry in entries)
         file = self._look(name, entries, draft.body if is_made else "")
         if file.sha256 is None or file.body:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from daemon.display import counted
 from daemon.model import Json
@@ -123,7 +122,7 @@ def statement(stored: Json) -> Statement:
     return Statement(stored["text"], stored["reason"], sources, tuple(stored["paths"]))
 
 
-def source(stored: Any) -> Source | None:
+def source(stored: object) -> Source | None:
     """The inverse of to_json for a Source; None also for the model's own words, which 0.1 kept in its place."""
     return Source(**stored) if isinstance(stored, dict) else None
 

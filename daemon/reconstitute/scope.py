@@ -243,7 +243,7 @@ class Conversations:
         self._hidden = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
 
     def digest(self, message_ids: Sequence[str]) -> str:
-        """Changes whenever what `said` answers may change, but for the time at which a deletion was noticed."""
+        """Changes whenever what `messages` answers may change, but for the time at which a deletion was noticed."""
         states = [self._archive.state(message_id) or {} for message_id in message_ids]
         contents = [
             [message_id, state.get("hash"), state.get("deleted") is not None, state.get("gone")]

@@ -64,7 +64,7 @@ def _replaced(text: str, spans: list[Span]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def redact_value(value: Any) -> Any:
+def redact_value(value: object) -> Any:
     """A JSON value with every string in it redacted, and every key that is a secret itself. A name and its secret are
     seen together: ``{"password": "..."}``, ``["--password", "..."]``, ``{"name": "DB_PASSWORD", "value": "..."}``.
 
@@ -73,7 +73,7 @@ def redact_value(value: Any) -> Any:
     return _walked(value, DEEPEST, "")
 
 
-def _walked(value: Any, levels: int, name: str) -> Any:
+def _walked(value: object, levels: int, name: str) -> Any:
     if isinstance(value, str):
         if _is_telling(name) and (spans := _secrets_in_field(name, value)):
             value = _replaced(value, spans)
@@ -97,7 +97,7 @@ def _walked(value: Any, levels: int, name: str) -> Any:
     return made
 
 
-def _replacement(before: Any, after: Any, key: str) -> dict[str, str]:
+def _replacement(before: object, after: object, key: str) -> dict[str, str]:
     """What an edit put in the place of a secret, and nothing else, is a secret of the same kind."""
     if not isinstance(before, str) or not isinstance(after, str):
         return {}
@@ -115,7 +115,7 @@ def _name(key: str, named: str, parent: str) -> str:
     return (named or parent) if (named or parent) and key in _VALUES else key
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:

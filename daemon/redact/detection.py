@@ -155,7 +155,7 @@ def _apart(text: str, spans: list[Span]) -> list[Span]:
         if last is None or span.start >= last.end:
             whole.append(span)
             continue
-        first, end = min((last, span), key=lambda span_: order[id(span_)]), max(last.end, span.end)
+        first, end = min((last, span), key=lambda item: order[id(item)]), max(last.end, span.end)
         is_same = (first.start, first.end) == (last.start, end)
         secret = first.secret if is_same else text[last.start : end]
         merged = Span(last.start, end, first.kind, secret, last.is_sure and span.is_sure)

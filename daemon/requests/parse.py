@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 from daemon.errors import BadRequest
 from daemon.model import Json
@@ -100,7 +99,7 @@ def _parse_json(name: str, text: str, home: Path) -> tuple[Request, ...]:
     return tuple(requests)
 
 
-def _parse_table(table: Any, place: str, home: Path) -> tuple[Request, ...]:
+def _parse_table(table: object, place: str, home: Path) -> tuple[Request, ...]:
     if not isinstance(table, dict):
         raise BadRequest(f"{place}: neither a path nor an object; write it as an object with the key 'path'")
     for key in table:

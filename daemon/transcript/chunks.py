@@ -125,7 +125,7 @@ def spoken_text(document: Document) -> str:
 
 
 def window(texts: Sequence[str], title: str, created: int) -> str:
-    """The text of a window: `texts` are what `said` gave for the messages before and for its own, in their order.
+    """The text of a window: `texts` are the `spoken_text` of the messages before and of its own, in order.
 
     `created` is the message's time in epoch ms. Where nothing was said at all there is no window, only "".
     """

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from daemon import records
 from daemon.model import Document, Json, Kind, Message, Part, Section, Session
@@ -163,7 +162,7 @@ def _unsaid(patch: str, given: str) -> str:
     return "\n".join(line for line in lines if line and line not in given_lines)
 
 
-def _clean(value: Any) -> str:
+def _clean(value: object) -> str:
     """As `readable`, redacted while the names of the fields still tell what their values are.
 
     Long texts are redacted later, and only as far as they are shown (`_excerpt`): no name makes a secret of them.
@@ -174,7 +173,7 @@ def _clean(value: Any) -> str:
     return readable(value | redact_value(short))
 
 
-def readable(value: Any, label: str = "") -> str:
+def readable(value: object, label: str = "") -> str:
     """A JSON value as lines of text: its strings as they are, short scalars behind their names."""
     if isinstance(value, str):
         text = valid_text(value)

@@ -77,7 +77,7 @@ def _runs_us(command: str, depth: int) -> bool:
     try:
         script = parse(command)
         scope = words.Scope(None, None)
-        return any(_is_ours(command_, script, scope, depth) for command_ in _simple(script.body))
+        return any(_is_ours(simple, script, scope, depth) for simple in _simple(script.body))
     except (NotUnderstood, RecursionError):
         return _SPELT.search(command.replace("recall_", "recall-")) is not None
 

@@ -97,7 +97,7 @@ def _of_call(part: Part, base: str) -> Iterator[str | None]:
             yield absolute(records.text(records.table(entry).get(key)), base)
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 

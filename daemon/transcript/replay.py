@@ -155,7 +155,7 @@ def _result(state: Json) -> str:
     return "\n".join(texts) or INTERRUPTED
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if value is None:
         return ""
     return valid_text(value) if isinstance(value, str) else compact(value)
@@ -213,5 +213,5 @@ def _clean_record(data: Json) -> Json:
     return redacted
 
 
-def _attachment(value: Any) -> Any:
+def _attachment(value: object) -> Any:
     return _clean_record(value) if isinstance(value, dict) else redact_value(value)

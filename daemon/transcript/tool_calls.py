@@ -28,7 +28,7 @@ def valid_text(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
-def valid(value: Any) -> Any:
+def valid(value: object) -> Any:
     """The same JSON value with every string, also every key, valid UTF-8."""
     if isinstance(value, str):
         return valid_text(value)
@@ -58,7 +58,7 @@ def patches(state: Json) -> list[tuple[str, str]]:
     return [(valid_text(file), valid_text(patch)) for file, patch in texts if patch]
 
 
-def compact(value: Any) -> str:
+def compact(value: object) -> str:
     """One line of JSON, characters as they are, keys in their own order."""
     return json.dumps(valid(value), ensure_ascii=False, separators=(",", ":"), default=str)
 

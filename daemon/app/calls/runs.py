@@ -112,7 +112,7 @@ class RunCalls(RecallCalls, ABC):
             yield Who(why=self.model_status)
             return
         # Late: the clients take half a second to import, which no other command needs.
-        from daemon.chat.choose import choose  # noqa: PLC0415
+        from daemon.chat.choose import choose  # noqa: PLC0415 - see above
 
         model, why = choose(self.config.chat, self.config.opencode)
         self._picked(why)

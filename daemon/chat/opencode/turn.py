@@ -139,7 +139,7 @@ def reply_of(answers: Sequence[Json], error: Json | None, address: str) -> Reply
     if infos and infos[-1].get("finish") == "length":
         raise BadReply(_CUT_OFF)
     spoken = [(_joined(answer, "text"), _joined(answer, "reasoning")) for answer in answers]
-    content, leaked = without_thinking(next((content_ for content_, _ in reversed(spoken) if content_.strip()), ""))
+    content, leaked = without_thinking(next((piece for piece, _ in reversed(spoken) if piece.strip()), ""))
     if not content.strip():
         tools = sorted({text(p.get("tool")) for a in answers for p in _parts(a) if p.get("type") == "tool"})
         cause = f"it called {', '.join(tools)}, which are not there" if tools else "it holds no text"

@@ -131,7 +131,7 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: l
     for edit in edits:
         parts[edit.message_id].add(edit.part_id)
     order = archive.message_ids(session.id)
-    lost = {id_: _lost(archive, id_, parts[id_], known) for id_ in order if id_ in parts}
+    lost = {lost_id: _lost(archive, lost_id, parts[lost_id], known) for lost_id in order if lost_id in parts}
     if not any(part is not None for part in lost.values()):
         return
     run: list[str] = []

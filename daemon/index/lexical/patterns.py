@@ -92,7 +92,7 @@ class Pattern:
         return tuple(texts) if matches else None
 
 
-class _Unsure(Exception):  # noqa: N818 - no error: it ends the reading of a pattern
+class _Unsure(Exception):  # no error: it ends the reading of a pattern
     """Something that changes what a pattern means and that is not followed here."""
 
 

@@ -178,8 +178,8 @@ class Semantic:
 
     def _connect(self) -> Any:
         # Late: 0.9 s and 76 MB, which only searching by meaning is worth.
-        import chromadb  # noqa: PLC0415
-        from chromadb.config import Settings  # noqa: PLC0415
+        import chromadb  # noqa: PLC0415 - see above
+        from chromadb.config import Settings  # noqa: PLC0415 - see above
 
         settings = Settings(anonymized_telemetry=False)
         if isinstance(self._place, str):

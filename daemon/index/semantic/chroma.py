@@ -36,7 +36,7 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def unit(vector: Any) -> Vector:
+def unit(vector: object) -> Vector:
     """As 32-bit floats of length 1."""
     values = np.asarray(vector, dtype=np.float32)
     return values / max(float(np.linalg.norm(values)), 1e-12)
@@ -151,7 +151,7 @@ def put(collection: Any, rows: Sequence[VectorRow]) -> None:
         collection.update(ids=[row.chunk.id for row, _ in changed], metadatas=[wanted for _, wanted in changed])
 
 
-def _is_same(stored: Any, row: VectorRow) -> bool:
+def _is_same(stored: object, row: VectorRow) -> bool:
     return bool(np.abs(np.asarray(stored, dtype=np.float32) - nudged(row.chunk.id, row.vector)).max() < _SAME)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class VectorCache:
         if vector is not None:
             self.set_vector(record, vector)
 
-    def set_vector(self, record: str, vector: Any) -> None:
+    def set_vector(self, record: str, vector: object) -> None:
         """The vector of a chunk that is held; of any other nothing is learnt."""
         row = self._row_of(record)
         if row is None:

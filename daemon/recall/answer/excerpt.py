@@ -168,7 +168,7 @@ def _sections(message: Message, title: str, *, is_light: bool) -> Iterator[Secti
     yield from document(message, None, _WHOLE_KB).sections
 
 
-def _light(value: Any) -> Any:
+def _light(value: object) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _LONG_PART else ""
     if isinstance(value, dict):

@@ -344,7 +344,7 @@ def _without(request: Recall, *names: str) -> Json:
     return example
 
 
-def _redacted(value: Any) -> Any:
+def _redacted(value: object) -> Any:
     if isinstance(value, str):
         return redact(value)
     return [redact(each) for each in value] if isinstance(value, list) else value

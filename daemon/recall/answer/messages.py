@@ -117,7 +117,7 @@ def _size(value: object) -> int:
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode())
 
 
-def _cut_input(given: Any, left: int) -> Any:
+def _cut_input(given: object, left: int) -> Any:
     """What a tool was given, its longest fields cut: a path beside a long content is shown whole."""
     if _size(given) <= left:
         return given

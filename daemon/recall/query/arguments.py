@@ -38,7 +38,7 @@ _KIN = {
 """Names that other tools give to an argument, for the hint."""
 
 
-class _Unfit(Exception):  # noqa: N818 - never leaves this module
+class _Unfit(Exception):  # never leaves this module
     """The value cannot be understood; its text says what is allowed."""
 
 
@@ -125,7 +125,7 @@ def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str])
     return values
 
 
-def _fit(value: Any, kind: inspect.Type, name: str, warnings: list[str]) -> Any:
+def _fit(value: object, kind: inspect.Type, name: str, warnings: list[str]) -> Any:
     """`value` as `kind` wants it."""
     bounds: Json = {}
     if isinstance(kind, inspect.Metadata):
@@ -143,7 +143,7 @@ def _fit(value: Any, kind: inspect.Type, name: str, warnings: list[str]) -> Any:
     return _text(value)
 
 
-def _fit_any(value: Any, kinds: Iterable[inspect.Type], bounds: Json, name: str, warnings: list[str]) -> Any:
+def _fit_any(value: object, kinds: Iterable[inspect.Type], bounds: Json, name: str, warnings: list[str]) -> Any:
     """The first of several kinds that fits; a number is tried first, and a moment may be one or a text."""
     kinds = [kind for kind in kinds if not isinstance(kind, inspect.NoneType)]
     if any(isinstance(kind, inspect.FloatType) for kind in kinds):
@@ -194,7 +194,7 @@ def _truth(value: object) -> bool:
     raise _Unfit("true or false")
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if isinstance(value, str):
         try:
             value = float(value) if len(value.strip()) > 15 or not value.strip().lstrip("+-").isdigit() else int(value)

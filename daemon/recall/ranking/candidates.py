@@ -328,7 +328,7 @@ def finish(within_s: float) -> bool:
     return not any(question.is_alive() for question in _UNDER_WAY)
 
 
-class _LexicalFailed(ReconstituteError):  # noqa: N818 - says which
+class _LexicalFailed(ReconstituteError):
     """On its way through the semantic index, which did not fail and must not be mended for it."""
 
 

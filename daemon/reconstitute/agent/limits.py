@@ -52,7 +52,7 @@ PASSING = frozenset({Ended.FORMAT, Ended.CONTEXT})
 """Another try may end otherwise: a model's bad day, a server that was given more room."""
 
 
-class QuestionOver(Exception):  # noqa: N818 - not a failure: how the loop ends
+class QuestionOver(Exception):  # not a failure: how the loop ends
     """The question is over."""
 
     def __init__(self, why: Ended) -> None:

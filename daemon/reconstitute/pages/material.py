@@ -36,7 +36,7 @@ class Conversation(Protocol):
     """Where the messages come from (daemon.reconstitute.scope)."""
 
     def digest(self, message_ids: Sequence[str]) -> str:
-        """Changes whenever what `said` answers may change."""
+        """Changes whenever what `messages` answers may change."""
 
     def hiding(self) -> AbstractContextManager[None]:
         """Hide the secrets of these sessions in what is redacted meanwhile."""

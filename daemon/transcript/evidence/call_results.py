@@ -85,7 +85,7 @@ def settled(
     return checked
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: object) -> list[Any]:
     """A list out of somebody else's record, or an empty one."""
     return value if isinstance(value, list) else []
 
@@ -109,7 +109,7 @@ class Texts:
     after: str
 
 
-def recorded(diff: Any) -> Texts | None:
+def recorded(diff: object) -> Texts | None:
     """The texts before and after that OpenCode up to 1.2.1 recorded; None unless both are there."""
     table = records.table(diff)
     before, after = table.get("before"), table.get("after")

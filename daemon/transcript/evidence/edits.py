@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Session
@@ -172,7 +171,7 @@ def _multiedit(made: Call, version: str) -> list[FileEdit]:
     return edits
 
 
-def _replacement(made: Call, version: str, path: str, fields: Json, diff: Any) -> list[FileEdit]:
+def _replacement(made: Call, version: str, path: str, fields: Json, diff: object) -> list[FileEdit]:
     old, new = fields.get("oldString"), fields.get("newString")
     texts = recorded(diff)
     before, after = (texts.before, texts.after) if texts is not None else (None, None)

@@ -8,8 +8,6 @@ add up (lines before, added, deleted, after), or git did not answer when it was 
 
 from __future__ import annotations
 
-from typing import Any
-
 from daemon import records
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Operation, Session
@@ -190,7 +188,7 @@ def _is_exact(text: str) -> bool:
     return "\ufffd" not in text and not could_be_link and not text.startswith(_POINTER)
 
 
-def _tables(value: Any) -> list[Json]:
+def _tables(value: object) -> list[Json]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

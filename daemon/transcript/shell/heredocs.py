@@ -29,7 +29,7 @@ class Body:
     literal: bool
 
 
-class NotUnderstood(Exception):  # noqa: N818 - the answer "no", never an error that anybody sees
+class NotUnderstood(Exception):  # the answer "no", never an error that anybody sees
     """The command cannot be read with certainty."""
 
 

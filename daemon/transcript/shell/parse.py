@@ -24,7 +24,7 @@ _COMPOUND = {
     "function_definition", "test_command", "ternary_expression",
 }  # fmt: skip
 _PLAIN = {"command", "variable_assignment", "variable_assignments", "declaration_command", "unset_command"}
-_RESERVED = frozenset("{ } if then elif else fi for while until do done case esac function select ! [[".split())  # noqa: SIM905
+_RESERVED = frozenset("{ } if then elif else fi for while until do done case esac function select ! [[".split())  # noqa: SIM905 - as words
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}
 _GAP = re.compile(rb"[ \t]*")
 _AFTER = b" \t\n;&|)"

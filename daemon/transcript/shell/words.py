@@ -227,7 +227,7 @@ def _braced(word: list[Piece]) -> list[list[Piece]]:
     return [[piece for part in chosen for piece in part] for chosen in product(*parts)]
 
 
-def _next_part(flat: list[Piece]) -> tuple[list[list[Piece]], list[Piece]]:  # noqa: PLR0911
+def _next_part(flat: list[Piece]) -> tuple[list[list[Piece]], list[Piece]]:  # noqa: PLR0911 - kinds of braces
     """The first piece, or the first pair of braces as its alternatives, and what follows."""
     if flat[0] != ("bare", "{"):
         return [[flat[0]]], flat[1:]

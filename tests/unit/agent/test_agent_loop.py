@@ -153,7 +153,7 @@ def test_each_call_and_each_step_sends_a_heartbeat(server: FakeOllama, archive: 
     assert told.count("") >= 4 + 1 + 3 + 1
 
 
-class Stop(Exception):  # noqa: N818 - what a daemon that is told to end raises
+class Stop(Exception):
     pass
 
 

@@ -89,7 +89,7 @@ def test_an_archive_that_another_version_filled_is_drawn_anew_once(
 
 
 def test_renewing_evidence_in_steps_or_after_an_abort_gives_the_same(archive: Archive, tmp_path: Path) -> None:
-    class CutOff(Exception):  # noqa: N818 - not a failure
+    class CutOff(Exception):
         pass
 
     def stop(done: int, _: int) -> None:

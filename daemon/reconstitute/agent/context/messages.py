@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from daemon.archive import Archive
 from daemon.display import one_line
@@ -136,7 +135,7 @@ def message_page(archive: Archive, message_id: str, most: int, offset: int = 0) 
     )
 
 
-def _text(section: Section, given: Any) -> str:
+def _text(section: Section, given: object) -> str:
     """The section's text, cleaned; what a tool was given by its names, short things first, as long as none is ours."""
     text = section.text
     if section.kind is Kind.TOOL_INPUT and isinstance(given, dict) and RECALL_BEGIN not in readable(given):

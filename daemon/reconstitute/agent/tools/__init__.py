@@ -119,7 +119,7 @@ class Toolbox:
         """What did not work while it looked, for people; each once."""
         return self._evidence.warnings
 
-    def call(self, name_: str, arguments: Any) -> str:
+    def call(self, name_: str, arguments: object) -> str:
         """What a call shows: text of at most `result_bytes`. Whatever a model asks for, it is no error of ours.
 
         Raises:
@@ -132,7 +132,7 @@ class Toolbox:
             result.add_line(f"Not done: {str(error).rstrip('.')}" + ("" if str(error).endswith("?") else "."))
         return result.text
 
-    def _call(self, tool: str, arguments: Any, result: Result) -> None:
+    def _call(self, tool: str, arguments: object, result: Result) -> None:
         if tool not in TOOLS:
             similar = difflib.get_close_matches(tool[:100], TOOLS, 1)
             hint = f" did you mean {similar[0]}?" if similar else ""
@@ -243,13 +243,13 @@ class Toolbox:
         result.add_line("Ended.")
 
 
-def _plain_name(name_: Any) -> str:
+def _plain_name(name_: object) -> str:
     """A tool's name without the prefix that some models put before it (``functions.read_file``)."""
     plain = records.text(records.clean(name_)).strip() if isinstance(name_, str) else ""
     return plain if plain in TOOLS else plain.rsplit(".", 1)[-1].rsplit(":", 1)[-1].replace("-", "_").strip().lower()
 
 
-def _given(arguments: Any) -> Any:
+def _given(arguments: object) -> Any:
     """Arguments of valid text; an object that came as its JSON text is read."""
     if isinstance(arguments, str):
         try:
@@ -262,7 +262,7 @@ def _given(arguments: Any) -> Any:
         raise BadRequest("the arguments are nested too deep; send a plain object of names and values") from None
 
 
-def _renamed(tool: str, given: Any) -> Any:
+def _renamed(tool: str, given: object) -> Any:
     """Arguments under our names, where a model has used another usual one."""
     if not isinstance(given, dict):
         return given
@@ -276,7 +276,7 @@ def _renamed(tool: str, given: Any) -> Any:
     return renamed
 
 
-def _draft(tool: str, given: Any) -> Json:
+def _draft(tool: str, given: object) -> Json:
     if isinstance(given, list):
         return {"statements": given}
     if not isinstance(given, dict):

@@ -153,7 +153,7 @@ class Checker:
         cited.ids.update(dict.fromkeys(ids))
         return ""
 
-    def _cite(self, value: Any, cited: _Cited) -> None:
+    def _cite(self, value: object, cited: _Cited) -> None:
         """Take up ids in whatever shape they come."""
         for each in _as_list(value):
             if isinstance(each, dict):
@@ -164,7 +164,7 @@ class Checker:
             else:
                 cited.ids.update(dict.fromkeys(self._split(_text(each))))
 
-    def _quote(self, value: Any, cited: _Cited) -> None:
+    def _quote(self, value: object, cited: _Cited) -> None:
         for each in _as_list(value):
             if isinstance(each, dict):
                 self._cite(each, cited)
@@ -244,7 +244,7 @@ def _entries(draft: Json) -> list[Json]:
     return [entry if _first(entry, _IDS) else shared | entry for entry in entries]
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -262,7 +262,7 @@ def _first(entry: Json, keys: Sequence[str]) -> Any:
     return next((entry[key] for key in keys if entry.get(key)), None)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A text that can be stored, of a text or a small number; else empty."""
     if isinstance(value, str):
         return str(records.clean(value))
@@ -270,12 +270,12 @@ def _text(value: Any) -> str:
     return str(value) if is_number else ""
 
 
-def _listed(value: Any) -> list[str]:
+def _listed(value: object) -> list[str]:
     """Texts, of one or of a list of them."""
     return [item for each in _as_list(value) if (item := _text(each)).strip()]
 
 
-def _long(value: Any) -> str:
+def _long(value: object) -> str:
     """A note: one text, or the lines of several, as long as one may be."""
     whole = clean("\n".join(_listed(value))).strip()
     return whole if len(whole) <= LONGEST else whole[: LONGEST - 1] + "…"

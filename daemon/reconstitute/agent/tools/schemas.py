@@ -198,7 +198,7 @@ def _function(name: str, described: Json, components: Json) -> Json:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
-def _inlined(value: Any, components: Json) -> Any:
+def _inlined(value: object, components: Json) -> Any:
     """Without references, which some models' templates leave out."""
     if isinstance(value, list):
         return [_inlined(each, components) for each in value]

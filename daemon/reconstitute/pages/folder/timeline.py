@@ -56,7 +56,7 @@ class Superseded:
                 self._rules.setdefault(rule.citation.message_id, []).append(rule)
 
     def mark(self, message_id: str, text: str, quote: str) -> str:
-        """`` (**replaced later**)``, what became of the statements of a prompt as far as they are `shown` of `text`."""
+        """`` (**replaced later**)``, what became of the statements of a prompt as far as `quote` shows them."""
         over = [rule for rule in self._rules.get(message_id, ()) if rule.text in quote]
         heads = dict.fromkeys(rule.invalid_because.partition(":")[0].strip() for rule in over)
         is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)

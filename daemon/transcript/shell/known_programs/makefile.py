@@ -25,7 +25,7 @@ _DEEPEST = 8
 _LONGEST_LINE = 20_000
 
 
-class _NotPlain(Exception):  # noqa: N818 - the answer "no", never an error that anybody sees
+class _NotPlain(Exception):  # the answer "no", never an error that anybody sees
     """Something in it decides what runs, and this is not read here."""
 
 

@@ -226,7 +226,7 @@ def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Fie
     if not any(WRITING[verb].fullmatch(text) for text in texts):
         return []
     suffixes = [match[1] for text in texts if verb == "perl" and (match := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
-    if any("*" in suffix_ or "/" in suffix_ for suffix_ in suffixes):
+    if any("*" in suffix or "/" in suffix for suffix in suffixes):
         return None
     scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
     if scripts or any(text.startswith("--expression=") for text in texts):

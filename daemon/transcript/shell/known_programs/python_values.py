@@ -32,7 +32,7 @@ Strings: TypeAlias = frozenset[str] | None
 """What an expression may be, or None where that is not known."""
 
 
-class NotUnderstood(Exception):  # noqa: N818 - the answer "no", never an error that anybody sees
+class NotUnderstood(Exception):  # the answer "no", never an error that anybody sees
     """Something in it may write a file that its text does not name."""
 
 
