@@ -132,8 +132,8 @@ def unknown(archive: Archive, path: str) -> str:
     alike = similar(path, recorded)
     known = f"near it: {', '.join(alike)}" if alike else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
     return (
-        f"{path}: no session touched it or anything beneath it; {known}; was it called otherwise then? reconstitute "
-        "alias OLD NEW"
+        f"{path}: no session touched it or anything beneath it; {known}; if it had another name then, use: "
+        "reconstitute alias OLD NEW"
     )
 
 

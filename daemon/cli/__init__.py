@@ -42,16 +42,16 @@ COMMANDS = {
     "recall-sessions": "List sessions, latest first.",
     "recall-timeline": "Show what happened around a message, session or time.",
     "recall-files": "Show which sessions touched a path.",
-    "files": "List recorded files: how well known, and whether lost.",
+    "files": "List recorded files, their grade, and which are lost.",
     "history": "Show every revision of one file.",
-    "show": "Print what a file held, now or at a time.",
+    "show": "Print a file as it is recorded, now or at a time.",
     "restore": "Write recorded files into a new folder.",
-    "export": "Write sessions out: JSON lines, chat messages, Markdown.",
-    "alias": "Say that a folder was renamed or moved.",
-    "trajectory": "Show how a model came to its answers.",
+    "export": "Export sessions as JSON lines, chat messages or Markdown.",
+    "alias": "Record that a folder was renamed or moved.",
+    "trajectory": "Show how a model found its answers.",
     "status": "Show what is archived, indexed and waiting.",
     "index": "Read everything OpenCode has now.",
-    "run": "Follow OpenCode in the foreground; what the service does.",
+    "run": "Run the service in the foreground.",
     "mcp": "Serve recall to agents (MCP, stdin and stdout).",
     "adapter": "Serve OpenCode's models to clients of Ollama.",
     "service": "Install, show or remove the systemd user service.",
@@ -108,7 +108,7 @@ class Commands(click.Group):
         """As click, with a hint for a mistyped name."""
         if self.get_command(ctx, args[0]) is None:
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]}" if near else f"for a path of this name write: reconstitute -- {args[0]}"
+            hint = f"did you mean {near[0]}" if near else f"for a path of this name, write: reconstitute -- {args[0]}"
             raise click.UsageError(f"{args[0]}: no such command and no such path; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -162,18 +162,18 @@ def _looks_like_path(word: str) -> bool:
     options_metavar="[OPTIONS]",
 )
 @click.option("--config", "config", metavar="FILE", type=click.Path(path_type=Path), help="Use this configuration.")
-@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more details on stderr.")
 @click.version_option(package_name="reconstitute", prog_name="reconstitute", message="%(prog)s %(version)s")
 @click.pass_context
 def reconstitute(context: click.Context, config: Path | None, verbose: bool) -> None:
-    """Keep what OpenCode's sessions hold, find it again, and rebuild folders from it.
+    """Archive OpenCode's sessions, search them, and restore files and folders from them.
 
     \b
     Examples:
-      reconstitute ~/projects/shop           write the pages of a folder, lost or not
+      reconstitute ~/projects/shop           write pages about a folder, lost or not
       reconstitute ~/projects/shop --question "Why is the cart a list?"
-      reconstitute recall rate limit         find a conversation
-      reconstitute files --lost              see what is missing on the disk
+      reconstitute recall rate limit         search all sessions
+      reconstitute files --lost              list what is missing on the disk
       reconstitute restore ~/projects/shop --to ~/shop-back
       reconstitute service install           keep everything up to date from now on
     """  # noqa: D301 - click's mark for text that is not to be filled
@@ -275,5 +275,5 @@ def _fault(error: Exception, arguments: list[str]) -> int:
         from daemon.cli import terminal  # noqa: PLC0415
 
         terminal.note(redact("".join(traceback.format_exception(error))))
-    fault = f"a fault of its own ({type(error).__name__}: {error}); run it with -v for the details, and report it"
+    fault = f"internal error ({type(error).__name__}: {error}); run it again with -v for details, and report it"
     return _failed(arguments, "Fault", redact(fault), FAULT)

@@ -84,7 +84,7 @@ class Client:
                 on_part(self._as(event[call.part_name], call.part))
             else:
                 progress(event)
-        raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")
+        raise DaemonUnreachable(f"{self._path}: the service ended before it had answered; see its log, then try again")
 
     @contextmanager
     def _calling(self, call: Call, request: Request[Any]) -> Iterator[HTTPResponse]:
@@ -129,10 +129,12 @@ class Client:
             yield
         except TimeoutError as error:
             fix = "see its log, or restart it"
-            raise DaemonUnreachable(f"{self._path}: the daemon does not answer in time; {fix}") from error
+            raise DaemonUnreachable(f"{self._path}: the service does not answer in time; {fix}") from error
         except (OSError, HTTPException) as error:
             fix = "see its log, then try again"
-            raise DaemonUnreachable(f"{self._path}: the daemon broke off ({type(error).__name__}); {fix}") from error
+            raise DaemonUnreachable(
+                f"{self._path}: the service stopped answering ({type(error).__name__}); {fix}"
+            ) from error
 
     def _read(self, text: str | bytes) -> Json:
         try:
@@ -150,7 +152,7 @@ class Client:
             raise self._not_understood() from None
 
     def _not_understood(self) -> DaemonUnreachable:
-        fix = "restart the daemon, it may be of another version"
+        fix = "restart the service, it may be of another version"
         return DaemonUnreachable(f"{self._path}: what answers there is not understood; {fix}")
 
 
@@ -183,14 +185,16 @@ class _Connection(HTTPConnection):
                 self.sock = caller
                 return
         fix = "start one with: reconstitute service install"
-        raise DaemonUnreachable(f"{self._paths[-1]}: no daemon answers there; {fix}") from reason
+        raise DaemonUnreachable(f"{self._paths[-1]}: no service answers there; {fix}") from reason
 
 
 def _error(answer: Json) -> ReconstituteError:
     """The daemon's error as one of ours; one of a newer daemon's keeps its message and exit code."""
     described = answer.get("error")
     described = described if isinstance(described, dict) else {}
-    message = str(described.get("message") or "the daemon answered with an error it did not describe; see its log")
+    message = str(
+        described.get("message") or "the service answered with an error that it did not describe; see its log"
+    )
     wanted, kinds = described.get("type"), [ReconstituteError]
     for kind in kinds:
         if kind.__name__ == wanted:

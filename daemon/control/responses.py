@@ -203,7 +203,7 @@ def error_bytes(error: BaseException) -> bytes:
     if not isinstance(error, ReconstituteError):
         # Another exception's text may quote a message: the log has it, redacted.
         fault = type(error).__name__
-        error = ReconstituteError(f"the daemon: an error of its own ({fault}); its log says more")
+        error = ReconstituteError(f"the service: internal error ({fault}); see its log")
     # An error quotes what was wrong with a call, and that may hold a secret.
     return _encode({"error": described(error, redact(str(error)))})
 

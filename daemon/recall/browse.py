@@ -89,9 +89,7 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
         held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _EVERY)}
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
-            warnings.append(
-                f"{counted(waiting, 'archived message')} still waiting to be indexed, not searched for `query`"
-            )
+            warnings.append(f"not indexed yet, so not searched for `query`: {counted(waiting, 'archived message')}")
     elif role:
         ids = [message.id for message in archive.messages(session_id) if message.role == role]
     if request.reverse:

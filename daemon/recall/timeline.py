@@ -73,7 +73,7 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
     before = list(itertools.islice(walk.entries(key, is_before=True), request.depth_before + 1))
     after = list(itertools.islice(walk.entries(key, is_before=False), request.depth_after + 1))
     if waiting := archive.waiting("lexical"):
-        walk.warnings.append(f"{counted(waiting, 'archived message')} still waiting to be indexed, not shown here yet")
+        walk.warnings.append(f"not indexed yet, so not shown: {counted(waiting, 'archived message')}")
     selected = [*reversed(before[: request.depth_before]), *own, *after[: request.depth_after]]
     return {
         "ok": True,

@@ -274,8 +274,8 @@ def _with_a_manager(tmp_path: Path) -> dict[str, str]:
     ("variable", "says"),
     [
         ("RECONSTITUTE_ARCHIVE_DIR", "keeps the archive"),
-        ("RECONSTITUTE_OPENCODE_DIR", "another configuration than this command's: opencode.data_dir"),
-        ("RECONSTITUTE_OUTPUT_DIR", "another configuration than this command's: output.dir"),
+        ("RECONSTITUTE_OPENCODE_DIR", "another configuration than this command: opencode.data_dir"),
+        ("RECONSTITUTE_OUTPUT_DIR", "another configuration than this command: output.dir"),
         ("", ""),
     ],
 )

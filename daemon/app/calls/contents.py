@@ -24,6 +24,8 @@ from daemon.redact import redact, redact_value
 
 PARTIAL = ".partial"
 """What the name of a file of which only some lines are known ends in when it is restored."""
+_SHELL = "shell: "
+"""How the note of what a command may have done begins."""
 
 
 class ContentCalls(FileCalls):
@@ -146,10 +148,10 @@ def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | 
     latest = history.revisions[-1]
     if latest.deleted:
         if not deleted:
-            return "deleted; `deleted` restores what it held before"
+            return "deleted; use `deleted` to restore its last content"
         before = history.last_state
         if before is None:
-            return "deleted, and nothing is known of what it held before"
+            return "deleted, and its content is unknown"
         latest = before
     if posixpath.dirname(history.path) == history.path:
         return "not a file's path"
@@ -170,12 +172,21 @@ def _why_not(history: FileHistory, revision: Revision) -> str:
     """Why a revision is not certain enough, and what there is instead."""
     if is_lost_folder(revision.grade, revision.note):
         return "a folder whose files are unknown: the snapshot that lists them is not kept"
-    reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
+    reason = _doubt(revision)
     if _data(revision) is not None and revision.grade is not Grade.LOST:
-        return f"{reason}; `grade={_needed(revision)}` writes it"
+        return f"{reason}; use `grade={_needed(revision)}` to restore it anyway"
     proven = (r.time for r in reversed(history.revisions) if r.proven and r.content is not None)
     at = written_local(next(proven, 0))
     return f"{reason}; an earlier state is proven: `at={at}`" if at else reason
+
+
+def _doubt(revision: Revision) -> str:
+    """What is not certain of a revision."""
+    note = revision.note or "no recorded call shows its whole content"
+    if revision.grade is Grade.STALE and note.startswith(_SHELL):
+        return f"may have changed after `{note.removeprefix(_SHELL)}`"
+    said = {Grade.STALE: "may have changed since", Grade.PARTIAL: "partly known"}
+    return f"{said.get(revision.grade, 'its content is unknown')}: {note}"
 
 
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:

@@ -24,7 +24,7 @@ def config() -> None:
 @config.command()
 @click.pass_obj
 def check(settings: Settings) -> None:
-    """Read the configuration as the daemon would; name the first mistake.
+    """Check the configuration as the service reads it; report the first mistake.
 
     \b
     Example:
@@ -38,7 +38,7 @@ def check(settings: Settings) -> None:
         if target.schedule:
             parse(target.schedule, key=f"{settings.config or default_path()}: targets[{number}].schedule")
     path = settings.config or default_path()
-    terminal.say(f"{terminal.plain(path)}: {'correct' if path.exists() else 'not there; the defaults apply'}")
+    terminal.say(f"{terminal.plain(path)}: {'correct' if path.exists() else 'not found; the defaults apply'}")
     places = {
         "opencode.data_dir": config.opencode_dir,
         "archive.dir": config.archive_dir,
@@ -70,7 +70,7 @@ def example() -> None:
 @config.command()
 @click.pass_obj
 def path(settings: Settings) -> None:
-    """Print where the configuration is looked for.
+    """Print the path of the configuration.
 
     \b
     Example:

@@ -36,31 +36,29 @@ _MOST_SHOWN = 20
     "format_",
     type=click.Choice(["jsonl", "messages", "markdown"]),
     required=True,
-    help="Sessions as JSON lines, as chat messages for a model, or as a document.",
+    help="JSON lines, chat messages for a model, or a Markdown document.",
 )
 @click.option("--session", metavar="ID", default=None, help="Only this session.")
 @click.option("--project", metavar="ID|DIR", default=None, help="Only this project, by its id or its folder.")
 @click.option("--path", metavar="PATH", default=None, help="Only sessions that touched this file or folder.")
-@click.option(
-    "--since", metavar="WHEN", default=None, help="Only sessions with something since: 2026-05-31, 7d, 30d ago."
-)
-@click.option("--until", metavar="WHEN", default=None, help="Only sessions with something until then.")
+@click.option("--since", metavar="WHEN", default=None, help="Only sessions active since then: 2026-05-31, 7d, 30d ago.")
+@click.option("--until", metavar="WHEN", default=None, help="Only sessions active until then.")
 @click.option(
     "--results",
     type=click.Choice(["summary", "full", "none"]),
     default=None,
-    help="Tool calls in a line each, whole, or not at all; else full for messages, summary for the others.",
+    help="Tool calls in one line, in full, or not at all; by default full for messages, else summary.",
 )
-@click.option("--deleted/--no-deleted", default=True, help="With what OpenCode has deleted; that is the default.")
-@click.option("--raw", is_flag=True, help="With the secrets in it.")
-@click.option("--output", metavar="FILE", default=None, help="Write this file; without it to stdout.")
-@click.option("--json", "as_json", is_flag=True, help="With --output: say in JSON what was written.")
+@click.option("--deleted/--no-deleted", default=True, help="Include what OpenCode has deleted (the default).")
+@click.option("--raw", is_flag=True, help="Include secrets.")
+@click.option("--output", metavar="FILE", default=None, help="Write to this file; by default to stdout.")
+@click.option("--json", "as_json", is_flag=True, help="With --output: report in JSON what was written.")
 @click.pass_obj
 def export(settings: Settings, /, *, output: str | None, as_json: bool, **conditions: Any) -> int:
-    """Export sessions whole, in order of time, also those that OpenCode has archived, deleted or lost.
+    """Export whole sessions, in order of time, including those that OpenCode has archived, deleted or lost.
 
-    All conditions must hold. Secrets are hidden unless --raw is given. FILE is written beside its place and takes its
-    name when it is whole, readable by you alone. Ends with 4 when nothing matches; no file is written then.
+    All conditions must hold. Secrets are hidden unless --raw is given. FILE appears when it is complete, and only you
+    can read it. Ends with 4, and writes no file, if nothing matches.
 
     \b
     Examples:
@@ -131,7 +129,9 @@ class _Stdout:
             OutputRefused: the daemon broke off in the middle, and this would be the second time.
         """
         if self._has_begun:
-            raise OutputRefused("stdout: the daemon broke off, and what was printed is not whole; begin anew")
+            raise OutputRefused(
+                "stdout: the service stopped answering, and what was printed is not complete; run the command again"
+            )
 
     def take(self, text: str) -> None:
         """Print one piece."""
@@ -159,7 +159,7 @@ class _File:
         config = settings.load()
         for folder in (*config.opencode_dirs, config.archive_dir):
             if self._place.is_relative_to(os.path.realpath(folder)):
-                raise OutputRefused(f"{self.name}: lies beneath {folder}, which is not to be written to; name another")
+                raise OutputRefused(f"{self.name}: is in {folder}, where nothing may be written; name another")
         try:
             if not stat.S_ISREG(os.stat(self._place).st_mode):
                 raise OutputRefused(f"{self.name}: is no regular file; name another, or use > for a device")
@@ -223,4 +223,6 @@ class _File:
             call(argument)
         except OSError as error:
             cause = error.strerror or str(error)
-            raise OutputRefused(f"{self.name}: {cause}; make room or name another place, and begin anew") from error
+            raise OutputRefused(
+                f"{self.name}: {cause}; make room or name another place, and run the command again"
+            ) from error

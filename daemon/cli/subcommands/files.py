@@ -34,16 +34,16 @@ _MEANINGS = {
 
 @click.command()
 @click.argument("path", default=".")
-@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
-@click.option("--lost", is_flag=True, help="Only what is missing or differs on the disk, most recoverable first.")
+@click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--lost", is_flag=True, help="Only files that are missing or differ on the disk, most recoverable first.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def files(settings: Settings, *, path: str, at: str, lost: bool, as_json: bool) -> int:
-    """List the recorded files at or beneath PATH (this folder when none is given), each with its grade.
+    """List the recorded files at or beneath PATH (by default this folder), each with its grade.
 
     PATH need not exist any more. Nothing is written. The grades: verified (two independent kinds of evidence agree),
-    proven (every byte follows from evidence), stale (may have changed since), partial (some lines known), lost (nothing
-    known). Ends with 4 when nothing is recorded at or beneath PATH.
+    proven (every byte follows from evidence), stale (may have changed since), partial (only some lines are known), lost
+    (no content is known). Ends with 4 if nothing is recorded at or beneath PATH.
 
     \b
     Examples:
@@ -122,14 +122,14 @@ def _counted(counts: Counter[str], order: Iterable[str]) -> str:
 
 @click.command()
 @click.argument("file")
-@click.option("--diff", is_flag=True, help="With the changes from one revision to the next.")
-@click.option("--lines", is_flag=True, help="The newest known content, each line with the message that last wrote it.")
+@click.option("--diff", is_flag=True, help="Show what changed from one revision to the next.")
+@click.option("--lines", is_flag=True, help="Show the last known content, each line with the message that wrote it.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def history(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: bool) -> int:
-    """Show every revision of FILE, newest last: when, by which session and tool, how well known, proven by what.
+    """Show every revision of FILE, newest last: its time, session, tool, grade and evidence.
 
-    FILE need not exist any more. Ends with 4 when no session has touched it.
+    FILE need not exist any more. Ends with 4 if no session has touched it.
 
     \b
     Examples:
@@ -209,15 +209,15 @@ def _show_lines(lines: list[FileLine]) -> None:
 
 @click.command()
 @click.argument("file")
-@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
-@click.option("--raw", is_flag=True, help="The exact bytes, secrets included.")
+@click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--raw", is_flag=True, help="Print the exact bytes, secrets included.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, the content in base64.")
 @click.pass_obj
 def show(settings: Settings, *, file: str, at: str, raw: bool, as_json: bool) -> int:
-    """Print what FILE held, now or at a time. FILE need not exist any more.
+    """Print the recorded content of FILE, now or at a time. FILE need not exist any more.
 
-    Secrets are hidden unless --raw is given, and stderr says when that was done. Ends with 0 when every byte is
-    proven, with 3 when what is printed is not (stderr says why), with 4 when there is nothing to print.
+    Secrets are hidden unless --raw is given; a line on stderr says so. Ends with 0 if every byte is proven, with 3 if
+    not (stderr says why), with 4 if there is nothing to print.
 
     \b
     Examples:
@@ -245,7 +245,7 @@ def _print(content: bytes, answer: answers.Content, *, raw: bool) -> None:
     if not answer.proven:
         terminal.note(f"not proven ({answer.grade}): {answer.note or 'no recorded call tells its whole content'}")
     if answer.redacted:
-        terminal.note("secrets in it are hidden; --raw prints the file's exact bytes")
+        terminal.note("secrets in it are hidden; use --raw for the exact bytes")
     if raw or not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -253,7 +253,7 @@ def _print(content: bytes, answer: answers.Content, *, raw: bool) -> None:
     elif _is_text(content):
         click.echo(terminal.plain(content.decode()), nl=False)
     else:
-        terminal.note(f"not text, {terminal.size(len(content))}; write it to a file: --raw > FILE")
+        terminal.note(f"not text, {terminal.size(len(content))}; write it to a file with --raw > FILE")
 
 
 def _is_text(content: bytes) -> bool:
@@ -268,7 +268,7 @@ def _say_nothing(answer: answers.Content, path: str) -> None:
         return  # a warning says so, and which paths are like it
     reason = f"was deleted {terminal.moment(answer.time)}" if answer.deleted else "nothing is known of its content"
     if answer.last and (at := written_local(answer.last.time)):
-        fix = f"what it held before ({answer.last.grade}): the same command with --at {at}"
+        fix = f"its last content is {answer.last.grade}; add --at {at} to see it"
     else:
         fix = answer.note or "no recorded call tells what it held"
     terminal.note(f"{path!r}: {reason}; {fix}")
@@ -277,12 +277,12 @@ def _say_nothing(answer: answers.Content, path: str) -> None:
 @click.command()
 @click.argument("old", default="")
 @click.argument("new", default="")
-@click.option("--remove", is_flag=True, help="Take it back.")
-@click.option("--list", "only_list", is_flag=True, help="Show those there are.")
+@click.option("--remove", is_flag=True, help="Remove the alias of OLD.")
+@click.option("--list", "only_list", is_flag=True, help="List all aliases.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def alias(settings: Settings, *, old: str, new: str, remove: bool, only_list: bool, as_json: bool) -> None:
-    """Say that the folder that sessions knew as OLD is NEW today, so that its files are found there.
+    """Record that the folder OLD of the sessions is now NEW, so that its files are found there.
 
     \b
     Examples:
@@ -300,13 +300,13 @@ def alias(settings: Settings, *, old: str, new: str, remove: bool, only_list: bo
     for entry in answer.aliases:
         terminal.say(f"{terminal.line(entry.old)} is now {terminal.line(entry.new)}")
     if not answer.aliases:
-        terminal.say("No folder has another name.")
+        terminal.say("There are no aliases.")
 
 
 def _check_alias(old: str, new: str, *, remove: bool, only_list: bool) -> None:
     if only_list and (old or new or remove):
-        raise click.UsageError("--list takes nothing else")
+        raise click.UsageError("--list cannot be combined with folders or --remove")
     if remove and (not old or new):
-        raise click.UsageError("--remove takes OLD alone")
+        raise click.UsageError("--remove takes only OLD")
     if not only_list and not remove and not (old and new):
-        raise click.UsageError("it takes OLD and NEW, or --list")
+        raise click.UsageError("give OLD and NEW, or --list")

@@ -12,10 +12,10 @@ from daemon.cli.settings import Settings, absolute
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Read, index, do the waiting requests and targets, and end.")
+@click.option("--once", is_flag=True, help="Read, index and do what is waiting once, then exit.")
 @click.pass_obj
 def run(settings: Settings, once: bool) -> int:
-    """Follow OpenCode's sessions until stopped; what the systemd service does.
+    """Follow OpenCode's sessions until stopped, as the systemd service does.
 
     \b
     Examples:
@@ -31,7 +31,10 @@ def run(settings: Settings, once: bool) -> int:
 
 @click.command()
 @click.option(
-    "--directory", metavar="DIR", default="", help="What 'this project' is; the directory it is started in by default."
+    "--directory",
+    metavar="DIR",
+    default="",
+    help="The directory that 'this project' means; by default the current one.",
 )
 @click.pass_obj
 def mcp(settings: Settings, *, directory: str) -> None:
@@ -46,7 +49,7 @@ def mcp(settings: Settings, *, directory: str) -> None:
                      "args": ["mcp"]}}
     """  # noqa: D301 - click's mark for text that is not to be filled
     if sys.stdin.isatty():
-        terminal.note("an MCP server, waiting for a client on stdin; Ctrl-D ends it, --help says how clients start it")
+        terminal.note("waiting for an MCP client on stdin; press Ctrl-D to stop; --help shows how clients start it")
     from daemon.mcp import server  # noqa: PLC0415 - only this command loads the SDK
 
     here = absolute(directory) if directory else os.getcwd()
@@ -54,15 +57,22 @@ def mcp(settings: Settings, *, directory: str) -> None:
 
 
 @click.command()
-@click.option("--host", metavar="HOST", default="", help="Where to listen; adapter.host by default, which is loopback.")
-@click.option("--port", type=click.IntRange(0, 65535), default=None, help="adapter.port by default; 0: any free one.")
-@click.option("--opencode", metavar="URL", default="", help="The OpenCode server; opencode.server_url by default.")
+@click.option(
+    "--host", metavar="HOST", default="", help="Address to listen on; by default adapter.host, which is loopback."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=None,
+    help="Port to listen on; by default adapter.port; 0: any free one.",
+)
+@click.option("--opencode", metavar="URL", default="", help="The OpenCode server; by default opencode.server_url.")
 @click.pass_obj
 def adapter(settings: Settings, *, host: str, port: int | None, opencode: str) -> int:
     """Let any client of Ollama use the models you have in OpenCode. Runs until Ctrl-C.
 
-    It needs a running `opencode serve`. Tools work with every model. By default only this machine can ask, without a
-    password; adapter.token sets one.
+    It needs a running `opencode serve`. Tools work with every model. By default only this machine can connect, without
+    a password; set one with adapter.token.
 
     \b
     Examples:

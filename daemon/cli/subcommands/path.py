@@ -29,10 +29,10 @@ class _Path(click.Command):
 
 @click.command(cls=_Path)
 @click.argument("path")
-@click.option("--question", "questions", metavar="TEXT", multiple=True, help="Ask this too; may be given again.")
-@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
-@click.option("--output", metavar="DIR", default="", help="Write the pages there.")
-@click.option("--estimate", is_flag=True, help="Only say what a run would ask the chat model now.")
+@click.option("--question", "questions", metavar="TEXT", multiple=True, help="Also answer this question. Repeatable.")
+@click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--output", metavar="DIR", default="", help="Write the pages into this folder.")
+@click.option("--estimate", is_flag=True, help="Only show what a run would ask the chat model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def command(
@@ -45,9 +45,9 @@ def command(
     estimate: bool,
     as_json: bool,
 ) -> None:
-    """Write the pages of PATH: its files as far as they are proven, what they were for, what was decided.
+    """Write pages about PATH: its files as far as they are proven, their purpose, and what was decided.
 
-    PATH need not exist any more. A name that is also a command's is given as ./NAME or after --.
+    PATH need not exist any more. If it has the name of a command, write ./NAME or -- NAME.
 
     \b
     Examples:
@@ -135,16 +135,15 @@ def _who_answered(answer: answers.Run) -> str:
 
 @click.command()
 @click.argument("path", default="")
-@click.option("--started", type=click.IntRange(min=1), help="The one of this id, with every message.")
-@click.option("--last", is_flag=True, help="The newest one, with every message.")
-@click.option("--full", is_flag=True, help=f"Long messages whole, not their first {_MOST_LINES} lines.")
+@click.option("--started", type=click.IntRange(min=1), help="Show the one with this id, with every message.")
+@click.option("--last", is_flag=True, help="Show the newest one, with every message.")
+@click.option("--full", is_flag=True, help=f"Show long messages in full, not only {_MOST_LINES} lines.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def trajectory(settings: Settings, *, path: str, started: int | None, last: bool, full: bool, as_json: bool) -> int:
     """List how questions about PATH (or all targets) were answered, or show one in full.
 
-    Each was saved after every step: what the model was told, what it called, what it saw, how it ended. Ends with 4
-    when there is none.
+    A trajectory has all that the model was told, called and saw, and how it ended. Ends with 4 if there is none.
 
     \b
     Examples:
@@ -153,7 +152,7 @@ def trajectory(settings: Settings, *, path: str, started: int | None, last: bool
       reconstitute trajectory --started 1790000000000 --full
     """  # noqa: D301 - click's mark for text that is not to be filled
     if last and started is not None:
-        raise click.UsageError("--last and --started name two; give one of them")
+        raise click.UsageError("--last and --started exclude each other; give one of them")
     target = absolute(path) if path else ""
     answer = settings.ask(calls.Trajectories(target))
     missing = ""
@@ -181,10 +180,10 @@ def _no_trajectories(settings: Settings, target: str) -> str:
     others = settings.ask(calls.Trajectories()).trajectories if target else []
     paths = list(dict.fromkeys(each.target for each in reversed(others)))
     if not paths:
-        return "no question was put to a model yet; a reconstitution with a chat model leaves trajectories"
+        return "no model has been asked yet; trajectories come from a reconstitution with a chat model"
     more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
     listed = ", ".join(paths[:_MOST_PATHS]) + more
-    return f"no question about {terminal.line(target)} was put to a model; there are trajectories of {listed}"
+    return f"no model has been asked about {terminal.line(target)}; there are trajectories of {listed}"
 
 
 def _headline(each: Trajectory) -> str:

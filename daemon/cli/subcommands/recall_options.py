@@ -75,6 +75,7 @@ def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **m
 def _option(field: msgspec.structs.FieldInfo, hint: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     kind, *notes = get_args(hint)
     described = next((note.description for note in notes if isinstance(note, msgspec.Meta)), "") or ""
+    described = for_commands(described)
     name = option_name(field.encode_name)
     if kind is bool and field.default is True:
         return click.option(f"{name}/--no-{name[2:]}", field.name, default=None, help=described)

@@ -59,9 +59,9 @@ def context(settings: Settings, /, *, message: str, as_json: bool, **given: Any)
 @with_options("recall_messages", "sessionID")
 @click.pass_obj
 def messages(settings: Settings, /, *, session: str, as_json: bool, **given: Any) -> int:
-    """Show the messages of SESSION (its id) in order, a page at a time; without it, of this folder's latest session.
+    """Show the messages of SESSION (its id) in order, a page at a time; by default of this folder's latest.
 
-    Ends with 4 when there are none.
+    Ends with 4 if there are none.
 
     \b
     Examples:
@@ -165,7 +165,7 @@ def _show_page(page: dict[str, Any]) -> None:
 @with_options("recall_sessions", "search")
 @click.pass_obj
 def sessions(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
-    """List sessions, latest first; with TITLE those whose title contains it. Ends with 4 when there are none.
+    """List sessions, latest first; with TITLE those whose title contains it. Ends with 4 if there are none.
 
     \b
     Examples:
@@ -207,7 +207,7 @@ def _show_session(session: dict[str, Any]) -> None:
 def timeline(settings: Settings, /, *, anchor: str, as_json: bool, **given: Any) -> int:
     """Show what happened around ANCHOR: sessions, prompts and file changes, in order of time.
 
-    ANCHOR is a message id, a session id or a time; now when it is not given. Ends with 4 when there is nothing.
+    ANCHOR is a message id, a session id or a time; by default now. Ends with 4 if there is nothing.
 
     \b
     Examples:
@@ -253,7 +253,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
 @with_options("recall_files", "path")
 @click.pass_obj
 def files(settings: Settings, /, *, path: str, as_json: bool, **given: Any) -> int:
-    """Show which sessions touched PATH, or anything beneath it. Ends with 4 when none did.
+    """Show which sessions touched PATH, or anything beneath it. Ends with 4 if none did.
 
     \b
     Examples:

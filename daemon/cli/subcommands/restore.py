@@ -31,23 +31,23 @@ _FEW = 5
 @click.command()
 @click.argument("path")
 @click.option("--to", metavar="DIR", required=True, help="A new or empty folder to write into.")
-@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
-@click.option("--deleted", is_flag=True, help="Also what deleted files held before.")
+@click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--deleted", is_flag=True, help="Also restore the last content of deleted files.")
 @click.option(
     "--grade",
     type=click.Choice(["verified", "proven", "stale", "partial"]),
     default="proven",
     show_default=True,
-    help="The least grade to write; files of which lines are missing get a name that ends in .partial.",
+    help="The lowest grade to write; a file with missing lines gets a name that ends in .partial.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def restore(settings: Settings, *, path: str, to: str, at: str, deleted: bool, grade: str, as_json: bool) -> int:
     """Write the recorded files at or beneath PATH into DIR, each with exactly the bytes it had.
 
-    Only what is proven is written unless --grade asks for less, and whatever is left out is listed with the reason. The
-    paths in DIR are those beneath PATH. Ends with 0 when everything was written, with 3 when something was left out or
-    was not proven, with 4 when there was nothing to write. Deleted files count only with --deleted.
+    Only proven files are written unless --grade asks for less; each skipped file is listed with its reason. Paths in
+    DIR are those beneath PATH. Ends with 0 if everything was written, with 3 if something was skipped or is not proven,
+    and with 4 if there was nothing to write. Deleted files count only with --deleted.
 
     \b
     Examples:
@@ -106,8 +106,8 @@ class _Writing:
         if self._folder.files:
             there = terminal.count(self._folder.files, "file")
             raise OutputRefused(
-                f"{self._folder.path}: the daemon broke off; {there} there and complete, the rest is not; "
-                "remove the folder and begin anew"
+                f"{self._folder.path}: the service stopped answering; {there} there and complete, the rest is missing; "
+                "remove the folder and run the command again"
             )
         self.skipped.clear()
 
@@ -132,9 +132,9 @@ def _show(written: list[WrittenFile], skipped: list[SkippedFile], folder: Path) 
     reasons = Counter(file.reason for file in skipped)
     several = {reason: number for reason, number in reasons.items() if number > _FEW}
     for reason, number in several.items():
-        terminal.note(f"left out {number} files: {reason}")
+        terminal.note(f"skipped {number} files: {reason}")
     single = [file for file in skipped if file.reason not in several]
     for file in single[:_MOST_SHOWN]:
-        terminal.note(f"left out {terminal.line(file.path)}: {file.reason}")
+        terminal.note(f"skipped {terminal.line(file.path)}: {file.reason}")
     if len(single) > _MOST_SHOWN:
-        terminal.note(f"and {len(single) - _MOST_SHOWN} more left out; --json lists them all")
+        terminal.note(f"skipped {len(single) - _MOST_SHOWN} more files; --json lists them all")

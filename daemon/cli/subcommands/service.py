@@ -70,7 +70,7 @@ def install(settings: Settings, force: bool) -> int:
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip
     if not _manager_answers():
-        terminal.say("No user manager answers here. After a login, type:")
+        terminal.say("systemd's user manager does not answer here. After a login, type:")
         for line in ("systemctl --user daemon-reload", f"systemctl --user enable --now {UNIT}"):
             terminal.say(f"  {line}")
         return 0
@@ -97,7 +97,7 @@ def status(settings: Settings) -> int:
       reconstitute service status
     """  # noqa: D301 - click's mark for text that is not to be filled
     if not _manager_answers():
-        terminal.note("no user manager answers here; try: reconstitute status")
+        terminal.note("systemd's user manager does not answer here; try: reconstitute status")
         return 1
     wanted = "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result"
     shown = _systemctl("show", UNIT, f"--property={wanted}").stdout
@@ -133,7 +133,7 @@ def _compare(settings: Settings) -> None:
     else:
         if differing:
             keys = ", ".join(map(str, differing))
-            terminal.note(f"it works with another configuration than this command's: {keys}; restart it with yours")
+            terminal.note(f"the service uses another configuration than this command: {keys}; restart it to use yours")
 
 
 @service.command()

@@ -17,7 +17,7 @@ from daemon.errors import Retry
 
 LABEL = 10
 _WORKS = {
-    "intake": "reading and capturing",
+    "intake": "reading sessions",
     "words": "indexing words",
     "embed": "embedding",
     "views": "file lists",
@@ -73,13 +73,13 @@ def _disk(answer: Status) -> Iterator[str]:
     if answer.disk:
         works = ", ".join(_WORKS.get(work, work) for work in answer.disk.paused)
         yield f"full since {terminal.moment(answer.disk.since)}: {answer.disk.reason}"
-        yield f"  waiting for room: {works}; goes on by itself, nothing is lost"
+        yield f"  waiting for free space: {works}; work goes on by itself when there is some, and nothing is lost"
 
 
 def _settings(answer: Status) -> Iterator[str]:
     if answer.differs:
         keys = ", ".join(answer.differs)
-        yield f"the running service works with another configuration than this command's: {keys}; restart it with yours"
+        yield f"the running service uses another configuration than this command: {keys}; restart it to use yours"
 
 
 def _archive(answer: Status) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _archive(answer: Status) -> Iterator[str]:
 
 def _sources(answer: Status) -> Iterator[str]:
     if not answer.sources:
-        yield "none found; OpenCode has written nothing yet, or see opencode.data_dir"
+        yield "none found: OpenCode has written nothing yet, or writes elsewhere; then set opencode.data_dir"
     for source in answer.sources:
         yield from _source(source)
     here = os.environ.get("OPENCODE_DB", "")
@@ -111,8 +111,8 @@ def _sources(answer: Status) -> Iterator[str]:
     followed = [row.name.removeprefix("db:").removeprefix("db2:") for row in rows]
     if here not in ("", ":memory:") and not any(name == here or name.endswith(f"/{here}") for name in followed):
         yield (
-            f"OPENCODE_DB is {here} in this shell, and the service does not follow it; name it in opencode.databases, "
-            f"or type again: reconstitute service install"
+            f"OPENCODE_DB is {here} in this shell, but the service does not follow it; add it to opencode.databases, "
+            f"or run again: reconstitute service install"
         )
 
 
@@ -120,10 +120,10 @@ def _source(source: SourceStatus) -> Iterator[str]:
     scanned = f", last scan {terminal.moment(source.last_scan)}" if source.last_scan else ""
     yield f"{source.name}: {source.state}, {source.kind}{scanned}"
     words = {
-        "seen": source.seen,
-        "kept": source.kept,
-        "skipped": source.skipped,
-        "kept aside as unreadable": source.quarantined,
+        "messages found": source.seen,
+        "archived": source.kept,
+        "skipped": source.skipped or UNSET,
+        "unreadable, kept aside": source.quarantined or UNSET,
     }
     counts = [f"{number} {text}" for text, number in words.items() if number is not UNSET]
     if counts:
@@ -132,7 +132,7 @@ def _source(source: SourceStatus) -> Iterator[str]:
         yield "    " + _cut(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
     if source.unknown:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(source.unknown.items()))
-        yield f"  of unknown type, archived but not searchable: {kinds}"
+        yield f"  archived but not searchable, because their type is unknown: {kinds}"
 
 
 def _cut(text: str, indent: int) -> str:
@@ -142,7 +142,9 @@ def _cut(text: str, indent: int) -> str:
 
 def _waiting(answer: Status) -> Iterator[str]:
     if answer.outbox:
-        yield f"{answer.outbox.get('lexical', 0)} to index by words, {answer.outbox.get('semantic', 0)} to embed"
+        by_words, by_meaning = (answer.outbox.get(stage, 0) for stage in ("lexical", "semantic"))
+        counts = f"not indexed yet: {terminal.count(by_words, 'message')} by words, {by_meaning} by meaning"
+        yield counts if by_words or by_meaning else "nothing; every message is indexed"
 
 
 def _indexes(answer: Status) -> Iterator[str]:
@@ -196,7 +198,7 @@ def index(settings: Settings, as_json: bool) -> int:
     """Read everything OpenCode has now into the archive and the indexes.
 
     The running service does this by itself; without one, run this before a search.
-    Ends with 75 when nothing new came of it and not everything could be done.
+    Ends with 75 if nothing was new and not everything could be done.
 
     \b
     Example:
@@ -214,11 +216,11 @@ def index(settings: Settings, as_json: bool) -> int:
         "deleted by OpenCode and kept here": answer.removed,
         "embedded": answer.embedded,
         "waiting to be embedded": answer.waiting,
-        "kept aside as unreadable": answer.quarantined,
+        "unreadable, kept aside": answer.quarantined,
     }
     done = [f"{count} {text}" for text, count in counts.items() if count]
     nothing = (
-        "nothing new, but not everything could be read or embedded: see above" if answer.warnings else "nothing new"
+        "nothing new, but not everything could be read or embedded; see above" if answer.warnings else "nothing new"
     )
     terminal.say(terminal.plain("; ".join(done) or nothing) + ".")
     return code

@@ -144,7 +144,7 @@ class Response:
         needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(match, ("lexical",))
         behind = max((self.archive.waiting(stage) for stage in needs), default=0)
         if behind:
-            warnings.append(f"{counted(behind, 'archived message')} still waiting to be indexed, so not found yet")
+            warnings.append(f"not indexed yet, so not found: {counted(behind, 'archived message')}")
         return list(dict.fromkeys(warnings))
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:

@@ -41,16 +41,16 @@ class Recall(Struct, frozen=True, kw_only=True):
         ),
     ] = "hybrid"
     scope: Annotated[Scope, _a("Everything, this project, or the session at hand.")] = "global"
-    sessionID: Annotated[str, _a("Only this session; overrides scope.")] = ""
+    sessionID: Annotated[str, _a("Only this session; overrides `scope`.")] = ""
     projectID: Annotated[str, _a("Only this project.")] = ""
-    directory: Annotated[str, _a("Only sessions of this directory (see within).")] = ""
+    directory: Annotated[str, _a("Only sessions of this directory (see `within`).")] = ""
     within: Annotated[Within, _a("The directory and below, exactly it, or all of its project.")] = "below"
-    fallback: Annotated[bool, _a("With directory: fill up from the same project, then from everywhere.")] = False
+    fallback: Annotated[bool, _a("With `directory`: fill up from the same project, then from everywhere.")] = False
     type: Annotated[Type, _a("text: prompts, answers, titles. tool: what tools were given and printed. reasoning.")] = (
         "all"
     )
     kinds: Annotated[
-        list[str], _a("Any of prompt, answer, reasoning, tool_input, tool_output, title, task; narrower than type.")
+        list[str], _a("Any of prompt, answer, reasoning, tool_input, tool_output, title, task; narrower than `type`.")
     ] = []
     role: Annotated[Role, _a("Whose messages.")] = "all"
     toolName: Annotated[str, _a("Only this tool, by its exact name.")] = ""
@@ -61,25 +61,25 @@ class Recall(Struct, frozen=True, kw_only=True):
     last: Annotated[str, _a("Only the last while: 2h, 7d, 3w.")] = ""
     from_: Annotated[str, _a("Only since: '30d ago', a date, a time.")] = msgspec.field(name="from", default="")
     to: Annotated[str, _a("Only until: 'now', '2d ago', a date, a time.")] = ""
-    since: Annotated[str, _a("As from.")] = ""
-    until: Annotated[str, _a("As to.")] = ""
+    since: Annotated[str, _a("The same as `from`.")] = ""
+    until: Annotated[str, _a("The same as `to`.")] = ""
     archived: Annotated[Archived, _a("Sessions that were archived in OpenCode.")] = "include"
     deleted: Annotated[Archived, _a("Messages that OpenCode has deleted since.")] = "include"
-    group: Annotated[Group, _a("One result a part, a message, a session or a project.")] = "message"
-    results: Annotated[int, _a("At most so many results.", minimum=1, maximum=50)] = 10
+    group: Annotated[Group, _a("One result for each part, message, session or project.")] = "message"
+    results: Annotated[int, _a("The most results to return.", minimum=1, maximum=50)] = 10
     width: Annotated[int, _a("Characters of a snippet.", minimum=50, maximum=1000)] = 200
-    explain: Annotated[bool, _a("Say how each score came about.")] = False
+    explain: Annotated[bool, _a("Explain each score.")] = False
     expand: Annotated[
         Expand, _a("Add the best results in full (message), with neighbours (context), or as chat messages (messages).")
     ] = "none"
     expandResults: Annotated[int, _a("How many results to expand.", minimum=1, maximum=10)] = 1
     window: Annotated[
-        int | Literal["auto"], _a("Messages on each side for expand=context, or auto.", minimum=0, maximum=50)
+        int | Literal["auto"], _a("Messages on each side for `expand=context`, or auto.", minimum=0, maximum=50)
     ] = 3
     expandBudgetMessages: Annotated[int, _a("Messages of all expansions.", minimum=1, maximum=200)] = 30
     expandBudgetChars: Annotated[int, _a("Characters of all expansions.", minimum=500, maximum=400_000)] = 30_000
     expandBudgetTokens: Annotated[
-        int, _a("Tokens of expand=messages, estimated; 0: by characters alone.", minimum=0, maximum=200_000)
+        int, _a("Tokens of `expand=messages`, estimated; 0: limited by characters alone.", minimum=0, maximum=200_000)
     ] = 0
     sessions: Annotated[int, _a("Only the newest so many sessions that fit; 0: all.", minimum=0)] = 0
 
@@ -98,12 +98,12 @@ class RecallContext(Struct, frozen=True, kw_only=True):
     messageID: Annotated[str, _a("The message in the middle.")]
     sessionID: Annotated[str, _a("Its session, if known.")] = ""
     window: Annotated[int, _a("Messages on each side.", minimum=0, maximum=50)] = 3
-    before: Annotated[int | None, _a("Messages before it, instead of window.", minimum=0, maximum=50)] = None
-    after: Annotated[int | None, _a("Messages after it, instead of window.", minimum=0, maximum=50)] = None
+    before: Annotated[int | None, _a("Messages before it, instead of `window`.", minimum=0, maximum=50)] = None
+    after: Annotated[int | None, _a("Messages after it, instead of `window`.", minimum=0, maximum=50)] = None
     maxChars: Annotated[int, _a("At most so many characters of each part; 0: all.", minimum=0)] = 4000
     format: Annotated[Literal["parts", "messages"], _a("Parts as recorded, or chat messages for a model.")] = "parts"
     budgetTokens: Annotated[
-        int, _a("With format=messages: at most so many tokens, estimated.", minimum=100, maximum=200_000)
+        int, _a("With `format=messages`: at most so many tokens, estimated.", minimum=100, maximum=200_000)
     ] = 12_000
 
 
@@ -124,13 +124,13 @@ class RecallSessions(Struct, frozen=True, kw_only=True):
 
     scope: Annotated[Literal["project", "global"], _a("This project, or everything.")] = "global"
     search: Annotated[str, _a("Only sessions whose title contains this.")] = ""
-    directory: Annotated[str, _a("Only sessions of this directory (see within).")] = ""
+    directory: Annotated[str, _a("Only sessions of this directory (see `within`).")] = ""
     within: Annotated[Within, _a("The directory and below, exactly it, or all of its project.")] = "below"
     projectID: Annotated[str, _a("Only this project.")] = ""
     archived: Annotated[Archived, _a("Sessions that were archived in OpenCode.")] = "include"
     deleted: Annotated[Archived, _a("Sessions that OpenCode has deleted since.")] = "include"
     children: Annotated[bool, _a("Sessions of sub-agents too.")] = True
-    limit: Annotated[int, _a("At most so many.", minimum=1, maximum=100)] = 20
+    limit: Annotated[int, _a("The most to return.", minimum=1, maximum=100)] = 20
     offset: Annotated[int, _a("Sessions to skip.", minimum=0)] = 0
 
 
@@ -151,7 +151,7 @@ class RecallFiles(Struct, frozen=True, kw_only=True):
 
     path: Annotated[str, _a("An absolute path, a file or a folder.")]
     mentions: Annotated[bool, _a("Also sessions that only mention it.")] = False
-    limit: Annotated[int, _a("At most so many sessions.", minimum=1, maximum=100)] = 20
+    limit: Annotated[int, _a("The most sessions to return.", minimum=1, maximum=100)] = 20
 
 
 CALLS: dict[str, type[Struct]] = {

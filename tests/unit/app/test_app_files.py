@@ -307,10 +307,10 @@ def test_restore_hands_out_what_is_proven_and_says_why_not_of_the_rest(workshop:
     taken, skipped = workshop.restore()
     assert {name: (c.data, c.grade) for name, c in taken.items()} == {"src/a": (b"a\r\n", "proven")}
     assert taken["src/a"].sha256 == hashlib.sha256(b"a\r\n").hexdigest()
-    assert skipped["removed"] == "deleted; `deleted` restores what it held before"
+    assert skipped["removed"] == "deleted; use `deleted` to restore its last content"
     for name, grade in (("doubtful", "stale"), ("seen", "partial")):
         assert skipped[name].startswith(f"{grade}: ")
-        assert skipped[name].endswith(f"; `grade={grade}` writes it")
+        assert skipped[name].endswith(f"; use `grade={grade}` to restore it anyway")
 
     taken, skipped = workshop.restore(deleted=True, grade="stale")
     assert ({name: c.data for name, c in taken.items()}, set(skipped)) == (
@@ -334,7 +334,7 @@ def test_lines_that_may_have_changed_since_are_restored_only_as_such(workshop: W
         taken, skipped = workshop.restore(grade=grade)
         assert not taken
         assert skipped["seen"].startswith("stale: ")
-        assert skipped["seen"].endswith("`grade=partial` writes it")
+        assert skipped["seen"].endswith("use `grade=partial` to restore it anyway")
     taken, _ = workshop.restore(grade="partial")
     assert taken["seen.partial"].grade == "stale"
     assert taken["seen.partial"].data.startswith(b"<<< so it was once: any of these lines may have changed since >>>")

@@ -69,9 +69,9 @@ def test_status_fits_80_columns_and_shows_every_figure(cli: Cli) -> None:
         "running as process 4711",
         "3 sessions, 41 messages, 120 parts, 5.3 MB",
         "opencode.db: ok",
-        "1 kept aside",
+        "1 unreadable, kept aside",
         "12 sticker",
-        "7 to embed",
+        "7 by meaning",
         "rebuilding",
         "all-MiniLM-L6-v2",
         "/home/ada/shop: ok, continuous",
@@ -414,7 +414,7 @@ def test_config_example_path_and_check(cli: Cli) -> None:
     assert cli("config", "example").stdout == config.example()
     expected = f"{os.environ['HOME']}/.config/reconstitute/config.toml"
     assert cli("config", "path").stdout == expected + "\n"
-    assert cli("config", "check").stdout.startswith(f"{expected}: not there; the defaults apply\n")
+    assert cli("config", "check").stdout.startswith(f"{expected}: not found; the defaults apply\n")
     file = cli.home / "c.toml"
     file.write_text('[log]\nlevel = "debug"\n')
     assert cli("--config", str(file), "config", "check").stdout.startswith(f"{file}: correct\n")

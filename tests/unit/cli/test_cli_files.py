@@ -236,7 +236,7 @@ LAST = {"time": 1_780_000_000_000, "grade": "proven", "size": 3, "sha256": "ab" 
         ({"known": False, "warnings": [UNKNOWN]}, UNKNOWN),
         (
             {"deleted": True, "last": LAST},
-            "what it held before (proven): the same command with --at 2026-05-28T20:26:40",
+            "its last content is proven; add --at 2026-05-28T20:26:40",
         ),
         ({"deleted": True, "note": "gone"}, "was deleted 2026-05-28"),
         ({"grade": "lost", "note": "only a failed edit"}, "nothing is known of its content; only a failed edit"),
@@ -284,14 +284,14 @@ def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
     cli.service.parts["restore"] = []
     cli.service.answers["restore"]["skipped"] = [{"path": f"/f{n}", "reason": f"lost: unknown {n}"} for n in range(30)]
     cli.service.answers["restore"]["skipped"] += [
-        {"path": f"/d{n}", "reason": "deleted; --deleted restores what it held before"} for n in range(9)
+        {"path": f"/d{n}", "reason": "deleted; use --deleted to restore its last content"} for n in range(9)
     ]
     done = cli("restore", "/home/ada/shop", "--to", "back2")
     assert (done.returncode, done.stdout) == (4, "Nothing was written.\n")
-    assert "left out /f0: lost: unknown 0" in done.stderr
-    assert "left out 9 files: deleted; --deleted restores what it held before" in done.stderr
+    assert "skipped /f0: lost: unknown 0" in done.stderr
+    assert "skipped 9 files: deleted; use --deleted to restore its last content" in done.stderr
     assert "/d" not in done.stderr
-    assert "and 10 more left out" in done.stderr
+    assert "skipped 10 more files" in done.stderr
     assert not (cli.home / "back2").exists()
     cli.service.answers["restore"]["skipped"] = []
     assert cli("restore", "/home/ada/shop", "--to", "back2").returncode == 4
@@ -301,7 +301,7 @@ def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
     ("skipped", "grade", "code"),
     [
         ([], "verified", 0),
-        ([{"path": "/d", "reason": "deleted; --deleted restores what it held before"}], "proven", 0),
+        ([{"path": "/d", "reason": "deleted; use --deleted to restore its last content"}], "proven", 0),
         ([{"path": "/d", "reason": "lost: x"}], "proven", 3),
         ([], "stale", 3),
     ],
@@ -385,7 +385,7 @@ def test_alias_adds_lists_and_removes(cli: Cli) -> None:
     assert cli("alias", "shop", "/home/ada/web").stdout == "/home/ada/shop is now /home/ada/web\\nshop\n"
     assert json.loads(cli("alias", "--list", "--json").stdout) == cli.service.answers["alias"]
     cli.service.answers["alias"]["aliases"] = []
-    assert cli("alias", "shop", "--remove").stdout == "No folder has another name.\n"
+    assert cli("alias", "shop", "--remove").stdout == "There are no aliases.\n"
     shop = f"{cli.home}/shop"
     assert cli.service.calls == [
         ("alias", shop, "/home/ada/web", False), ("alias", "", "", False), ("alias", shop, "", True),
@@ -473,7 +473,7 @@ sys.exit(main(["restore", "/home/ada/shop", "--to", {str(cli.home / "to")!r}]))
         [sys.executable, "-c", code], env=cli.env(**environment), capture_output=True, text=True, check=False
     )
     assert done.returncode == 73, done.stderr
-    assert "broke off; 1 file there and complete, the rest is not" in done.stderr
+    assert "stopped answering; 1 file there and complete, the rest is missing" in done.stderr
 
 
 def test_the_error_of_a_failing_call_is_one_of_ours(cli: Cli) -> None:

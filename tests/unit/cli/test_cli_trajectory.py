@@ -83,11 +83,11 @@ def test_a_question_that_waits_says_why(archive: Archive, asked: Asked):
 def test_where_nothing_was_asked_it_is_said_where_something_was(archive: Archive, asked: Asked):
     none = asked(EMPTY)
     assert (none.return_value, none.stdout) == (NOTHING, "")
-    assert "no question was put to a model yet" in none.stderr
+    assert "no model has been asked yet" in none.stderr
     put(archive, SHOP, BEGAN)
     none = asked(EMPTY)
     assert (none.return_value, none.stdout) == (NOTHING, "")
-    assert f"no question about {EMPTY} was put to a model; there are trajectories of {SHOP}" in none.stderr
+    assert f"no model has been asked about {EMPTY}; there are trajectories of {SHOP}" in none.stderr
 
 
 @pytest.mark.parametrize(("more", "stdout"), [((), ""), (("--json",), '{\n  "trajectories": []\n}\n')])

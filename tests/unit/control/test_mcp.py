@@ -95,7 +95,7 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
     assert not {"$ref", "null", "$defs"} & set(json.dumps(tools).replace('"', " ").split())
     assert tools["recall"]["required"] == ["query"]
     assert tools["recall"]["properties"]["results"] == {
-        "type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "At most so many results.",
+        "type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "The most results to return.",
     }  # fmt: skip
     assert "title" in tools["recall"]["properties"]["kinds"]["items"]["enum"]
 
@@ -194,7 +194,7 @@ async def test_files_are_asked_for_as_leniently_and_come_as_text(served: Path, s
         ),
         (ModelUnavailable("127.0.0.1:11434: no answer; start Ollama"), "127.0.0.1:11434: no answer; start Ollama"),
         (BadRequest("the key is sk-ant-api03-" + "a1B2" * 20), "[REDACTED:"),
-        (RuntimeError("inner"), "an error of its own (RuntimeError)"),
+        (RuntimeError("inner"), "internal error (RuntimeError)"),
     ],
 )
 async def test_an_error_is_the_tools_result_in_plain_words(

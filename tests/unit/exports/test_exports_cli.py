@@ -127,7 +127,7 @@ def test_output_of_a_daemon_that_broke_off_is_dropped_or_reported(cli: Cli) -> N
     assert not (cli.home / "new").exists()
     done = cli("export", "--format", "jsonl", HOME=str(cli.home))
     assert (done.returncode, done.stdout[:10]) == (73, "half of it")
-    assert "the daemon broke off, and what was printed is not whole" in done.stderr
+    assert "the service stopped answering, and what was printed is not complete" in done.stderr
 
 
 REFUSED = [
@@ -143,7 +143,7 @@ REFUSED = [
     (["--format", "jsonl", "--output", "."], 73, "no regular file"),
     (["--format", "jsonl", "--output", "/dev/null"], 73, "no regular file"),
     (["--format", "jsonl", "--output", "none/out"], 73, "cannot be made"),
-    (["--format", "jsonl", "--output", ".local/share/opencode/storage/x"], 73, "not to be written to"),
+    (["--format", "jsonl", "--output", ".local/share/opencode/storage/x"], 73, "where nothing may be written"),
 ]
 
 

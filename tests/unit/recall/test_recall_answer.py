@@ -562,7 +562,7 @@ def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
         made.say("s", "user", "the kettle boils")
         made.index()
         made.say("s", "user", "not yet indexed")
-        assert "1 archived message still waiting" in _said(_ask(made, "kettle"))
+        assert "not found: 1 archived message" in _said(_ask(made, "kettle"))
 
 
 def test_a_number_after_a_short_month_is_no_day_and_a_day_adds_its_score(tmp_path: Path):
