@@ -49,6 +49,11 @@ def one_line(text: str) -> str:
     return " ".join(_UNPRINTED.sub("", text).split())
 
 
+def shorten(text: str, most: int) -> str:
+    """`text` with at most so many characters; an ellipsis marks the cut."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def counted(number: int, noun: str) -> str:
     """``1 file``, ``2 files``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

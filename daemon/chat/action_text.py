@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, cast
 
 from daemon.chat import ToolCall
+from daemon.display import shorten
 from daemon.errors import BadReply
 from daemon.model import Json
 
@@ -268,5 +269,4 @@ def _content(value: Json) -> str:
 
 
 def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return shorten(json.dumps(value, ensure_ascii=False), 60)

@@ -47,13 +47,6 @@ def from_json(value: object, kind: type[T]) -> T:
     return msgspec.convert(value, built(kind))
 
 
-def named(value: object) -> Any:
-    """JSON data of a room that has no structures, with its keys as they are in JSON."""
-    if isinstance(value, dict):
-        return {json_name(key): named(item) for key, item in value.items()}
-    return [named(item) for item in value] if isinstance(value, list) else value
-
-
 class Answer(Struct, rename=json_name):
     """What a client gets. Every field has a default, so that answers of other versions are understood."""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.display import counted, one_line
+from daemon.display import counted, one_line, shorten
 from daemon.model import Json
 from daemon.redact import redact
 
@@ -64,8 +64,7 @@ class KeptAside:
 
 
 def _shown(text: str) -> str:
-    line = one_line(redact(text))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return shorten(one_line(redact(text)), _LONGEST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from daemon.archive import Archive
 from daemon.archive.paths import CHANGES
-from daemon.display import counted, one_line
+from daemon.display import counted, one_line, shorten
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, Match
 from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
@@ -137,7 +137,7 @@ class _Walk:
             "sessionTitle": redact(row.title) if row else "",
             **({"messageID": entry.key[3]} if entry.key[3] else {}),
             **{name: redact(value) for name, value in entry.more.items() if value},
-            "text": spoken if is_full else line if len(line) <= LINE else line[: LINE - 1] + "…",
+            "text": spoken if is_full else shorten(line, LINE),
             "anchor": is_anchor,
         }
 

@@ -34,7 +34,7 @@ from tests.support.servers.plain_service import PlainService
 CASES = list(cases(Path(__file__).parent / "cases"))
 LEAST = 60
 DIGESTS = Path(__file__).parent / "digests.json"
-"""What each case is answered, and drawn from its records, under which numbers: `rules` and `version`."""
+"""Of each case: its records, the file edits drawn from them, and the end states; under which VERSION and _RULES."""
 RECORDED = json.loads(DIGESTS.read_bytes())
 RENEWS = "RECONSTITUTE_RENEW_DIGESTS" in os.environ
 RENEW = "RECONSTITUTE_RENEW_DIGESTS=1 .venv/bin/python -m pytest -q tests/recovery/test_recovery.py -k test_a_case_is_recovered"
@@ -114,12 +114,16 @@ def numbers_to_raise(case: Case, engine: PlainService, root: Path) -> list[str]:
     """
     rows = [repr(row_of(history)) for history in engine.recorded.histories("/")]
     drawn = sorted(records.edit_to_json(edit).decode() for edit in engine.archive.files.beneath("/"))
-    now = [hashlib.sha256("\n".join(one).replace(str(root), "").encode()).hexdigest()[:12] for one in (rows, drawn)]
-    before = RECORDED["cases"].get(case.name)
+    ids = sorted(engine.archive.all_message_ids())
+    messages = [message for id_ in ids if (message := engine.archive.message(id_)) is not None]
+    raw = [text.decode("utf-8", "replace") for one in messages for text in (one.raw, *(part.raw for part in one.parts))]
+    now = [_digest(text, root) for text in (raw, drawn, rows)]
+    before = RECORDED["cases"].get(case.name, ["", "", ""])
+    is_same_case = now[0] == before[0]
     to_raise = []
-    if before is not None and now[1] != before[1] and RECORDED["version"] == VERSION:
+    if is_same_case and now[1] != before[1] and RECORDED["version"] == VERSION:
         to_raise = ["other file edits are drawn: raise VERSION in daemon/ingest/evidence.py"]
-    elif before is not None and now[0] != before[0] and (RECORDED["rules"], RECORDED["version"]) == (_RULES, VERSION):
+    elif is_same_case and now[2] != before[2] and (RECORDED["rules"], RECORDED["version"]) == (_RULES, VERSION):
         to_raise = ["other end states follow: raise _RULES in daemon/files/end_states.py"]
     if RENEWS and not to_raise:
         recorded = json.loads(DIGESTS.read_bytes())
@@ -132,6 +136,10 @@ def numbers_to_raise(case: Case, engine: PlainService, root: Path) -> list[str]:
     if before != now:
         to_raise.append(f"then record the digests: {RENEW}")
     return to_raise
+
+
+def _digest(texts: list[str], root: Path) -> str:
+    return hashlib.sha256("\n".join(texts).replace(str(root), "").encode()).hexdigest()[:12]
 
 
 def test_the_digests_of_answers_are_of_the_present_numbers() -> None:

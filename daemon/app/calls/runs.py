@@ -14,7 +14,7 @@ from daemon.app import targets
 from daemon.app.calls.recall import RecallCalls
 from daemon.app.targets import Ground
 from daemon.control import answers, calls
-from daemon.control.answers import from_json, named
+from daemon.control.answers import from_json, json_name
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest
 from daemon.files import Files
@@ -63,7 +63,7 @@ class RunCalls(RecallCalls, ABC):
         target, step = self._target(request.path, request.questions), self._step(progress)
         with known.only({}), self._alone(target.path, step), self.answerer() as who:
             estimate = self._reconstitution(who, self.ground()).estimate(target, step, at=request.at)
-        return from_json(named(estimate), answers.Estimate)
+        return from_json(_named(estimate), answers.Estimate)
 
     def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
         """See calls.Trajectories.
@@ -174,9 +174,16 @@ class RunCalls(RecallCalls, ABC):
 def run_answer(result: Json) -> answers.Run:
     """What a run is answered with, by its result."""
     fields = {"later_seconds" if name == "later_s" else name: value for name, value in result.items()}
-    return from_json(named(fields), answers.Run)
+    return from_json(_named(fields), answers.Run)
 
 
 def _trajectory(target: str, head: Json) -> answers.Trajectory:
     cleaned: dict[str, Any] = redact_value(head)
     return from_json({**cleaned, "target": redact(target)}, answers.Trajectory)
+
+
+def _named(value: object) -> Any:
+    """JSON data of a room that has no structures, with its keys as they are in JSON."""
+    if isinstance(value, dict):
+        return {json_name(key): _named(item) for key, item in value.items()}
+    return [_named(item) for item in value] if isinstance(value, list) else value

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.display import counted, one_line
+from daemon.display import counted, one_line, shorten
 from daemon.model import Json
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall, names
@@ -237,8 +237,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    clean = redact(text)
-    return repr(clean if len(clean) <= _LONGEST_SHOWN else clean[: _LONGEST_SHOWN - 1] + "…")
+    return repr(shorten(redact(text), _LONGEST_SHOWN))
 
 
 def _results(number: int) -> str:

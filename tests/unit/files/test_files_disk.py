@@ -71,7 +71,7 @@ def test_hash_and_size_decide_and_a_deleted_file_matches_an_empty_place(tmp_path
         ("empty", hashlib.sha256(b"").hexdigest(), 0, False): Disk.IDENTICAL,
         ("gone", hashed, 5, False): Disk.MISSING,
         ("gone", "", None, False): Disk.MISSING,
-        ("gone", hashed, 5, True): Disk.IDENTICAL,
+        ("gone", hashed, 5, True): Disk.ABSENT,
         ("there/beneath", hashed, 5, False): Disk.MISSING,
         ("link", hashed, 5, False): Disk.DIFFERS,
         ("folder", hashed, 5, False): Disk.DIFFERS,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.chat.tokens import of_text
-from daemon.display import counted, one_line
+from daemon.display import counted, one_line, shorten
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.context.ledger import VerifiedNotes
 from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn
@@ -167,8 +167,7 @@ class _FactLines:
     width: int
 
     def cut(self, text: str) -> str:
-        line = one_line(clean(text))
-        return line if len(line) <= self.width else line[: self.width - 1] + "…"
+        return shorten(one_line(clean(text)), self.width)
 
     def purpose(self, entry: Purpose, path: str = "") -> Line:
         """Of the folder, or of the file at `path`."""
@@ -331,8 +330,7 @@ def _under_sessions(prompts: Sequence[_Prompt]) -> list[str]:
 
 
 def _prompt(facts: SessionFacts, turn: Turn, width: int) -> _Prompt:
-    text = one_line(clean(turn.prompt))
-    text = text if len(text) <= width else text[: width - 1] + "…"
+    text = shorten(one_line(clean(turn.prompt)), width)
     marks = ["taken back"] if turn.taken_back else []
     marks += ["by a command or another agent"] if turn.is_command else []
     mark = f" | {', '.join(marks)}" if marks else ""

@@ -16,6 +16,7 @@ from typing import Any
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.display import shorten
 from daemon.errors import BadRecord, BadRequest
 from daemon.model import Json
 from daemon.reconstitute.agent.context.blocks import clean, name
@@ -277,5 +278,4 @@ def _listed(value: object) -> list[str]:
 
 def _long(value: object) -> str:
     """A note: one text, or the lines of several, as long as one may be."""
-    whole = clean("\n".join(_listed(value))).strip()
-    return whole if len(whole) <= LONGEST else whole[: LONGEST - 1] + "…"
+    return shorten(clean("\n".join(_listed(value))).strip(), LONGEST)
