@@ -107,7 +107,7 @@ class Evidence:
         reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
         try:
             marks = [asdict(mark) for mark in source.reverts(session.id)]
-            reverts[source.name] = _remembered(source, session, reverts.get(source.name, []), marks)
+            reverts[source.name] = _remembered(source, session.id, reverts.get(source.name, []), marks)
         except (BadRecord, SourceBusy):
             _LOG.debug("reverts unreadable", source=source.name, session=session.id)
         diffs: list[Json] = []
@@ -201,7 +201,7 @@ def _needs_root(message: Message) -> bool:
     return bool(diffs) or any(part.type in ("step-start", "step-finish", "patch") for part in message.parts)
 
 
-def _remembered(source: Source, session: Session, old: list[Json], new: list[Json]) -> list[Json]:
+def _remembered(source: Source, session_id: str, old: list[Json], new: list[Json]) -> list[Json]:
     """`new`, and the reverts that were once seen pending: a source without a journal forgets those at the next prompt.
 
     What is not pending any more has ended by now: it became final, or was undone. The first time that one was seen is
@@ -214,11 +214,21 @@ def _remembered(source: Source, session: Session, old: list[Json], new: list[Jso
         if mark.get("is_exact", True):
             continue
         if "ended" not in mark and not any(_is_same(mark, other) for other in new):
-            is_final = not _is_there(source, session.id, mark)
-            marks.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
+            is_final = not _is_there(source, session_id, mark)
+            marks.append(mark | {"ended": _ended(source, session_id, mark), "is_final": is_final})
         else:
             marks.append(mark)
     return marks + [mark for mark in new if not any("ended" not in other and _is_same(mark, other) for other in marks)]
+
+
+def _ended(source: Source, session_id: str, mark: Json) -> int:
+    """By when a revert had ended: when its session was last touched, or before the first prompt since then.
+
+    The source's own record is read: the archive's is as old as the scan that saw the revert pending.
+    """
+    updated = source.read_session(session_id).updated
+    times = (records.time_of(message_id, updated) for message_id in source.messages(session_id))
+    return max(mark["time"] + 1, min([updated, *(time for time in times if time is not None and time > mark["time"])]))
 
 
 def _is_same(mark: Json, other: Json) -> bool:

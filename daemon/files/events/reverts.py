@@ -91,9 +91,13 @@ class Reverts:
             yield _state(last, revert.time, state, SET_BACK)
             if revert.until is not None:
                 yield replace(_event(last, revert.time + 1, Operation.UNCLEAR, REVERTED), until=revert.until)
-        is_rewritten = state is not None or any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
+        is_rewritten = any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
         before = self._entry(revert.tree, covered.name)
-        if revert.undone is not None and is_rewritten and before is not None:  # what the tree lacks stays as it is
+        if revert.undone is None or before is None or not (is_rewritten or state is not None):
+            return  # what the tree lacks stays as it is
+        if is_rewritten and revert.until is not None:  # by the other session before or after that
+            yield _event(last, revert.undone, Operation.UNCLEAR, REVERTED)
+        else:
             yield _state(last, revert.undone, self._of(before), BROUGHT_BACK)
 
     def _after(self, covered: _RevertedFile, revert: Revert) -> _FileAfter | None:

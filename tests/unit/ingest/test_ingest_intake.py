@@ -217,6 +217,27 @@ def test_a_bad_record_is_set_aside_and_retried_when_it_changes(tmp_path: Path, a
     assert [part.data["text"] for part in message.parts] == ["good", "mended"]
 
 
+@pytest.mark.parametrize("is_final", [False, True])
+@pytest.mark.parametrize(("prompts", "ended"), [((), 900), ((20,), 900), ((20, 500, 700), 500)])
+def test_a_revert_that_was_pending_ended_before_the_next_prompt(
+    tmp_path: Path, archive: Archive, prompts: tuple[int, ...], ended: int, is_final: bool
+) -> None:
+    store = JsonStore(tmp_path)
+    revert = {"messageID": "msg_1", "snapshot": "a" * 40}
+    store.message(assistant("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "done"))
+    store.session(session("ses_1", time={"created": T0, "updated": T0 + 50}, revert=revert))
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    intake.scan(tree)
+    if is_final:
+        store.drop_message("ses_1", "msg_1")
+    for created in prompts:
+        store.message(user(f"msg_{(T0 + created) << 12 & (1 << 48) - 1:012x}aaaaaaaaaaaaaa", "ses_1"))
+    store.session(session("ses_1", time={"created": T0, "updated": T0 + 900}))
+    intake.scan(tree)
+    (mark,) = archive.files.session_extra("ses_1")["reverts"][tree.name]
+    assert (mark["time"], mark["ended"], mark["is_final"]) == (T0 + 50, T0 + ended, is_final)
+
+
 def test_an_unknown_part_type_is_kept_and_counted(tmp_path: Path, archive: Archive) -> None:
     store = JsonStore(tmp_path)
     store.session(session("ses_1"))

@@ -238,6 +238,15 @@ def test_a_pending_revert_that_was_undone_brought_its_tree_back(archive: Archive
     assert [story.at(second)[:2] for second in (6, 7, 8)] == [("proven", b"1\n"), ("stale", b"1\n"), ("proven", b"2\n")]
 
 
+def test_what_another_session_wrote_while_a_revert_was_undone_may_still_be_there(archive: Archive) -> None:
+    story = Story(archive, other=True).marks((6, msg(4), False), is_exact=False, ended=at(9))
+    assert [story.at(second)[:2] for second in (6, 8, 9)] == [
+        ("proven", b"1\n"),
+        ("proven", b"other\n"),
+        ("stale", b"other\n"),
+    ]
+
+
 def test_a_message_that_lost_its_last_parts_may_have_been_reverted(archive: Archive) -> None:
     """1.15 keeps what came before the chosen part of a message, and no record of the revert."""
     story = Story(archive)
