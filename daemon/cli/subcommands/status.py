@@ -132,7 +132,7 @@ def _source(source: SourceStatus) -> Iterator[str]:
         yield "    " + _cut(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
     if source.unknown:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(source.unknown.items()))
-        yield f"  archived but not searchable, because their type is unknown: {kinds}"
+        yield f"  of unknown type, so not searchable: {kinds}"
 
 
 def _cut(text: str, indent: int) -> str:

@@ -211,7 +211,7 @@ def test_a_name_of_a_command_is_the_command_even_where_such_a_file_is(cli: Cli) 
     ("words", "says"),
     [
         (["serach", "x"], "serach: no such command and no such path; did you mean search"),
-        (["xyzzy"], "for a path of this name write: reconstitute -- xyzzy"),
+        (["xyzzy"], "for a path of this name, write: reconstitute -- xyzzy"),
         (["search"], "see: reconstitute search --help"),
         (["search", "x", "--limit", "3"], "--limit"),
         (["search", "x", "--match", "psychic"], "--match"),

@@ -216,7 +216,7 @@ def test_show_says_when_secrets_are_hidden(cli: Cli) -> None:
     cli.service.answers["content"] = encoded(b"x", redacted=True)
     done = cli("show", "/x")
     assert (done.returncode, done.stdout) == (0, "x")
-    assert "--raw prints the file's exact bytes" in done.stderr
+    assert "use --raw for the exact bytes" in done.stderr
 
 
 def test_show_of_what_is_not_proven_says_why_and_ends_with_3(cli: Cli) -> None:
