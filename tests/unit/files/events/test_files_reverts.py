@@ -10,7 +10,10 @@ import pytest
 from daemon import records
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files
+from daemon.files.events import reverts as module
+from daemon.files.events.revert_records import Revert
 from daemon.files.events.reverts import PENDING, Reverts
+from daemon.files.history import BROUGHT_BACK, REVERTED, SET_BACK
 from daemon.model import FileEdit, Json, Operation, Session
 from tests.support.stores.git_texts import git_diff
 from tests.support.stores.replaying import (
@@ -325,3 +328,69 @@ def test_ids_are_compared_by_a_clock_that_wraps(archive: Archive) -> None:
     batch.session(archived_session(updated=at(10), record={"revert": revert(before, b"0\n")}), "s", 1)
     archive.commit(batch)
     assert grade_and_content(Files(archive).history(A).latest)[1] == b"0\n"
+
+
+def added(story: Story, revert: Revert, others: list[FileEdit], monkeypatch: pytest.MonkeyPatch) -> list[FileEdit]:
+    """The events that a revert of the first session adds to those of /w/a."""
+    monkeypatch.setattr(module, "reverts", lambda _archive, id_, _own: [revert] if id_ == "ses_1" else [])
+    edits = [*story.edits, *others]
+    events = Reverts(story.archive).applied(edits)
+    assert events[: len(edits)] == edits
+    return events[len(edits) :]
+
+
+def by_another(*seconds: float) -> list[FileEdit]:
+    return [write(second, A, "x", session_id="ses_2", message_id=msg(second)) for second in seconds]
+
+
+def test_a_revert_is_told_by_events_of_the_last_call_that_it_took_back(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(archive)
+    revert = Revert(msg(4), "", at(6), at(9), story.trees[2], story.diff(msg(4)), until=at(20))
+    before, then, after = added(story, revert, [], monkeypatch)
+    assert (before.time, before.operation, before.note, before.until) == (
+        at(6) + 1, Operation.UNCLEAR, REVERTED, at(9),
+    )  # fmt: skip
+    assert (then.time, then.operation, then.note, then.tool) == (at(9), Operation.STATE, SET_BACK, "revert")
+    assert (after.time, after.operation, after.note, after.until) == (
+        at(9) + 1, Operation.UNCLEAR, REVERTED, at(20),
+    )  # fmt: skip
+    for one in (before, then, after):
+        assert (one.path, one.session_id, one.message_id, one.version) == (A, "ses_1", msg(4), "1.18.33")
+        assert one.part_id.startswith("~prt_")
+    assert (before.tool, after.tool) == ("", "")
+
+
+def test_a_revert_whose_time_is_known_leaves_no_doubt_before_it(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(archive)
+    revert = Revert(msg(4), "", at(9), at(9), story.trees[2], story.diff(msg(4)))
+    assert [one.operation for one in added(story, revert, [], monkeypatch)] == [Operation.STATE]
+
+
+@pytest.mark.parametrize(("second", "is_open"), [(6, False), (7, True), (9, True), (10, False)])
+def test_what_another_session_did_meanwhile_leaves_the_order_open(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, second: float, is_open: bool
+) -> None:
+    story = Story(archive)
+    revert = Revert(msg(4), "", at(6), at(9), story.trees[2], story.diff(msg(4)))
+    then = added(story, revert, by_another(second), monkeypatch)[1]
+    assert (then.time, then.operation, then.note) == (
+        (at(9), Operation.UNCLEAR, REVERTED) if is_open else (at(9), Operation.STATE, SET_BACK)
+    )
+
+
+@pytest.mark.parametrize(("second", "is_rewritten"), [(9, False), (10, True), (15, True), (16, False)])
+def test_undoing_a_revert_writes_what_others_changed_since(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, second: float, is_rewritten: bool
+) -> None:
+    """The revert itself did not touch the file: its diff names another one."""
+    story = Story(archive)
+    diff = git_diff({"b": b"b"}, {"b": b"c"})
+    revert = Revert(msg(4), "", at(9), at(9), story.trees[2], diff, undone=at(15))
+    notes = [(one.time, one.note) for one in added(story, revert, by_another(second), monkeypatch)]
+    assert notes == ([(at(15), BROUGHT_BACK)] if is_rewritten else [])
+    untouched = Revert(msg(4), "", at(9), at(9), story.trees[2], diff)
+    assert added(story, untouched, by_another(second), monkeypatch) == []
