@@ -308,8 +308,8 @@ def test_restore_hands_out_what_is_proven_and_says_why_not_of_the_rest(workshop:
     assert {name: (c.data, c.grade) for name, c in taken.items()} == {"src/a": (b"a\r\n", "proven")}
     assert taken["src/a"].sha256 == hashlib.sha256(b"a\r\n").hexdigest()
     assert skipped["removed"] == "deleted; use `deleted` to restore its last content"
-    for name, grade in (("doubtful", "stale"), ("seen", "partial")):
-        assert skipped[name].startswith(f"{grade}: ")
+    for name, grade, why in (("doubtful", "stale", "may have changed after `sed"), ("seen", "partial", "partly known")):
+        assert skipped[name].startswith(why)
         assert skipped[name].endswith(f"; use `grade={grade}` to restore it anyway")
 
     taken, skipped = workshop.restore(deleted=True, grade="stale")
@@ -333,7 +333,7 @@ def test_lines_that_may_have_changed_since_are_restored_only_as_such(workshop: W
     for grade in ("proven", "stale"):
         taken, skipped = workshop.restore(grade=grade)
         assert not taken
-        assert skipped["seen"].startswith("stale: ")
+        assert skipped["seen"].startswith("may have changed after `sed")
         assert skipped["seen"].endswith("use `grade=partial` to restore it anyway")
     taken, _ = workshop.restore(grade="partial")
     assert taken["seen.partial"].grade == "stale"
