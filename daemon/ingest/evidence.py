@@ -228,7 +228,10 @@ def _ended(source: Source, session_id: str, mark: Json) -> int:
     """
     updated = source.read_session(session_id).updated
     times = (records.time_of(message_id, updated) for message_id in source.messages(session_id))
-    return max(mark["time"] + 1, min([updated, *(time for time in times if time is not None and time > mark["time"])]))
+    return max(
+        records.integer(mark["time"]) + 1,
+        min([updated, *(time for time in times if time is not None and time > mark["time"])]),
+    )
 
 
 def _is_same(mark: Json, other: Json) -> bool:

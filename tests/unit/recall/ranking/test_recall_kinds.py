@@ -90,7 +90,7 @@ def test_which_part_is_shown_is_the_one_with_the_words_of_the_question(house: Re
 @pytest.mark.parametrize("match", ["literal", "smart", "hybrid", "semantic"])
 @pytest.mark.parametrize("kinds", [["answer"], ["prompt", "reasoning"], ["title"]])
 def test_a_tool_beside_kinds_that_no_tool_has_is_refused(house: Recorded, kinds: list[str], match: str):
-    with pytest.raises(BadRequest, match=r"toolName 'grep' with kinds .* finds nothing"):
+    with pytest.raises(BadRequest, match=r"`toolName` 'grep' with `kinds` .* finds nothing"):
         _ask(house, match=match, kinds=kinds, toolName="grep")
 
 
