@@ -168,7 +168,7 @@ def test_a_search_without_results_says_so(box: Toolbox):
     assert "no current text within the filters holds 'xylophonorchestra'" in said
     nothing = box.call("search_sessions", {"query": "Xylophonorchestra", "kinds": ["task"]})
     assert "Nothing was found. Try other words" in nothing
-    assert "query is missing or blank" in box.call("search_sessions", {"query": "   "})
+    assert "`query` is missing or blank" in box.call("search_sessions", {"query": "   "})
 
 
 def test_a_folder_without_sessions_searches_nothing_unless_told_to(house: Recorded):
@@ -511,24 +511,24 @@ WRONG: list[tuple[Any, Any, str]] = [
     ("read_fil", {}, "did you mean read_file?"),
     ("", {}, "there is no tool"),
     (None, {}, "there is no tool"),
-    ("read_message", {}, "message_id is missing"),
+    ("read_message", {}, "`message_id` is missing"),
     (
         "read_message",
         {"messageId": "msg_0001", "offset": "many"},
-        "offset: 'many' is not understood; use a whole number",
+        "`offset`: 'many' is not understood; use a whole number",
     ),
-    ("read_message", {"it": "msg_0001"}, "message_id is missing"),
+    ("read_message", {"it": "msg_0001"}, "`message_id` is missing"),
     ("read_message", ["msg_0001"], "send an object"),
     ("read_message", 7, "send an object"),
     ("read_message", None, "send an object"),
     ("read_message", "msg_0001", "no JSON object"),
-    ("search_sessions", {"query": ["a"]}, "query: ['a'] is not understood"),
+    ("search_sessions", {"query": ["a"]}, "`query`: ['a'] is not understood"),
     ("search_sessions", {"query": "a", "kinds": ["gossip"]}, "use answer, prompt"),
     ("search_sessions", {"query": "a", "path": "/\0"}, "is no path"),
     ("answer_question", 7, "send an object"),
     ("add_note", {"text": "A remark."}, "it cites no message"),
     ("describe_path", {"text": "x", "message_ids": ["msg_0001"]}, "path is missing"),
-    ("finish", {}, "reason is missing"),
+    ("finish", {}, "`reason` is missing"),
 ]
 
 
