@@ -45,7 +45,7 @@ SLOW_LOAD = """
     import time
     from daemon.embed.builtin import Builtin
     from daemon.recall import search
-    search.Recall.__init__.__kwdefaults__["budget_s"] = 0.8
+    search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 0.8
 
     def load(self, loaded=Builtin._load):
         time.sleep(1.5)
@@ -59,7 +59,7 @@ SLOW_MODEL = """
     import time
     from daemon.embed.builtin import Builtin
     from daemon.recall import search
-    search.Recall.__init__.__kwdefaults__["budget_s"] = 0.8
+    search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 0.8
 
     def embed(self, texts, embedded=Builtin.embed):
         until = time.monotonic() + 1.5 * (list(texts) == ["kingfisher"])
@@ -108,7 +108,9 @@ class Place:
             "RECONSTITUTE_EMBEDDING_URL": "http://127.0.0.1:9", "RECONSTITUTE_CHAT_URL": "http://127.0.0.1:9",
         }  # fmt: skip
         command = [sys.executable, "-m", "daemon.cli", *words]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        assert "Error in sitecustomize" not in done.stderr, done.stderr
+        return done
 
 
 @pytest.fixture(scope="module")
