@@ -106,7 +106,7 @@ def test_reading_waits_for_room(request, tmp_path: Path, disk, running) -> None:
     assert "space" in status["disk"]["reason"] or "room" in status["disk"]["reason"]
     said = service.daemon.ask("status").stdout
     assert "full since" in said
-    assert "reading and capturing" in said
+    assert "reading sessions" in said
     assert [hit["messageID"] for hit in service.daemon.search(words(0))] == service.asked[:1]
     small.make_room()
     service.goes_on()
