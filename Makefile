@@ -60,6 +60,7 @@ lint: .venv/.ready           ## check style, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@! git ls-files --cached --ignored --exclude-standard | grep . || { echo "these are ignored, and tracked all the same"; exit 1; }
 
 hooks: .venv/.ready          ## run the checks of `make lint` before every commit (needs pre-commit)
 	pre-commit install

@@ -116,7 +116,7 @@ class OpenCode:
         self.data_dir = root / "data" / "opencode"
         self.log_path = root / "opencode.log"
         self._directories: dict[str, str] = {}
-        for name in ("home", "data", "config/opencode", "cache", "state"):
+        for name in ("home", "data", "config/opencode", "cache", "state", "tmp"):
             (root / name).mkdir(parents=True, exist_ok=True)
         (root / "config" / "opencode" / "opencode.json").write_text(json.dumps(_settings(model_url)))
 
@@ -175,7 +175,7 @@ class OpenCode:
             # OpenCode 1.18 takes its directory from here rather than from the process.
             "PWD": str(home),
             "HOME": str(home),
-            "TMPDIR": tempfile.gettempdir(),
+            "TMPDIR": str(self.root / "tmp"),  # it leaves the libraries there that it loads
             "TZ": "UTC",
             "GIT_CONFIG_NOSYSTEM": "1",
             # 1.18 would otherwise fetch its plugin package into the fresh configuration directory at every start.

@@ -48,9 +48,13 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         pytest.skip(str(reason))
     root, run = tmp_path_factory.mktemp("reverts"), Run(is_told=request.param not in WITHOUT_JOURNAL)
     folder = make_project(root / "work" / "shop", {"README.md": "# Shop\n"})
-    with ScriptedModel(chunk=64) as model, Workshop(binary, root / "oc", model.url) as opencode:
+    with (
+        ScriptedModel(chunk=64) as model,
+        Workshop(binary, root / "oc", model.url) as opencode,
+        Daemon(opencode.data_dir, root / "during") as during,
+        Daemon(opencode.data_dir, root / "after") as after,
+    ):
         bench = Bench(opencode, model, run.notes, run.unexpected)
-        during, after = (Daemon(opencode.data_dir, root / name) for name in ("during", "after"))
         for name, part_type, said in (
             ("step.txt", "tool", "Next."),
             ("hidden.txt", "tool", ""),
