@@ -148,12 +148,15 @@ def test_the_manifest_tells_tables_and_log_as_leveldb_has_them(tmp_path: Path) -
     db = plyvel.DB(str(tmp_path / "db"), create_if_missing=True, write_buffer_size=1 << 16)
     for number in range(4000):
         db.put(b"%s%06d" % (b"k" * 500, number % 700), b"v" * 400)
+    db.compact_range()  # closing would cut a compaction short, and leave tables that nothing needs
     db.close()
     found = integrity.files(tmp_path / "db")
     assert found[(tmp_path / "db" / "CURRENT").read_text().strip()] > 32768
     assert integrity.missing_files(tmp_path / "db", found) == []
     tables = [name for name in found if name.endswith(".ldb")]
-    assert integrity.missing_files(tmp_path / "db", {n: s for n, s in found.items() if n not in tables[:1]})
+    assert tables
+    for table in tables:
+        assert integrity.missing_files(tmp_path / "db", {n: size for n, size in found.items() if n != table})
 
 
 def test_the_marker_says_what_it_is_for(tmp_path: Path) -> None:
