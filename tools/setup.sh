@@ -30,7 +30,8 @@ else
             exit 1
         fi
     fi
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint requirements.lock uv
+    sed -n '/^uv==/,/[^\\]$/p' requirements.lock |
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r /dev/stdin
     uv="$venv/bin/uv"
 fi
 case "$uv" in *.venv/bin/uv) export UV_CACHE_DIR=.cache/uv ;; esac  # `make clean` takes it away
