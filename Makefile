@@ -5,6 +5,9 @@ WORKERS ?= 2
 ORDER ?= fixed
 PYTEST := -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(filter fixed,$(ORDER)),-p no:randomly)
 
+# Thousands of processes start in a test run; without compiled files each would compile again what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run test laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
 
 help:                        ## list what there is to make
