@@ -44,10 +44,9 @@ class ForkedProgram:
         request = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
         status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._status = status
-        with theirs:
-            with _LOCK:
-                server = _server(next(_TURNS) % 2)
-                server.send(request.encode(), [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+        with theirs, _LOCK:
+            server = _server(next(_TURNS) % 2)
+            server.send(request.encode(), [theirs.fileno(), stdout.fileno(), stderr.fileno()])
         self.returncode: int | None = None
         self.pid = int(status.recv(32))
 

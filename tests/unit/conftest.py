@@ -1,0 +1,22 @@
+"""The unit tests: what they all do without a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from daemon.index.semantic import health
+from tests.support.processes import forked_guard
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_guard() -> Iterator[None]:
+    with forked_guard.forking():
+        yield
+
+
+@pytest.fixture
+def guard_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard as the daemon starts it: a Python of its own."""
+    monkeypatch.setattr(health, "subprocess", forked_guard.subprocess)
