@@ -68,16 +68,18 @@ def _plain(text: str, *, deep: bool) -> list[Span]:
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from known.find(text)
     yield from private_keys(text)
-    runs = "\n".join(_LONG_RUN.findall(text))
-    for rule in VENDORS:
-        if rule.words[0] in runs:
-            yield from _matches(rule, text)
-    for rule in FORMS:
-        if any(word in text for word in rule.words):
-            yield from _matches(rule, text)
+    # This is done for each line of every page: `map` asks for the words without a step of Python for each of them.
+    if runs := "\n".join(_LONG_RUN.findall(text)):
+        for rule in VENDORS:
+            if rule.words[0] in runs:
+                yield from _matches(rule, text)
+    if any(map(text.__contains__, _FORM_WORDS)):
+        for rule in FORMS:
+            if any(map(text.__contains__, rule.words)):
+                yield from _matches(rule, text)
     yield from cookies(text)
     lowered = lower(text)
-    if any(word in lowered for word in assignments.WORDS):
+    if any(map(lowered.__contains__, assignments.WORDS)):
         yield from assignments.find(text, lowered)
         yield from assignments.phrases(text, lowered)
 
@@ -124,6 +126,7 @@ def _cuts(text: str) -> Iterator[int]:
             at = text.find(mark, at + len(mark))
 
 
+_FORM_WORDS = {word for rule in FORMS for word in rule.words}
 _CUT_KINDS = {rule.words[0]: rule.kind for rule in reversed(VENDORS) if rule.words[0] in {*UNMISTAKABLE, "SK"}}
 _PREFIX = "|".join(map(re.escape, sorted(UNMISTAKABLE, key=len, reverse=True)))
 _CUT_KEY = re.compile(
