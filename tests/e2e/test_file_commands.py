@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.talk import PROJECT, Talk
-from tests.support.processes.daemon_process import CHECKOUT, Daemon, until
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.processes.forked_program import CHECKOUT
 from tests.support.stores.make_opencode import T0, JsonStore
 
 FILES = {

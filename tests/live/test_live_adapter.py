@@ -27,7 +27,8 @@ import pytest
 
 from tests.live.opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
 from tests.live.scripted_model import ScriptedModel, Step
-from tests.support.processes.daemon_process import CHECKOUT, until
+from tests.support.processes.daemon_process import until
+from tests.support.processes.forked_program import CHECKOUT
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import forked_program
+
 
 @dataclass
 class Cli:
@@ -20,6 +22,8 @@ class Cli:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        if not any(name.startswith("PYTHON") for name in environment):  # those are read at an interpreter's start
+            return forked_program.run(words, self.env(**environment), 60, cwd=self.home, errors="replace")
         return subprocess.run(
             [sys.executable, "-m", "daemon.cli", *words],
             capture_output=True,

@@ -23,10 +23,9 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from tests.support.processes import forked_program
-from tests.support.processes.forked_program import ForkedProgram
+from tests.support.processes.forked_program import CHECKOUT, ForkedProgram
 
 T = TypeVar("T")
-CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def until(ask: Callable[[], T], timeout_s: float = 20, what: str = "") -> T:
@@ -110,9 +109,9 @@ class Daemon:
     def _arguments(self, *arguments: str) -> list[str]:
         return ["--config", str(self.config), *arguments]
 
-    def ask(self, *arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+    def ask(self, *arguments: str, timeout_s: float = 60, cwd: Path = CHECKOUT) -> subprocess.CompletedProcess[str]:
         """Another `reconstitute` process with the same configuration, to its end."""
-        return forked_program.run(self._arguments(*arguments), self.environment, timeout_s)
+        return forked_program.run(self._arguments(*arguments), self.environment, timeout_s, cwd=cwd)
 
     def start(self, *, forks: bool = True) -> None:
         """Start it, by a fork or in a new interpreter, and return at once."""

@@ -24,10 +24,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
 
-_CHECKOUT = Path(__file__).resolve().parents[3]
+CHECKOUT = Path(__file__).resolve().parents[3]
 _BYTES = 1 << 17
 _LOCK = threading.Lock()
 _TURNS = itertools.count()
@@ -39,9 +40,14 @@ class ForkedProgram:
     """One running `reconstitute` with these arguments; as subprocess.Popen, as far as the tests use that."""
 
     def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], stdout: IO[Any], stderr: IO[Any]
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        stdout: IO[Any],
+        stderr: IO[Any],
+        cwd: Path = CHECKOUT,
     ) -> None:
-        request = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
+        request = json.dumps({"arguments": list(arguments), "environment": dict(environment), "cwd": str(cwd)})
         status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._status = status
         with theirs, _LOCK:
@@ -89,16 +95,22 @@ class ForkedProgram:
         self._status.close()
 
 
-def run(arguments: Sequence[str], environment: Mapping[str, str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+def run(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    timeout_s: float,
+    *,
+    cwd: Path = CHECKOUT,
+    errors: str = "strict",
+) -> subprocess.CompletedProcess[str]:
     """`reconstitute` with these arguments to its end, and what it printed; TimeoutExpired if it does not end."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        with ForkedProgram(arguments, environment, out, err) as program:
+    stream = partial(tempfile.TemporaryFile, "w+", encoding="utf-8", errors=errors)
+    with stream() as out, stream() as err:
+        with ForkedProgram(arguments, environment, out, err, cwd) as program:
             code = program.wait(timeout_s)
-        printed = []
-        for stream in (out, err):
-            stream.seek(0)
-            printed.append(stream.read().decode())
-    return subprocess.CompletedProcess(["reconstitute", *arguments], code, *printed)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(["reconstitute", *arguments], code, out.read(), err.read())
 
 
 class _Server:
@@ -111,7 +123,7 @@ class _Server:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.support.processes.forked_program", str(theirs.fileno())],
-                cwd=_CHECKOUT,
+                cwd=CHECKOUT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -186,13 +198,14 @@ def _become_program(request: dict[str, Any], streams: Sequence[int]) -> NoReturn
     from daemon.cli import main  # noqa: PLC0415
 
     os.setsid()
+    os.chdir(request["cwd"])
     for number, stream in enumerate(streams, start=1):
         os.dup2(stream, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
-    sys.argv = [str(_CHECKOUT / "daemon" / "cli" / "__main__.py"), *request["arguments"]]
+    sys.argv = [str(CHECKOUT / "daemon" / "cli" / "__main__.py"), *request["arguments"]]
     main()
     raise AssertionError("the program's main has not ended the process")
 
