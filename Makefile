@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 ORDER ?= fixed
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(filter fixed,$(ORDER)),-p no:randomly)
+PYTEST := -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(filter fixed,$(ORDER)),-p no:randomly)
+
+# Thousands of processes start in a test run; without compiled files each would compile again what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
 
@@ -15,17 +18,17 @@ run: .venv/.ready            ## set up what is missing, then do the main job onc
 
 test: .venv/.ready           ## set up what is missing, then run every test (TESTS=tests/unit: some, WORKERS=1: in one process, ORDER=random)
 ifdef TESTS
-	$(PYTEST) $(TESTS)
+	$(BIN)/python $(PYTEST) $(TESTS)
 else
 	@# Two jobs: what the second runs are mostly processes, which measuring would only slow down.
 	@status=0; \
-	$(PYTEST) tests/unit --cov --cov-report=term:skip-covered || status=1; \
-	$(PYTEST) tests --ignore=tests/unit || status=1; \
+	$(BIN)/python -m slipcover $(PYTEST) tests/unit || status=1; \
+	$(BIN)/python $(PYTEST) tests --ignore=tests/unit || status=1; \
 	exit $$status
 endif
 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run; kill at other moments
-	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py") tests/live/test_kill.py
+	$(BIN)/python $(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py") tests/live/test_kill.py
 
 mutants: .venv/.ready        ## break the code in many small ways and check that a test fails each time (ONLY=publish.journal,redact AGAIN=1)
 	@$(BIN)/python tools/mutants.py --only "$(ONLY)" $(if $(AGAIN),--again)
@@ -68,8 +71,8 @@ hooks: .venv/.ready          ## run the checks of `make lint` before every commi
 config: .venv/.ready         ## regenerate config.example.toml from the schema
 	$(BIN)/reconstitute config example > config.example.toml.new && mv config.example.toml.new config.example.toml
 
-lock: .venv/.ready           ## regenerate requirements.lock (needs uv)
-	uv pip compile --universal --python-version 3.11 --group dev pyproject.toml --generate-hashes --no-emit-index-url --no-header -q -o requirements.lock
+lock: .venv/.ready           ## regenerate requirements.lock 
+	$(BIN)/uv pip compile --universal --python-version 3.11 --group dev pyproject.toml --generate-hashes --no-emit-index-url --no-header -q -o requirements.lock
 
 .venv/.ready: requirements.lock pyproject.toml tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh

@@ -34,7 +34,7 @@ HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_sear
 """Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
 
 _ASKED = 100
-"""Messages of one look for leftovers."""
+"""Messages of one look for leftovers, and vectors of one question of the probe."""
 
 _PATIENCE = 3
 _NEAREST = (10, 200, 1000)
@@ -141,7 +141,7 @@ class Semantic:
                         raise IndexBroken(f"{self._place}: the probe misses record {record}; it must be rebuilt")
                     if float(np.linalg.norm(unit(stored[record]) - unit(vector))) > 3 * NUDGE:
                         raise IndexBroken(f"{self._place}: record {record} holds another vector; it must be rebuilt")
-            hidden = [record for record, vector in sample if not self._finds_itself(record, vector)]
+            hidden = self._hidden(sample)
             if len(hidden) > len(sample) // _TOLERATED:
                 raise IndexBroken(
                     f"{self._place}: {len(hidden)} of {len(sample)} records, {hidden[0]} among them, are not found by "
@@ -201,16 +201,21 @@ class Semantic:
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             atomic_write(mark, ours.encode())
 
-    def _finds_itself(self, record: str, vector: Vector) -> bool:
-        query = [np.asarray(vector, dtype=np.float32)]
+    def _hidden(self, sample: Sequence[tuple[str, Vector]]) -> list[str]:
+        """The records that their own vectors do not find. Many in one question: alone each takes nine times as long."""
+        left = list(sample)
         for wanted in _NEAREST:
-            answer = self._collection.query(query_embeddings=query, n_results=wanted, include=["distances"])
-            distances = answer["distances"][0]
-            # Enough equal texts push one out of its own answer, all at no distance.
-            crowded = len(distances) == wanted and distances[-1] < _SAME
-            if record in answer["ids"][0] or crowded:
-                return True
-        return False
+            looked_for, left = left, []
+            for start in range(0, len(looked_for), _ASKED):
+                page = looked_for[start : start + _ASKED]
+                vectors = [np.asarray(vector, dtype=np.float32) for _, vector in page]
+                answer = self._collection.query(query_embeddings=vectors, n_results=wanted, include=["distances"])
+                for row, ids, distances in zip(page, answer["ids"], answer["distances"], strict=True):
+                    # Enough equal texts push one out of its own answer, all at no distance.
+                    crowded = len(distances) == wanted and distances[-1] < _SAME
+                    if row[0] not in ids and not crowded:
+                        left.append(row)
+        return [record for record, _ in left]
 
     @contextlib.contextmanager
     def _named(self, doing: str) -> Iterator[None]:

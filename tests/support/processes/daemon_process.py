@@ -22,6 +22,9 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from tests.support.processes import forked_program
+from tests.support.processes.forked_program import ForkedProgram
+
 T = TypeVar("T")
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -42,6 +45,7 @@ class Daemon:
     """`reconstitute run` over one data directory; it may be killed and started again over the same archive.
 
     `tables` are added to the configuration, table by table and key by key; `targets` become its [[targets]].
+    Its processes are forks of one that has done the imports (see forked_program), unless a start says otherwise.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class Daemon:
             "LANG": "C.UTF-8",
             **(environment or {}),
         }
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedProgram | None = None
         self._groups: list[int] = []
 
     def __enter__(self) -> Self:
@@ -101,34 +105,36 @@ class Daemon:
         self.config.write_text("\n".join(lines) + "\n")
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "daemon.cli", "--config", str(self.config), *arguments]
+        return [sys.executable, "-m", "daemon.cli", *self._arguments(*arguments)]
+
+    def _arguments(self, *arguments: str) -> list[str]:
+        return ["--config", str(self.config), *arguments]
 
     def ask(self, *arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
         """Another `reconstitute` process with the same configuration, to its end."""
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=CHECKOUT, env=self.environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=timeout_s, check=False,
-        )  # fmt: skip
+        return forked_program.run(self._arguments(*arguments), self.environment, timeout_s)
 
-    def start(self) -> None:
-        """Start it and return at once."""
+    def start(self, *, forks: bool = True) -> None:
+        """Start it, by a fork or in a new interpreter, and return at once."""
         self._forget_ended()
         with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command("run"),
-                cwd=CHECKOUT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            if forks:
+                self.process = ForkedProgram(self._arguments("run"), self.environment, log, log)
+            else:
+                self.process = subprocess.Popen(
+                    self.command("run"),
+                    cwd=CHECKOUT,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
         self._groups.append(self.process.pid)
 
-    def run(self) -> Self:
-        """Start it, and return when it answers."""
-        self.start()
+    def run(self, *, forks: bool = True) -> Self:
+        """Start it, by a fork or in a new interpreter, and return when it answers."""
+        self.start(forks=forks)
         self.wait_until_ready()
         return self
 

@@ -143,6 +143,7 @@ def test_damage_is_named_or_recall_is_proven_whole(copy, harm):
     assert verdict == "broken" or (verdict == "whole" and harm not in CERTAIN)
 
 
+@pytest.mark.usefixtures("guard_of_its_own")
 def test_a_whole_store_passes_and_is_unchanged(copy):
     health.healthy(copy, PRINT, DIMS, sample(every=7), TIMEOUT_S)
     index = Semantic(copy, PRINT, DIMS)
@@ -164,17 +165,20 @@ def test_no_store_yet_and_a_new_fingerprint_are_healthy(copy, tmp_path):
     health.healthy(copy, "model-2", 2 * DIMS, [], TIMEOUT_S)
 
 
+@pytest.mark.usefixtures("guard_of_its_own")
 def test_a_store_of_another_version_is_refused_with_that_reason(copy):
     (copy / "version").write_text("chromadb 0.6.3\n")
     with pytest.raises(IndexBroken, match=r"0\.6\.3"):
         health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
 
 
+@pytest.mark.usefixtures("guard_of_its_own")
 def test_a_store_that_cannot_be_opened_in_time_is_broken(copy):
     with pytest.raises(IndexBroken, match=r"more than 0\.05 s"):
         health.healthy(copy, PRINT, DIMS, sample(), 0.05)
 
 
+@pytest.mark.usefixtures("guard_of_its_own")
 def test_a_crash_in_the_child_is_told_by_its_signal_and_leaves_us_alive(copy):
     halve("header.bin")(copy)  # chromadb 1.5.9 reads past the end of what is left
     with pytest.raises(IndexBroken, match=r"crashed the process that tried .SIG(SEGV|BUS|ABRT)"):
