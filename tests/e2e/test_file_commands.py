@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.talk import PROJECT, Talk
-from tests.support.processes.daemon_process import Daemon, until
-from tests.support.processes.forked_program import CHECKOUT
+from tests.support.processes.daemon_process import CHECKOUT, Daemon, until
 from tests.support.stores.make_opencode import T0, JsonStore
 
 FILES = {
@@ -74,7 +73,7 @@ def test_file_commands_give_the_same_bytes_with_and_without_a_daemon(
 ) -> None:
     daemon = make_daemon()
     alone = commands(daemon, tmp_path / "alone")
-    daemon.run(forks=False)
+    daemon.run(fork=False)
     until(lambda: daemon.status()["archive"]["messages"] == len(FILES) + 3)
     served = commands(daemon, tmp_path / "served")
 

@@ -26,8 +26,7 @@ from mcp.client.stdio import stdio_client
 from daemon.hints import for_commands, for_tools, rendered
 from tests.conftest import unpack
 from tests.e2e.talk import Talk
-from tests.support.processes.daemon_process import Daemon
-from tests.support.processes.forked_program import CHECKOUT
+from tests.support.processes.daemon_process import CHECKOUT, Daemon
 from tests.support.stores.make_opencode import T0, JsonStore, session, text, user
 
 pytestmark = pytest.mark.timeout(600)

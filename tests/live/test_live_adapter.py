@@ -27,8 +27,7 @@ import pytest
 
 from tests.live.opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
 from tests.live.scripted_model import ScriptedModel, Step
-from tests.support.processes.daemon_process import until
-from tests.support.processes.forked_program import CHECKOUT
+from tests.support.processes.daemon_process import CHECKOUT, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -17,8 +17,7 @@ import pytest
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
 from tests.live.opencode import OpenCode, make_project
 from tests.live.scripted_model import Call, ScriptedModel, Step
-from tests.support.processes.daemon_process import Daemon
-from tests.support.processes.forked_program import CHECKOUT
+from tests.support.processes.daemon_process import CHECKOUT, Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

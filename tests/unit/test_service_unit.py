@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from daemon.cli.subcommands import service as unit
 from daemon.config import load
+from tests.support.processes import forks
 from tests.support.servers.scripted_service import ScriptedService, serving
 
 ROOT = Path(__file__).parents[2]
@@ -35,15 +36,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def service(*words: str, before: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "daemon.cli", *before, "service", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-        cwd=ROOT,
-        timeout=60,
-    )
+    done = forks.command(*before, "service", *words, cwd=ROOT, environment={**os.environ, **environment})
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def settings(text: str) -> dict[str, str]:

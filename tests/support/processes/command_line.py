@@ -7,33 +7,33 @@ import pty
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from tests.support.processes import forked_program
+from tests.support.processes import forks
 
 
 @dataclass
 class Cli:
-    """Runs `reconstitute` in a process of its own."""
+    """Runs `reconstitute` in a process of its own: a fork, or a new Python where `environment` is about Python."""
 
     service: Any
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        if not any(name.startswith("PYTHON") for name in environment):  # those are read at an interpreter's start
-            return forked_program.run(words, self.env(**environment), 60, cwd=self.home, errors="replace")
-        return subprocess.run(
-            [sys.executable, "-m", "daemon.cli", *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            cwd=self.home,
-            env=self.env(**environment),
-            timeout=60,
-        )
+        done = self.bytes_of(*words, **environment)
+        texts = (printed.decode(errors="replace").replace("\r\n", "\n") for printed in (done.stdout, done.stderr))
+        return subprocess.CompletedProcess(done.args, done.returncode, *texts)
+
+    def bytes_of(self, *words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+        """The same, with what it printed as it is."""
+        env = self.env(**environment)
+        if not forks.chooses_encodings(environment):
+            return forks.command(*words, cwd=self.home, environment=env)
+        command = [sys.executable, "-m", "daemon.cli", *words]
+        return subprocess.run(command, capture_output=True, check=False, cwd=self.home, env=env, timeout=60)
 
     def env(self, **more: str) -> dict[str, str]:
         source = str(Path(__file__).parents[3])
@@ -43,19 +43,14 @@ class Cli:
         """What a person sees: stdout and stderr on a terminal."""
         mine, theirs = pty.openpty()
         env = {k: v for k, v in self.env(TERM="xterm", **environment).items() if v != "-"}
-        with subprocess.Popen(
-            [sys.executable, "-m", "daemon.cli", *words], stdout=theirs, stderr=theirs, cwd=self.home, env=env
-        ) as process:
-            os.close(theirs)
-            seen = b""
-            while True:
-                try:
-                    piece = os.read(mine, 65536)
-                except OSError:
-                    break
-                if not piece:
-                    break
-                seen += piece
+        process = forks.on_terminal(os.ttyname(theirs), *words, cwd=self.home, environment=env)
+        seen = b""
+        # The terminal stays open here, so that it has no end before the process has opened it.
+        while mine in wait([mine, process.sentinel], 60) or process.is_alive():
+            seen += os.read(mine, 65536)
+        code = process.exitcode
+        process.close()
+        os.close(theirs)
         os.close(mine)
-        assert process.returncode == 0, seen
+        assert code == 0, seen
         return seen.decode()

@@ -38,12 +38,6 @@ def file(name: str, **more: Any) -> dict[str, Any]:
     return {**FILE, "path": f"/home/ada/shop/{name}", **more}
 
 
-def bytes_of(cli: Cli, *words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "daemon.cli", *words], capture_output=True, check=False, cwd=cli.home, env=cli.env()
-    )
-
-
 def encoded(data: bytes, **more: Any) -> dict[str, Any]:
     return {**CONTENT, "contentBase64": base64.b64encode(data).decode(), **more}
 
@@ -200,7 +194,7 @@ def test_a_file_that_no_session_touched_ends_with_4(cli: Cli) -> None:
 def test_show_prints_exactly_the_bytes_into_a_pipe(cli: Cli, data: bytes) -> None:
     cli.service.answers["content"] = encoded(data)
     for words in (["--raw"], []):
-        done = bytes_of(cli, "show", "/x", *words)
+        done = cli.bytes_of("show", "/x", *words)
         assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
     assert cli.service.calls == [("content", "/x", "", True), ("content", "/x", "", False)]
 

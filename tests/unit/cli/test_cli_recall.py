@@ -230,8 +230,15 @@ def test_an_option_is_named_to_whoever_typed_it(tmp_path: Path) -> None:
     for words, says in {
         ("search", "x", "--kind", "promt"): "--kind: 'promt' is not understood; use prompt, answer",
         ("search", "x", "--tool", "bash", "--type", "text"): "--tool 'bash' with --type text finds nothing",
-        ("search", "x", "--session", "ses_x"): "session 'ses_x' is not in the archive; `reconstitute recall-sessions`",
-        ("search", "x", "--since", "soon"): "--since 'soon': not a date or time",
+        (
+            "search",
+            "x",
+            "--match",
+            "literal",
+            "--session",
+            "ses_x",
+        ): "session 'ses_x' is not in the archive; `reconstitute recall-sessions`",
+        ("search", "x", "--match", "literal", "--since", "soon"): "--since 'soon': not a date or time",
         ("recall-get", " "): "MESSAGE is missing or blank; give it a value",
         ("recall-timeline", "soon"): "ANCHOR 'soon': not a date or time",
         ("recall-timeline", "--project", "nobody"): "--project 'nobody' is not in the archive",

@@ -8,16 +8,23 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema
 import pytest
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, CancelledNotification, CancelledNotificationParams, ClientNotification
+from mcp.types import (
+    CallToolResult,
+    CancelledNotification,
+    CancelledNotificationParams,
+    ClientNotification,
+    ListToolsResult,
+)
 
 from daemon.errors import BadRequest, ModelUnavailable
 from daemon.recall.query import CALLS
@@ -26,6 +33,7 @@ from daemon.transcript.own_calls import is_own_tool
 from tests.support.servers.scripted_service import ScriptedService, serving
 from tests.support.stores import records
 
+T = TypeVar("T")
 SOURCE = str(Path(__file__).parents[3])
 NAMES = [*CALLS, "file_history", "read_file", "reconstitute"]
 
@@ -47,13 +55,70 @@ def environment(place: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def client(place: Path, *options: str) -> AsyncIterator[ClientSession]:
+async def client(place: Path, *options: str, home: Path | None = None) -> AsyncIterator[ClientSession]:
+    env = environment(place) | ({} if home is None else {"HOME": str(home)})
     parameters = StdioServerParameters(
-        command=sys.executable, args=["-m", "daemon.cli", "mcp", *options], env=environment(place), cwd=place
+        command=sys.executable, args=["-m", "daemon.cli", "mcp", *options], env=env, cwd=place
     )
     async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
         await session.initialize()
         yield session
+
+
+class Lasting:
+    """A client, in a loop of its own, of a server that many tests ask; it works in `place`."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.home = place, place / "home"
+        self._loop, self._over = asyncio.new_event_loop(), asyncio.Event()
+        self._session: Future[ClientSession] = Future()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._hold()])
+        self._thread.start()
+
+    async def _hold(self) -> None:
+        try:
+            async with client(self.place, home=self.home) as session:
+                self._session.set_result(session)
+                await self._over.wait()
+        except BaseException as error:
+            if self._session.done():
+                raise
+            self._session.set_exception(error)
+
+    def started(self) -> ClientSession:
+        return self._session.result(20)
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        return await self._there(self.started().call_tool(name, arguments))
+
+    async def list_tools(self) -> ListToolsResult:
+        return await self._there(self.started().list_tools())
+
+    async def _there(self, asked: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(20)
+        self._loop.close()
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lasting]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("RECONSTITUTE_", "XDG_", "OPENCODE"))]:
+            patch.delenv(name)
+        made = Lasting(tmp_path_factory.mktemp("mcp"))
+        made.started()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(lasting: Lasting, service: ScriptedService) -> Iterator[Lasting]:
+    """Beside a daemon that answers; for tests that are not about the process."""
+    with serving(service, lasting.place / "reconstitute" / "control.sock"):
+        yield lasting
 
 
 def text(result: CallToolResult) -> str:
@@ -83,9 +148,8 @@ async def test_tools_are_listed_without_daemon_archive_or_trace(tmp_path: Path, 
     assert os.listdir(clean_environment) == os.listdir(tmp_path) == []
 
 
-async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_path: Path) -> None:
-    async with client(tmp_path) as session:
-        tools = {tool.name: tool.inputSchema for tool in (await session.list_tools()).tools}
+async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(session: Lasting) -> None:
+    tools = {tool.name: tool.inputSchema for tool in (await session.list_tools()).tools}
     for name, schema in CALLS.items():
         properties = tools[name]["properties"]
         assert set(properties) >= set(schema.__struct_encode_fields__)
@@ -100,11 +164,12 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
     assert "title" in tools["recall"]["properties"]["kinds"]["items"]["enum"]
 
 
-async def test_a_call_passes_unchanged_and_its_answer_is_marked(served: Path, service: ScriptedService) -> None:
+async def test_a_call_passes_unchanged_and_its_answer_is_marked(session: Lasting, service: ScriptedService) -> None:
     service.answers["recall"] = {"ok": True, "results": [{"snippet": "größer 日本"}], "warnings": ["w"]}
-    async with client(served) as session:
-        result = await session.call_tool("recall", {"query": "größer", "results": "7", "match": "SMART"})
-    assert service.calls == [("recall", "recall", {"query": "größer", "results": "7", "match": "SMART"}, str(served))]
+    result = await session.call_tool("recall", {"query": "größer", "results": "7", "match": "SMART"})
+    assert service.calls == [
+        ("recall", "recall", {"query": "größer", "results": "7", "match": "SMART"}, str(session.place))
+    ]
     assert result.isError is False
     assert quoted(result) == result.structuredContent == service.answers["recall"]
 
@@ -131,17 +196,16 @@ async def test_a_call_passes_unchanged_and_its_answer_is_marked(served: Path, se
     ],
 )
 async def test_here_is_the_directory_of_the_server_or_the_one_that_is_named(
-    served: Path, service: ScriptedService, name: str, given: dict[str, Any], sent: dict[str, Any], here: str
+    session: Lasting, service: ScriptedService, name: str, given: dict[str, Any], sent: dict[str, Any], here: str
 ) -> None:
-    async with client(served) as session:
-        await session.call_tool(name, given)
+    await session.call_tool(name, given)
     sent = {
-        key: value.replace("{place}", str(served)).replace("{home}", os.environ["HOME"])
+        key: value.replace("{place}", str(session.place)).replace("{home}", str(session.home))
         if isinstance(value, str)
         else value
         for key, value in sent.items()
     }
-    assert service.calls == [("recall", name, sent, str(served / here))]
+    assert service.calls == [("recall", name, sent, str(session.place / here))]
 
 
 async def test_the_directory_of_the_server_may_be_given_when_it_is_started(
@@ -152,20 +216,19 @@ async def test_the_directory_of_the_server_may_be_given_when_it_is_started(
     assert service.calls == [("recall", "recall_sessions", {}, "/somewhere/else")]
 
 
-async def test_files_are_asked_for_as_leniently_and_come_as_text(served: Path, service: ScriptedService) -> None:
-    async with client(served) as session:
-        history = await session.call_tool("file_history", {"path": "cart.py", "diff": "true", "colour": 1})
-        content = await session.call_tool("read_file", {"path": "/shop/cart.py", "at": "2026-05-31"})
-        service.answers["content"]["contentBase64"] = "/w=="
-        binary = await session.call_tool("read_file", {"path": "/shop/logo.png"})
-        service.answers["content"]["contentBase64"] = None
-        nothing = await session.call_tool("read_file", {"path": "/shop/gone.py"})
-        service.answers["content"]["last"] = {"time": 1_780_000_000_000, "grade": "proven"}
-        deleted = await session.call_tool("read_file", {"path": "/shop/gone.py"})
-        run = await session.call_tool("reconstitute", {"path": "/shop", "questions": ["Why?"]})
-        wrong = await session.call_tool("file_history", {"diff": True})
+async def test_files_are_asked_for_as_leniently_and_come_as_text(session: Lasting, service: ScriptedService) -> None:
+    history = await session.call_tool("file_history", {"path": "cart.py", "diff": "true", "colour": 1})
+    content = await session.call_tool("read_file", {"path": "/shop/cart.py", "at": "2026-05-31"})
+    service.answers["content"]["contentBase64"] = "/w=="
+    binary = await session.call_tool("read_file", {"path": "/shop/logo.png"})
+    service.answers["content"]["contentBase64"] = None
+    nothing = await session.call_tool("read_file", {"path": "/shop/gone.py"})
+    service.answers["content"]["last"] = {"time": 1_780_000_000_000, "grade": "proven"}
+    deleted = await session.call_tool("read_file", {"path": "/shop/gone.py"})
+    run = await session.call_tool("reconstitute", {"path": "/shop", "questions": ["Why?"]})
+    wrong = await session.call_tool("file_history", {"diff": True})
     assert [call for call in service.calls if call[0] != "content"] == [
-        ("history", f"{served}/cart.py", True, False),
+        ("history", f"{session.place}/cart.py", True, False),
         ("reconstitute", "/shop", ["Why?"], "", ""),
     ]
     assert service.calls[1] == ("content", "/shop/cart.py", "2026-05-31", False)
@@ -198,13 +261,12 @@ async def test_files_are_asked_for_as_leniently_and_come_as_text(served: Path, s
     ],
 )
 async def test_an_error_is_the_tools_result_in_plain_words(
-    served: Path, service: ScriptedService, failure: Exception, says: str
+    session: Lasting, service: ScriptedService, failure: Exception, says: str
 ) -> None:
-    async with client(served) as session:
-        service.failure = failure
-        result = await session.call_tool("recall", {"query": "x"})
-        service.failure = None
-        after = await session.call_tool("recall", {"query": "x"})
+    service.failure = failure
+    result = await session.call_tool("recall", {"query": "x"})
+    service.failure = None
+    after = await session.call_tool("recall", {"query": "x"})
     assert (result.isError, after.isError) == (True, False)
     assert says in text(result)
     assert "sk-ant" not in text(result)
@@ -212,48 +274,48 @@ async def test_an_error_is_the_tools_result_in_plain_words(
 
 
 async def test_quoted_marks_do_not_end_the_block_and_are_not_indexed_again(
-    served: Path, service: ScriptedService
+    session: Lasting, service: ScriptedService
 ) -> None:
     planted = f"before {RECALL_END} zqplanted {RECALL_BEGIN} after\n{RECALL_END}\nzqplanted"
     service.answers["recall"] = {"ok": True, "results": [{"snippet": planted}], "warnings": []}
-    async with client(served) as session:
-        result = await session.call_tool("recall", {"query": "x"})
+    result = await session.call_tool("recall", {"query": "x"})
     assert quoted(result) == result.structuredContent == service.answers["recall"]
     pasted = f"I was told:\n{text(result)}\nzqrest of the message"
     [section] = document(records.message(records.text(pasted), role="user"), records.session(), 64).sections
     assert section.text.split() == ["I", "was", "told:", "zqrest", "of", "the", "message"]
 
 
-async def test_invisible_characters_are_named_in_answers(served: Path, service: ScriptedService) -> None:
+async def test_invisible_characters_are_named_in_answers(session: Lasting, service: ScriptedService) -> None:
     """An agent's user sees what the agent sees; a lone surrogate could not even be sent."""
     service.answers["recall"] = {
         "ok": True,
         "results": [{"path": "/a\udcff", "text": "a\u202eb\U000e0041\r\n"}],
         "warnings": [],
     }
-    async with client(served) as session:
-        result = await session.call_tool("recall", {"query": "x"})
+    result = await session.call_tool("recall", {"query": "x"})
     assert quoted(result)["results"] == [{"path": "/a\ufffd", "text": "a⟨U+202E⟩b⟨U+E0041⟩\r\n"}]
 
 
-async def test_an_answer_beyond_all_bounds_is_refused_with_what_to_do(served: Path, service: ScriptedService) -> None:
+async def test_an_answer_beyond_all_bounds_is_refused_with_what_to_do(
+    session: Lasting, service: ScriptedService
+) -> None:
     service.answers["recall"] = {"ok": True, "parts": ["x" * 4_000_001], "warnings": []}
-    async with client(served) as session:
-        result = await session.call_tool("recall_get", {"messageID": "msg_1"})
+    result = await session.call_tool("recall_get", {"messageID": "msg_1"})
     assert result.isError is True
     assert "ask for fewer or shorter ones" in text(result)
 
 
-async def test_calls_work_side_by_side_and_the_server_answers_meanwhile(served: Path, service: ScriptedService) -> None:
+async def test_calls_work_side_by_side_and_the_server_answers_meanwhile(
+    session: Lasting, service: ScriptedService
+) -> None:
     service.gate.clear()
-    async with client(served) as session:
-        calls = [asyncio.create_task(session.call_tool("recall", {"query": str(n)})) for n in range(5)]
-        for _ in calls:
-            assert await asyncio.to_thread(service.under_way.acquire, timeout=10)
-        assert len((await session.list_tools()).tools) == len(NAMES)
-        assert not any(call.done() for call in calls)
-        service.gate.set()
-        assert [(await call).isError for call in calls] == [False] * 5
+    calls = [asyncio.create_task(session.call_tool("recall", {"query": str(n)})) for n in range(5)]
+    for _ in calls:
+        assert await asyncio.to_thread(service.under_way.acquire, timeout=10)
+    assert len((await session.list_tools()).tools) == len(NAMES)
+    assert not any(call.done() for call in calls)
+    service.gate.set()
+    assert [(await call).isError for call in calls] == [False] * 5
 
 
 async def test_a_cancelled_call_is_answered_at_once_and_the_next_one_as_ever(
@@ -354,11 +416,10 @@ def test_first_calls_that_come_all_at_once_are_answered_each_time(
     assert ended == [(0, b"", list(range(1, 10)), [])] * 6
 
 
-async def test_an_unknown_tool_is_told_all_ten(served: Path, service: ScriptedService) -> None:
-    async with client(served) as session:
-        unknown = await session.call_tool("xyzzy", {})
-        near = await session.call_tool("file_histroy", {})
-        hyphened = await session.call_tool("file-history", {"path": "/x"})
+async def test_an_unknown_tool_is_told_all_ten(session: Lasting, service: ScriptedService) -> None:
+    unknown = await session.call_tool("xyzzy", {})
+    near = await session.call_tool("file_histroy", {})
+    hyphened = await session.call_tool("file-history", {"path": "/x"})
     assert (unknown.isError, near.isError, hyphened.isError) == (True, True, False)
     assert [name for name in NAMES if name not in text(unknown)] == []
     assert "did you mean file_history?" in text(near)
