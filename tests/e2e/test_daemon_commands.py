@@ -55,7 +55,7 @@ def commands(daemon: Daemon) -> dict[str, dict[str, Any]]:
 def test_answers_are_the_same_with_and_without_a_daemon(make_daemon: Callable[..., Daemon], talk: Talk) -> None:
     daemon = make_daemon(targets=[{"path": PROJECT}])
     alone = commands(daemon)
-    daemon.run(forks=False)
+    daemon.run(fork=False)
     daemon.wait_until_drained()
     served = commands(daemon)
 

@@ -59,7 +59,7 @@ def stopped(daemon: Daemon) -> float:
 def test_a_stop_during_the_start_leaves_the_next_start_unharmed(daemon: Daemon, data_dir: Path) -> None:
     told = Talk(JsonStore(data_dir)).ask(f"About {words(1)}.")
     for moment in (lambda: True, (daemon.archive_dir / "daemon.lock").exists, daemon.socket.exists):
-        daemon.start(forks=False)
+        daemon.start(fork=False)
         until(moment)
         code, _ = daemon.terminate(BUDGET_S)
         # Before Python has come to our first line, the signal's own default ends it; systemd counts that as success.

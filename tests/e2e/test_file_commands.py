@@ -73,7 +73,7 @@ def test_file_commands_give_the_same_bytes_with_and_without_a_daemon(
 ) -> None:
     daemon = make_daemon()
     alone = commands(daemon, tmp_path / "alone")
-    daemon.run(forks=False)
+    daemon.run(fork=False)
     until(lambda: daemon.status()["archive"]["messages"] == len(FILES) + 3)
     served = commands(daemon, tmp_path / "served")
 

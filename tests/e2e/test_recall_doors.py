@@ -131,11 +131,8 @@ class Doors:
     def by_command(self, call: str, arguments: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         words = [word for name, value in arguments.items() if name != PLACES.get(call) for word in option(name, value)]
         named = arguments.get(PLACES.get(call, ""), "")
-        return subprocess.run(
-            self.daemon.command(call.replace("_", "-"), "--json", *words, *(["--", str(named)] if named else [])),
-            cwd=self.place, env=self.daemon.environment | {"PYTHONPATH": str(CHECKOUT)}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        words = [call.replace("_", "-"), "--json", *words, *(["--", str(named)] if named else [])]
+        return self.daemon.ask(*words, cwd=self.place)
 
     def ask(self, call: str, arguments: dict[str, Any]) -> Any:
         """The answer, when it is the same at every door."""

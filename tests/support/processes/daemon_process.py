@@ -22,8 +22,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from tests.support.processes import forked_program
-from tests.support.processes.forked_program import ForkedProgram
+from tests.support.processes import forks
 
 T = TypeVar("T")
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -45,7 +44,7 @@ class Daemon:
     """`reconstitute run` over one data directory; it may be killed and started again over the same archive.
 
     `tables` are added to the configuration, table by table and key by key; `targets` become its [[targets]].
-    Its processes are forks of one that has done the imports (see forked_program), unless a start says otherwise.
+    Its processes are forks of one that has done the imports (see forks), unless a start says otherwise.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Daemon:
             "LANG": "C.UTF-8",
             **(environment or {}),
         }
-        self.process: subprocess.Popen[bytes] | ForkedProgram | None = None
+        self.process: subprocess.Popen[bytes] | forks.Service | None = None
         self._groups: list[int] = []
 
     def __enter__(self) -> Self:
@@ -105,22 +104,24 @@ class Daemon:
         self.config.write_text("\n".join(lines) + "\n")
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "daemon.cli", *self._arguments(*arguments)]
+        return [sys.executable, "-m", "daemon.cli", *self._words(*arguments)]
 
-    def _arguments(self, *arguments: str) -> list[str]:
+    def _words(self, *arguments: str) -> list[str]:
         return ["--config", str(self.config), *arguments]
 
-    def ask(self, *arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+    def ask(self, *arguments: str, timeout_s: float = 60, cwd: Path = CHECKOUT) -> subprocess.CompletedProcess[str]:
         """Another `reconstitute` process with the same configuration, to its end."""
-        return forked_program.run(self._arguments(*arguments), self.environment, timeout_s)
+        done = forks.command(*self._words(*arguments), cwd=cwd, environment=self.environment, timeout_s=timeout_s)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def start(self, *, forks: bool = True) -> None:
+    def start(self, *, fork: bool = True) -> None:
         """Start it, by a fork or in a new interpreter, and return at once."""
         self._forget_ended()
-        with self.log_path.open("ab") as log:
-            if forks:
-                self.process = ForkedProgram(self._arguments("run"), self.environment, log, log)
-            else:
+        if fork:
+            words = self._words("run")
+            self.process = forks.Service(*words, cwd=CHECKOUT, environment=self.environment, log=self.log_path)
+        else:
+            with self.log_path.open("ab") as log:
                 self.process = subprocess.Popen(
                     self.command("run"),
                     cwd=CHECKOUT,
@@ -132,9 +133,9 @@ class Daemon:
                 )
         self._groups.append(self.process.pid)
 
-    def run(self, *, forks: bool = True) -> Self:
+    def run(self, *, fork: bool = True) -> Self:
         """Start it, by a fork or in a new interpreter, and return when it answers."""
-        self.start(forks=forks)
+        self.start(fork=fork)
         self.wait_until_ready()
         return self
 
@@ -259,6 +260,7 @@ class Daemon:
             except ProcessLookupError:
                 pass
         if self.process is not None:
+            self.process.kill()  # a fork has its group only once it runs
             self.process.wait(timeout=10)
         shutil.rmtree(self.runtime_dir, ignore_errors=True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,8 @@ _FORKS.set_forkserver_preload(
     [
         "pytest",
         "chromadb.api.rust",
-        "daemon.app",
+        "daemon.app.daemon",
+        "daemon.embed.ollama",
         "daemon.control.client",
         *(f"daemon.cli.subcommands.{file.stem}" for file in _COMMANDS.glob("[a-z]*.py")),
         __name__,
@@ -45,6 +47,39 @@ def command(
 ) -> subprocess.CompletedProcess[bytes]:
     """`reconstitute` with these words, to its end."""
     return _ended(_command, words, str(cwd), dict(environment), timeout_s=timeout_s)
+
+
+class Service:
+    """`reconstitute` with these words, running in a session of its own; as subprocess.Popen, where that is used."""
+
+    def __init__(self, *words: str, cwd: Path, environment: Mapping[str, str], log: Path) -> None:
+        """What it prints is appended to `log`."""
+        log.touch()
+        given = (str(log), str(log), words, str(cwd), dict(environment))
+        self._process = _FORKS.Process(target=_service, args=given)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal, once it has ended."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float) -> int:
+        """Its exit code when it ends; TimeoutExpired if it does not."""
+        self._process.join(timeout)
+        if (code := self._process.exitcode) is None:
+            raise subprocess.TimeoutExpired("reconstitute", timeout)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """To it alone, if it has not ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """At once."""
+        self.send_signal(signal.SIGKILL)
 
 
 def on_terminal(terminal: str, *words: str, cwd: Path, environment: Mapping[str, str]) -> BaseProcess:
@@ -95,7 +130,7 @@ def _streams(out: str, errors: str) -> None:
     for name, place in (("stdout", out), ("stderr", errors)):
         before = getattr(sys, name)
         number = before.fileno()
-        descriptor = os.open(place, os.O_RDWR | os.O_NOCTTY)
+        descriptor = os.open(place, os.O_RDWR | os.O_APPEND | os.O_NOCTTY)
         os.dup2(descriptor, number)
         os.close(descriptor)
         raw = io.FileIO(number, "wb", closefd=False)
@@ -113,6 +148,11 @@ def _command(out: str, errors: str, words: Sequence[str], cwd: str, environment:
     time.tzset()
     sys.argv = [str(Path(cli.__file__).with_name("__main__.py")), *words]
     cli.main()
+
+
+def _service(*given: Any) -> None:
+    os.setsid()
+    _command(*given)
 
 
 def _guard(out: str, errors: str, arguments: Sequence[str], given: str) -> None:
