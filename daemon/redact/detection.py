@@ -96,8 +96,10 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
     """Keys of which only the beginning is there, because the text ends or was cut behind it."""
     for end in _cuts(text):
         run = _LAST_RUN.match(text[max(0, end - 300) : end][::-1])
-        key = _CUT_KEY.search(run[0][::-1]) if run is not None else None
-        if run is not None and key is not None and _is_random(key["rest"]):
+        if run is None or not _DIGITS.search(run[0]):  # nothing random without
+            continue
+        key = _CUT_KEY.search(run[0][::-1])
+        if key is not None and _is_random(key["rest"]):
             ending = _ENDINGS.search(key["rest"])  # a file may be named by a key; what kind of file it is, stays
             yield end - len(run[0]) + key.start(), end - len(ending[0] if ending else ""), _CUT_KINDS[key["prefix"]]
 
