@@ -15,6 +15,7 @@ from daemon.control.calls import silent
 from daemon.model import Target
 from tests.conftest import SAMPLES, unpack
 from tests.support.pages.page_links import broken, slugs
+from tests.support.servers.fake_ollama import FakeOllama
 
 LEAST_SESSIONS = 10
 
@@ -24,14 +25,15 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """An output directory with the trees of every folder of a sample that sessions ran in, and of all above them."""
     work = tmp_path_factory.mktemp("links")
     sample = unpack(request.param, work)
+    server = FakeOllama()
     config = Config(
         opencode=OpenCode(data_dir=str(sample.data_dir)),
         archive=ArchiveSection(dir=str(work / "archive")),
         output=Output(dir=str(work / "out")),
-        embedding=Embedding(provider="builtin"),
+        embedding=Embedding(provider="ollama", model="embedder", url=server.url),
         chat=Chat(provider="none"),
     )
-    with OneShot(config) as engine:
+    with server, OneShot(config) as engine:
         engine.call(calls.Index())
         ran = {session.directory for session in engine.archive.sessions()}
         for folder in sorted(ran):
