@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -74,7 +76,8 @@ class OllamaServer:
         try:
             # A proxy set in the environment must not be asked for this machine's own server.
             local = urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
-            self._client = _Client(url, timeout=timeout, trust_env=not local, limits=limits)
+            trusted = _certificates(trust_env=not local)
+            self._client = _Client(url, timeout=timeout, trust_env=not local, limits=limits, verify=trusted)
         except (ValueError, httpx.InvalidURL) as error:
             raise ConfigError(
                 f"{setting}: {url!r} is no address: {error}; the default is http://127.0.0.1:11434"
@@ -212,6 +215,12 @@ class OllamaServer:
 def full_name(model: str) -> str:
     """The name that a server lists: with ``:latest`` where no tag is given."""
     return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
+
+
+@cache
+def _certificates(*, trust_env: bool) -> ssl.SSLContext:
+    """Read once, for all servers: that takes 20 ms, longer than most of what is asked."""
+    return httpx.create_ssl_context(trust_env=trust_env)
 
 
 class _Client(ollama.Client):

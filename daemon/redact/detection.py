@@ -68,16 +68,18 @@ def _plain(text: str, *, deep: bool) -> list[Span]:
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from known.find(text)
     yield from private_keys(text)
-    runs = "\n".join(_LONG_RUN.findall(text))
-    for rule in VENDORS:
-        if rule.words[0] in runs:
-            yield from _matches(rule, text)
-    for rule in FORMS:
-        if any(word in text for word in rule.words):
-            yield from _matches(rule, text)
+    # This is done for each line of every page: `map` asks for the words without a step of Python for each of them.
+    if runs := "\n".join(_LONG_RUN.findall(text)):
+        for rule in VENDORS:
+            if rule.words[0] in runs:
+                yield from _matches(rule, text)
+    if any(map(text.__contains__, _FORM_WORDS)):
+        for rule in FORMS:
+            if any(map(text.__contains__, rule.words)):
+                yield from _matches(rule, text)
     yield from cookies(text)
     lowered = lower(text)
-    if any(word in lowered for word in assignments.WORDS):
+    if any(map(lowered.__contains__, assignments.WORDS)):
         yield from assignments.find(text, lowered)
         yield from assignments.phrases(text, lowered)
 
@@ -94,8 +96,10 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
     """Keys of which only the beginning is there, because the text ends or was cut behind it."""
     for end in _cuts(text):
         run = _LAST_RUN.match(text[max(0, end - 300) : end][::-1])
-        key = _CUT_KEY.search(run[0][::-1]) if run is not None else None
-        if run is not None and key is not None and _is_random(key["rest"]):
+        if run is None or not _DIGITS.search(run[0]):  # nothing random without
+            continue
+        key = _CUT_KEY.search(run[0][::-1])
+        if key is not None and _is_random(key["rest"]):
             ending = _ENDINGS.search(key["rest"])  # a file may be named by a key; what kind of file it is, stays
             yield end - len(run[0]) + key.start(), end - len(ending[0] if ending else ""), _CUT_KINDS[key["prefix"]]
 
@@ -124,6 +128,7 @@ def _cuts(text: str) -> Iterator[int]:
             at = text.find(mark, at + len(mark))
 
 
+_FORM_WORDS = {word for rule in FORMS for word in rule.words}
 _CUT_KINDS = {rule.words[0]: rule.kind for rule in reversed(VENDORS) if rule.words[0] in {*UNMISTAKABLE, "SK"}}
 _PREFIX = "|".join(map(re.escape, sorted(UNMISTAKABLE, key=len, reverse=True)))
 _CUT_KEY = re.compile(

@@ -95,7 +95,7 @@ def peeled(text: str) -> View | None:
 
     Escapes of escapes are undone in one go, however deep: it does not matter what exactly a layer was.
     """
-    if not any(mark in text for mark in _MARKS) and not _NOT_PLAIN.search(text):
+    if not any(map(text.__contains__, _MARKS)) and not _NOT_PLAIN.search(text):
         return None
     spaced = _with_blanks(text) if "+" in text and ("%" in text or "&" in text) else text
     first = _peeled(spaced) or (View(spaced, [0], [(0, 0)]) if spaced != text else None)
