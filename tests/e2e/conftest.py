@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.processes.daemon_process import Daemon
+from tests.support.servers.fake_ollama import FakeOllama
 
 
 @pytest.fixture
@@ -18,11 +19,26 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "opencode"
 
 
+@pytest.fixture(scope="module")
+def quick_embedder() -> Iterator[dict[str, dict[str, Any]]]:
+    """Tables for a Daemon whose vectors are of no account: the built-in model takes most of its processor time."""
+    with FakeOllama() as server:
+        yield {"embedding": {"provider": "ollama", "model": "embedder", "url": server.url}}
+
+
 @pytest.fixture
-def make_daemon(tmp_path: Path, data_dir: Path) -> Iterator[Callable[..., Daemon]]:
-    """`make_daemon(...)`: a daemon over `data_dir`, not started; see Daemon for what it takes."""
+def make_daemon(
+    tmp_path: Path, data_dir: Path, quick_embedder: dict[str, dict[str, Any]]
+) -> Iterator[Callable[..., Daemon]]:
+    """`make_daemon(...)`: a daemon over `data_dir` with the quick embedder, not started; see Daemon for what it takes."""
     with ExitStack() as stack:
-        yield lambda **more: stack.enter_context(Daemon(data_dir, tmp_path / "ours", **more))
+
+        def make(*, tables: Mapping[str, Mapping[str, Any]] | None = None, **more: Any) -> Daemon:
+            return stack.enter_context(
+                Daemon(data_dir, tmp_path / "ours", tables=quick_embedder | dict(tables or {}), **more)
+            )
+
+        yield make
 
 
 @pytest.fixture

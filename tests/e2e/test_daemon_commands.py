@@ -131,7 +131,7 @@ def test_what_is_private_is_readable_by_us_alone(daemon: Daemon, talk: Talk) -> 
 def test_without_a_daemon_the_first_question_by_meaning_is_answered(
     make_daemon: Callable[..., Daemon], talk: Talk, command: tuple[str, ...]
 ) -> None:
-    done = make_daemon().ask(*command, f"Write down {words(1)}.")
+    done = make_daemon(tables={"embedding": {"provider": "builtin"}}).ask(*command, f"Write down {words(1)}.")
     assert done.returncode == 0, done.stderr
     assert words(1) in done.stdout
     assert "waiting" not in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,11 @@ LEAST_SESSIONS = 10
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
-def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    quick_embedder: dict[str, dict[str, Any]],
+) -> Path:
     """An output directory with the trees of every folder of a sample that sessions ran in, and of all above them."""
     work = tmp_path_factory.mktemp("links")
     sample = unpack(request.param, work)
@@ -28,11 +33,12 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         opencode=OpenCode(data_dir=str(sample.data_dir)),
         archive=ArchiveSection(dir=str(work / "archive")),
         output=Output(dir=str(work / "out")),
-        embedding=Embedding(provider="builtin"),
+        embedding=Embedding(**quick_embedder["embedding"]),
         chat=Chat(provider="none"),
     )
     with OneShot(config) as engine:
         engine.call(calls.Index())
+        assert engine.archive.waiting("semantic") == 0
         ran = {session.directory for session in engine.archive.sessions()}
         for folder in sorted(ran):
             engine.run_target(Target(path=folder), silent)

@@ -159,7 +159,7 @@ def option(name: str, value: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+def doors(tmp_path_factory: pytest.TempPathFactory, quick_embedder: dict[str, dict[str, Any]]) -> Iterator[Doors]:
     root = tmp_path_factory.mktemp("doors")
     place = root / "work"
     place.mkdir()
@@ -168,7 +168,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     (sample.data_dir / "storage").rename(root / "kept-aside")
     store = JsonStore(sample.data_dir)
     ids = plant(store, str(place))
-    with Daemon(sample.data_dir, root / "ours") as daemon:
+    with Daemon(sample.data_dir, root / "ours", tables=quick_embedder) as daemon:
         daemon.run()
         daemon.wait_until_drained(400)
         store.drop_message("ses_kitchen", ids["dropped"])
