@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
+from daemon.embed import builtin
 from daemon.index.semantic import health
 from tests.support.processes import forks
 
@@ -23,6 +25,25 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 @pytest.fixture(scope="session", autouse=True)
 def _forked_guard() -> Iterator[None]:
     with forks.guarding():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _model_loaded_once() -> Iterator[None]:
+    """The built-in model stays in memory from test to test, where its files and what is known of them are the same."""
+    load, loaded = builtin.Builtin._load, dict[object, dict[str, object]]()
+
+    def once(self: builtin.Builtin) -> None:
+        if self._model_dir is not None:
+            load(self)
+            return
+        key = (self._files(), builtin.WEIGHTS_SHA256, builtin.TOKENIZER_SHA256)
+        if key not in loaded:
+            load(self)
+            loaded[key] = {name: vars(self)[name] for name in ("_inputs", "_tokenizer", "_session")}
+        vars(self).update(loaded[key])
+
+    with mock.patch.object(builtin.Builtin, "_load", once):
         yield
 
 
