@@ -10,6 +10,15 @@ import pytest
 from daemon.index.semantic import health
 from tests.support.processes import forks
 
+LONGEST_NAME = 200
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A long value gives a test its beginning and its length as a name; whole it made names of up to 8 MB."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_NAME:
+        return f"{val[:50]!r} and {len(val) - 50} more"
+    return None
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_guard() -> Iterator[None]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from daemon.files import Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
-from daemon.model import Kind, Operation, Session, Target
+from daemon.model import Kind, Operation, Page, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.answer import Answer, Record, Source, Statement
 from daemon.reconstitute.facts.session_values import SessionFacts
@@ -84,9 +85,28 @@ def material(
     return Material(scope, tuple(files), findings, record=found or Record({}, {}), facts=made, **more)
 
 
-def pages(made: Material, most: int = 5000) -> dict[str, str]:
-    """The pages by path, their footnotes numbered as a renderer numbers them."""
-    return {page.path: numbered(page.text) for page in Renderer(made, most).pages()}
+class Pages(Mapping[str, str]):
+    """The text of each page by its path, made when it is read first, its footnotes numbered as a renderer does."""
+
+    def __init__(self, made: Sequence[Page]) -> None:
+        self._made = {page.path: page for page in made}
+        self._texts: dict[str, str] = {}
+
+    def __getitem__(self, path: str) -> str:
+        if path not in self._texts:
+            self._texts[path] = numbered(self._made[path].text)
+        return self._texts[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def pages(made: Material, most: int = 5000) -> Pages:
+    """Every page of `made`."""
+    return Pages(Renderer(made, most).pages())
 
 
 def numbered(text: str) -> str:
