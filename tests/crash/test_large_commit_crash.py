@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
 from daemon.archive import Archive
+from daemon.archive.store import Store
 from daemon.model import Message
+from daemon.opencode.json_tree import JsonTree
+from tests.support.processes import forks
+from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import JsonStore, assistant, session, text
 
 pytestmark = [pytest.mark.crash, pytest.mark.on_disk]
 
 MB = 1 << 20
-TAKER = """
-import os, signal, sys
-from pathlib import Path
-from daemon.archive import Archive
-from daemon.archive.store import Store
-from daemon.opencode.json_tree import JsonTree
-from tests.support.stores.intake import intake_of
 
-left, write = int(sys.argv[2]), Store.write
-def killed(self, changes):
-    global left
-    left -= 1
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    write(self, changes)
 
-place = Path(sys.argv[1])
-with Archive(place / "archive") as archive:
-    intake = intake_of(archive, quiet_s=0, free_mb=0)
-    Store.write = killed
-    intake.scan(JsonTree(place / "oc" / "storage"), patient=False)
-    Store.write = write
-"""
+def _read_store(place: Path, kill_at: int) -> None:
+    left, write = kill_at, Store.write
+
+    def killed(store: Store, *changes: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(store, *changes)
+
+    with Archive(place / "archive") as archive:
+        intake = intake_of(archive, quiet_s=0, free_mb=0)
+        with mock.patch.object(Store, "write", killed):
+            intake.scan(JsonTree(place / "oc" / "storage"), patient=False)
 
 
 def take(place: Path, kill_at: int) -> bool:
     """Read the store in a child that kills itself before its write number `kill_at`; whether it died of that."""
-    command = [sys.executable, "-c", TAKER, str(place), str(kill_at)]
-    ended = subprocess.run(command, text=True, check=False, timeout=120, capture_output=True)
-    assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
-    return ended.returncode != 0
+    code = forks.exit_code(_read_store, place, kill_at, timeout_s=120)
+    assert code in {0, -signal.SIGKILL}
+    return code != 0
 
 
 def archived(place: Path) -> tuple[list[str], int]:

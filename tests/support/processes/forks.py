@@ -49,6 +49,21 @@ def command(
     return _ended(_command, words, str(cwd), dict(environment), timeout_s=timeout_s)
 
 
+def exit_code(work: Callable[..., None], *arguments: Any, timeout_s: float) -> int:
+    """How a fork that does this work ends: 0, or a signal's number, negative."""
+    process = _FORKS.Process(target=work, args=arguments)
+    process.start()
+    process.join(timeout_s)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+    process.close()
+    if code is None:
+        raise subprocess.TimeoutExpired(work.__name__, timeout_s)
+    return code
+
+
 class Service:
     """`reconstitute` with these words, running in a session of its own; as subprocess.Popen, where that is used."""
 
@@ -112,16 +127,7 @@ def _ended(
     work: Callable[..., None], words: Sequence[str], *arguments: Any, timeout_s: float
 ) -> subprocess.CompletedProcess[bytes]:
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as errors:
-        process = _FORKS.Process(target=work, args=(out.name, errors.name, words, *arguments))
-        process.start()
-        process.join(timeout_s)
-        code = process.exitcode
-        if code is None:
-            process.kill()
-            process.join()
-        process.close()
-        if code is None:
-            raise subprocess.TimeoutExpired(list(words), timeout_s)
+        code = exit_code(work, out.name, errors.name, words, *arguments, timeout_s=timeout_s)
         return subprocess.CompletedProcess(list(words), code, out.read(), errors.read())
 
 
