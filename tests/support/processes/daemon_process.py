@@ -144,7 +144,8 @@ class Daemon:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             assert self.process is not None
-            assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}:\n{self.log_end()}"
+            code = self.process.poll()
+            assert code is None, f"the daemon ended with {code}:\n{self.log_end()}"
             if self._listens():
                 self.status()
                 return

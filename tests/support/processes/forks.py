@@ -2,7 +2,8 @@
 
 Most of what a short command takes is imports. A fork is a process of its own as well: it has its own descriptors,
 environment and directory, runs the same `main`, and may crash or be killed. What a new Python alone shows is tested
-with one: that each command imports what it needs and no more, and the encodings that variables choose.
+with one: that each command imports what it needs and no more, and the encodings that variables choose. Forks share the
+seed of hashes, which differs between workers and runs.
 """
 
 from __future__ import annotations
