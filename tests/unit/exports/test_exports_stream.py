@@ -238,7 +238,7 @@ def test_a_reader_that_goes_away_ends_the_export(house: Recorded, format_: Any) 
 @FORMATS
 def test_a_long_session_needs_the_memory_of_a_message(house: Recorded, format_: Any) -> None:
     size = 1 << 18
-    for sid, count in (("ses_short", 3), ("ses_long", 18)):
+    for sid, count in (("ses_short", 3), ("ses_long", 30)):
         add(house, sid)
         for number in range(count):
             house.say(sid, "assistant", call("read", filePath="/w/a", output=f"{number} lines. " * (size // 10)))
@@ -257,8 +257,8 @@ def test_a_long_session_needs_the_memory_of_a_message(house: Recorded, format_: 
         return taken[0], peak
 
     (little, low), (much, high) = measured("ses_short"), measured("ses_long")
-    assert much > 5 * little > 10 * size
-    assert high < 1.3 * low
+    assert much > 8 * little > 16 * size
+    assert high < 2 * low  # slipcover, which measures coverage, takes a megabyte now and then
 
 
 def _json(text: str) -> str:
