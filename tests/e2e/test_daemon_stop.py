@@ -88,18 +88,19 @@ def test_a_stop_while_a_client_has_everything_indexed_breaks_no_index(daemon: Da
     big(data_dir, 300)
     daemon.run()
     until(lambda: daemon.status()["archive"]["messages"])
-    answers: list[str] = []
+    lines: list[str] = []
 
     def index() -> None:
-        with daemon.client() as client:
-            answers.append(client.post("/index", json={}, timeout=60).text)
+        with daemon.client() as client, client.stream("POST", "/index", json={}, timeout=60) as answer:
+            lines.extend(answer.iter_lines())
 
     asking = threading.Thread(target=index)
     asking.start()
+    until(lambda: lines)
     stopped(daemon)
     asking.join(30)
 
-    assert "the daemon is stopping" in answers[0].splitlines()[-1]
+    assert "the daemon is stopping" in lines[-1]
     daemon.run()
     until(lambda: daemon.status()["archive"]["messages"] == MANY, 60)
     stopped(daemon)
