@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,7 +91,8 @@ class Service:
     def send_signal(self, number: int) -> None:
         """To it alone, if it has not ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has just ended, and its exit code is still on its way
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """At once."""
