@@ -6,12 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.archive import STAGES, Archive
+from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Json
 from daemon.recall.answer import hints, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
+from daemon.recall.answer.waiting import Waiting
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Recall
 from daemon.recall.query.parse import Query
@@ -41,6 +42,7 @@ class Response:
     budget: Budget
     model: str
     now: int
+    waiting: Waiting
 
     def body(self) -> Json:
         """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, warnings,
@@ -50,8 +52,9 @@ class Response:
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
         holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
         be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
-        of index (one failed), time (searching was ended), fallback (answered in another way, or from farther away, than
-        asked), budget (an expansion was cut) and none; `degraded` says in words what did not answer.
+        of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages yet), fallback
+        (answered in another way, or from farther away, than asked), budget (an expansion was cut) and none;
+        `degraded` says in words what did not answer, or not completely.
         """
         request, outcome = self.request, self.outcome
         page = self.page()
@@ -70,7 +73,7 @@ class Response:
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
             "degradeKind": self._degraded(expansion),
-            "degraded": self.degraded(),
+            "degraded": [*self.degraded(), *self._shortfalls()],
             "group": request.group,
             "warnings": [*notes, *warnings],
             "suggestions": suggestions,
@@ -131,7 +134,8 @@ class Response:
                 missing,
                 is_inside=outcome.is_inside,
                 is_limited=bool(self.scope.limited_by),
-                is_sure=outcome.states.get("lexical") == "used" and not outcome.late and not aside.count,
+                is_sure=outcome.states.get("lexical") == "used"
+                and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
             )
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
@@ -141,11 +145,10 @@ class Response:
         deleted = sum(item["deleted"] for item in made)
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
-        needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(match, ("lexical",))
-        behind = max((self.archive.waiting(stage) for stage in needs), default=0)
-        if behind:
-            warnings.append(f"not indexed yet, so not found: {counted(behind, 'archived message')}")
-        return list(dict.fromkeys(warnings))
+        return list(dict.fromkeys([*warnings, *self._shortfalls()]))
+
+    def _shortfalls(self) -> list[str]:
+        return self.waiting.shortfalls(self.outcome.states)
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
@@ -160,6 +163,8 @@ class Response:
             return "index"
         if self.outcome.late:
             return "time"
+        if self._shortfalls():
+            return "indexing"
         if self.outcome.fallback or any(result.relevance in {"project", "global"} for result in self.outcome.results):
             return "fallback"
         return "budget" if expansion.is_short else "none"
@@ -169,12 +174,12 @@ class Response:
         limited = [*self.scope.limited_by, *(["timeBudget"] if self.outcome.late else [])]
         return {
             "sessions": len(self.rows),
-            "messages": self.archive.message_count(),
+            "messages": self.waiting.messages,
             "eligible": self.scope.eligible,
             **states,
             "model": self.model if states["semantic"] == "used" else "",
             "candidates": self.outcome.candidates,
-            "waiting": {stage: self.archive.waiting(stage) for stage in STAGES},
+            "waiting": dict(self.waiting.missing),
             "limitedBy": limited,
             **self.catalog.aside.now().coverage(),
         }

@@ -13,6 +13,7 @@ import pytest
 
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
+from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
@@ -592,13 +593,57 @@ def test_a_session_is_searched_by_what_it_is_called_and_where_it_is_now(tmp_path
         assert not recall.answer(Recall(query="kettle", match="smart", directory="/old"))["results"]
 
 
-def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
+def test_a_share_of_the_messages_that_is_not_embedded_is_a_degraded_answer(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        made.say("s", "user", "the kettle boils")
+        made.say("s", "user", "the kettle is cold")
+        made.index()
+        for number in range(3):
+            made.say("s", "user", f"the kettle number {number} is not embedded")
+        LexicalDrain(made.archive, made.lexical, 1024).step(100)
+        for match in ("semantic", "hybrid"):
+            answer = _ask(made, "kettle", match=match)
+            [said] = answer["degraded"]
+            assert "meaning knows 40 % of the messages; 3 messages are not embedded yet" in said
+            assert said in answer["warnings"]
+            assert (answer["degradeKind"], answer["coverage"]["waiting"]["semantic"]) == ("indexing", 3)
+        for match in ("smart", "literal", "regex", "fuzzy"):
+            answer = _ask(made, "kettle", match=match)
+            assert (answer["degraded"], answer["degradeKind"]) == ([], "none")
+
+
+def test_messages_that_wait_for_the_words_are_a_degraded_answer(tmp_path: Path):
     with recorded(tmp_path) as made:
         _session(made, "s", "/w")
         made.say("s", "user", "the kettle boils")
         made.index()
         made.say("s", "user", "not yet indexed")
-        assert "not found: 1 archived message" in _said(_ask(made, "kettle"))
+        for match in ("literal", "smart", "fuzzy", "hybrid"):
+            answer = _ask(made, "kettle", match=match)
+            assert "words know 50 % of the messages; 1 message is not indexed yet" in answer["degraded"][0], match
+            assert answer["degradeKind"] == "indexing"
+        absent = _ask(made, "plumblossom", match="smart")
+        assert "no text that could be searched holds" in _said(absent)
+        assert _ask(made, "kettle", match="semantic")["degraded"][0].startswith("meaning knows 50 %")
+
+
+def test_an_index_that_is_rebuilt_says_how_much_of_it_is_back(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        for number in range(4):
+            made.say("s", "user", f"the kettle number {number}")
+        made.index()
+        made.archive.enqueue_all("lexical")
+        assert "words know 0 % of the messages" in _said(_ask(made, "kettle", match="literal"))
+
+
+def test_what_the_word_index_has_in_memory_is_not_missing(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        made.say("s", "user", "the kettle boils")
+        answer = made.recall(budget_s=PATIENT, in_memory=8).answer(Recall(query="kettle", match="literal"))
+        assert (answer["degraded"], answer["degradeKind"]) == ([], "none")
 
 
 def test_a_number_after_a_short_month_is_no_day_and_a_day_adds_its_score(tmp_path: Path):
