@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from daemon.errors import BadRequest
+from daemon.index.tokens import MARKS, STOP_WORDS, UNSPACED
 from daemon.recall.query import names
 from daemon.recall.query.names import Stands
 
@@ -19,16 +20,14 @@ LONGEST_QUERY = 10_000
 MOST_SHORT = 2
 """Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
 
-STOPWORDS = frozenset(
-    """a am an and any are as at be been being but by can did do does for from had has have having he her hers herself
-    him himself his how i if in into is it its itself me my myself no not of on or our ours ourselves she should so that
-    the their theirs them themselves then there these they this to us was we were what when where which who why will
-    with would you your yours yourself yourselves""".split()  # noqa: SIM905 - read as words
-)
-
-_QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`')
-_WORD = re.compile(r"\w+", re.UNICODE)
+_QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`|「([^」\n]{2,})」|『([^』\n]{2,})』')
+_WORD = re.compile(rf"[\w{MARKS}{UNSPACED}]+")
 _TRIM = ".,;:!?()[]{}<>'\"`…"
+# White space, and what is put between words where none is: ideographic and full-width marks, but no 々 or 〇.
+_BETWEEN = re.compile(r"[\s\u3000-\u3004\u3008-\u303f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")
+# Where a script without spaces meets another, letter beside letter; a path of both (docs/设计.md) is left whole.
+_BORDER = re.compile(rf"(?<=[{UNSPACED}])(?=[^\W_{UNSPACED}])|(?:(?<=[^\W_{UNSPACED}])|(?<=\(\)))(?=[{UNSPACED}])")
+_SPACED_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
 _SHAPES = (
     re.compile(r"\w_+\w|^_+\w|\w_+$"),  # snake_case, __dunder__, trailing_
@@ -122,17 +121,24 @@ def as_asked(query: Query) -> tuple[str, ...]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """What stands between white space and is not quoted, and the same without the marks of a sentence."""
-    for token in _QUOTED.sub(" ", text).split():
-        yield token, token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
+    """What stands between white space or borders of scripts and is not quoted, and the same without the marks of a
+    sentence.
+    """
+    for run in filter(None, _BETWEEN.split(_QUOTED.sub(" ", text))):
+        for token in _BORDER.split(run):
+            yield token, token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
 
 
 def _content(bare: str) -> list[str]:
-    return [word for word in _WORD.findall(bare.lower()) if word not in STOPWORDS]
+    return [word for word in _WORD.findall(bare.lower()) if word not in STOP_WORDS]
 
 
 def _is_name(token: str, bare: str) -> bool:
-    if bare.lower() in {"e.g", "i.e", "and/or"} or _ORDINAL.fullmatch(bare):
+    if (
+        bare.lower() in {"e.g", "i.e"}
+        or _ORDINAL.fullmatch(bare)
+        or not (bare.isascii() or _SPACED_LETTER.search(bare))
+    ):
         return False
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
