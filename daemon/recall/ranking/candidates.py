@@ -182,7 +182,7 @@ class CandidateSearch:
 
     def _merge(self, candidates: CandidateLists, question: _Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
-        error, own = question.error, question.candidates
+        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
         if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
@@ -199,7 +199,7 @@ class CandidateSearch:
         candidates.stats = own.stats if question.index == "lexical" else candidates.stats
         candidates.late += own.late
         candidates.states[question.index] = "used"
-        if not question.is_done:
+        if not is_done:
             candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
             candidates.late.append(_LABELS[question.index] + why)
@@ -325,7 +325,7 @@ def finish(within_s: float) -> bool:
     until = time.monotonic() + within_s
     for question in list(_UNDER_WAY):
         question.join(max(0.0, until - time.monotonic()))
-    return not any(question.is_alive() for question in _UNDER_WAY)
+    return not any(question.is_alive() for question in list(_UNDER_WAY))  # one may end and leave the set meanwhile
 
 
 class _LexicalFailed(ReconstituteError):
@@ -343,8 +343,12 @@ class _Question(threading.Thread):
         self.error: Exception | None = None
         self.is_done = False
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """As a thread; `finish` waits for it from now on, not from when it gets a processor."""
         _UNDER_WAY.add(self)
+        super().start()
+
+    def run(self) -> None:
         try:
             self._question(self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
