@@ -61,14 +61,14 @@ SLOW_MODEL = """
     from daemon.recall import search
     search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 0.8
 
-    def embed(self, texts, embedded=Builtin.embed):
-        until = time.monotonic() + 1.5 * (list(texts) == ["kingfisher"])
-        found = embedded(self, texts)
+    def embed_query(self, text, embedded=Builtin.embed_query):
+        until = time.monotonic() + 1.5
+        found = embedded(self, text)
         while time.monotonic() < until:
-            embedded(self, texts)
+            embedded(self, text)
         return found
 
-    Builtin.embed = embed
+    Builtin.embed_query = embed_query
 """
 
 COMMANDS = {

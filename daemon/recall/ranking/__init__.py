@@ -136,6 +136,9 @@ class Search:
         """No text has the words: what is near in meaning, where meaning can be asked at all."""
         self._budget.pause(self._prepare)
         try:
+            if not self._candidates.reads(self._plan.query):
+                outcome.warnings.append(self._candidates.unread())
+                return
             for relevance, filters in self._plan.rounds[:1]:
                 self._round(outcome, "semantic", filters, relevance)
         except BadRequest:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from daemon.embed import Embedder
+from daemon.embed import Embedder, reads
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError, Retry, Skip, Stop
 from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Vector
@@ -96,7 +96,7 @@ class CandidateSearch:
             is_for_names = mode == "hybrid" and query.is_exact  # which are looked for in the texts
             is_bare_name = is_for_names and not query.words and not self._is_behind()
             deep = min(depth, _OF_NAMES) if is_bare_name else depth
-            self._by_meaning(candidates, query, filters, deep, without_texts=not is_for_names)
+            self._by_meaning(candidates, query, mode, filters, deep, without_texts=not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
         questions: dict[str, Callable[[CandidateLists], None]] = {}
@@ -108,6 +108,30 @@ class CandidateSearch:
         if mode == "hybrid" and query.is_short and not _is_over(deadline):
             self._tell_held(candidates, deadline)
         return candidates
+
+    def reads(self, query: Query) -> bool:
+        """Whether the model can read the question, so that what it finds similar means something.
+
+        Raises:
+            ModelUnavailable: the model does not load.
+        """
+        return reads(self._embedder, query.text)
+
+    def unread(self) -> str:
+        """The warning where it cannot."""
+        return (
+            f"{self._embedder.name} cannot read this question, so it is searched by words only, or what is similar is "
+            "a guess; a multilingual model can: name one in embedding.model_dir, or one of Ollama's in embedding.model"
+        )
+
+    def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
+        """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
+        if self.reads(query):
+            return True
+        candidates.warnings.append(self.unread())
+        if mode == "hybrid":
+            candidates.states["semantic"] = "not legible"
+        return mode != "hybrid"
 
     def _tell_held(self, candidates: CandidateLists, deadline: float) -> None:
         """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
@@ -208,7 +232,8 @@ class CandidateSearch:
         candidates.is_inside |= own.is_inside
         candidates.stats = own.stats if question.index == "lexical" else candidates.stats
         candidates.late += own.late
-        candidates.states[question.index] = "used"
+        candidates.warnings += own.warnings
+        candidates.states[question.index] = own.states.get(question.index, "used")
         if not question.is_done:
             candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
@@ -281,8 +306,10 @@ class CandidateSearch:
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
     def _by_meaning(
-        self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, *, without_texts: bool
+        self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, depth: int, *, without_texts: bool
     ) -> None:
+        if not self._is_worth_embedding(candidates, query, mode):
+            return
         try:
             text = text_to_embed(query.searched, self._facts(query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
@@ -291,7 +318,7 @@ class CandidateSearch:
         vector = self._vectors.get(text)
         if vector is None:
             candidates.waits_for = self._embedder.name
-            made = self._embedder.embed([text])[0]
+            made = self._embedder.embed_query(text)
             candidates.waits_for = ""
             if isinstance(made, BadInput):
                 raise made

@@ -17,7 +17,16 @@ from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
-from tests.support.stores.recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recorded, call, recorded
+from tests.support.stores.recorded_sessions import (
+    MINUTE,
+    START,
+    FailingLexical,
+    FailingModel,
+    Recorded,
+    WordEmbedder,
+    call,
+    recorded,
+)
 
 SECRET = "ghp_" + "a1B2" * 9
 PATIENT = 60.0
@@ -377,6 +386,33 @@ def test_what_is_not_near_enough_is_not_said_to_be_more(tmp_path: Path):
         nothing = _ask(made, "kettle", match="smart")
         assert (nothing["total"], nothing["truncated"]) == (0, False)
         assert _ask(made, "car", match="semantic")["truncated"] is True
+
+
+class _Illiterate(WordEmbedder):
+    """A model that gives a vector to any question and can read none."""
+
+    def legible(self, text: str) -> float:
+        return 0.49
+
+
+@pytest.mark.parametrize(
+    ("match", "query", "state", "has_results"),
+    [
+        ("hybrid", "checkout", "not legible", True),
+        ("hybrid", "zeppelin", "not legible", False),
+        ("semantic", "checkout", "used", True),
+        ("smart", "zeppelin", "not asked", False),
+    ],
+)
+def test_meaning_is_not_trusted_with_a_question_it_cannot_read(
+    house: Recorded, match: Any, query: str, state: str, has_results: bool
+):
+    answer = house.recall(embedder=_Illiterate()).answer(Recall(query=query, match=match, explain=True))
+    assert answer["coverage"]["semantic"] == state
+    assert bool(answer["results"]) is has_results
+    assert all("meaning" not in result["matchReasons"] for result in answer["results"] if match == "hybrid")
+    assert "cannot read this question" in _said(answer)
+    assert "embedding.model" in _said(answer)
 
 
 def test_coverage_says_what_was_looked_at(house: Recorded):
