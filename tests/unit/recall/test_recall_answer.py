@@ -17,6 +17,7 @@ from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
+from daemon.recall.ranking import Budget
 from tests.support.stores.recorded_sessions import (
     MINUTE,
     START,
@@ -537,6 +538,25 @@ def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
             thread.join()
     assert ["tool_output" in kinds for kinds in slow.kinds] == [False]
     assert answer["degradeKind"] == "time"
+
+
+def test_an_answer_that_is_due_says_what_was_cut_for_time(house: Recorded, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Budget, "end", property(lambda _: 0.0))
+    answer = _ask(house, "checkout", match="literal", expand="message", expandResults=3, group="part")
+    assert len(answer["results"]) > 2
+    assert answer["degradeKind"] == "time"
+    assert set(answer["degraded"]) == {"some snippets are the beginnings of their texts", "2 results not expanded"}
+    assert "the answer was ended after 60 s: some snippets" in _said(answer)
+    assert len(answer["expanded"]) == 1
+    chat = _ask(house, "checkout", match="literal", expand="messages", expandResults=3)
+    assert "2 results not expanded" in chat["degraded"]
+
+
+def test_hints_that_no_time_is_left_for_are_said_to_be_missing(house: Recorded, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Budget, "end", property(lambda _: 0.0))
+    answer = _ask(house, "plumblossom", match="literal")
+    assert (answer["results"], answer["suggestions"]) == ([], [])
+    assert "not all that may help was tried" in answer["degraded"]
 
 
 def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recorded):
