@@ -260,6 +260,21 @@ class Archive(OwnRecords):
             batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
         self.commit(batch)
 
+    def put_unread(self, contents: str, unread: Mapping[str, bool]) -> None:
+        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible."""
+        batch = self.batch()
+        for message_id, is_unread in unread.items():
+            if is_unread:
+                batch.put(keys.unread(message_id), contents.encode())
+            else:
+                batch.delete(keys.unread(message_id))
+        if len(batch):
+            self.commit(batch)
+
+    def unread(self, contents: str) -> int:
+        """How many messages an index of these contents lacks, because its model cannot read them."""
+        return sum(1 for _, value in self._store.scan(keys.UNREAD) if value == contents.encode())
+
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""
         entries = []
