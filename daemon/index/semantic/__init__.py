@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,14 @@ class Semantic:
         with self._named("searching it"):
             matches = self._search.best(vector, filters, limit, allowed_ids)
             return matches if without_texts else self._search.with_texts(matches)
+
+    def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
+        """See SemanticIndex."""
+        if not message_ids:
+            return []
+        check("the query", vector, self._dims)
+        with self._named("searching it"):
+            return self._search.nearest_of(vector, filters, message_ids)
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex."""

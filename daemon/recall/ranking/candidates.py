@@ -18,7 +18,7 @@ from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticInde
 from daemon.model import Vector
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Query
-from daemon.recall.ranking import fuzzy
+from daemon.recall.ranking import fuzzy, union
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
 from daemon.recall.ranking.lists import CandidateLists
 from daemon.redact import redact
@@ -56,6 +56,8 @@ class CandidateSearch:
         self._is_behind = is_behind
         self._vectors: dict[str, Vector] = {}
         """By text: one answer may take several looks, and to embed a question takes a fifth of one."""
+        self._vector: Vector | None = None
+        """The question's, once it was asked by meaning."""
 
     def gather(
         self,
@@ -105,9 +107,26 @@ class CandidateSearch:
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
         candidates = self._all(questions, deadline)
+        self._complete(candidates, query, mode, filters, deadline)
         if mode == "hybrid" and query.is_short and not _is_over(deadline):
             self._tell_held(candidates, deadline)
         return candidates
+
+    def _complete(self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, deadline: float) -> None:
+        """Score each candidate by the lists that did not have it, in what time is left."""
+        if mode not in {"smart", "hybrid"} or _is_over(deadline):
+            return
+        asked = union.questions(candidates, query, filters, self._lexical, self._semantic, vector=self._vector)
+        asking = [_Question(index, ask) for index, ask in asked.items()]
+        for question in asking:
+            question.start()
+        for question in asking:
+            question.join(_left(deadline))
+            candidates.more |= dict(question.candidates.more)
+            if question.error is not None:  # what was found stands; the owner is told
+                self._on_failure(question.index, question.error)
+            if not candidates.late and (question.error is not None or not question.is_done):
+                candidates.late.append("not all candidates were scored")
 
     def _tell_held(self, candidates: CandidateLists, deadline: float) -> None:
         """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
@@ -286,6 +305,7 @@ class CandidateSearch:
             if isinstance(made, BadInput):
                 raise made
             vector = self._vectors[text] = made
+        self._vector = vector
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
