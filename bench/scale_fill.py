@@ -38,6 +38,11 @@ def embed(_self: Builtin, texts: Sequence[str]) -> list[Vector | BadInput]:
     return [_vector(text) if text.strip() else BadInput("the text is blank") for text in texts]
 
 
+def embed_query(self: Builtin, text: str) -> Vector | BadInput:
+    """As Embedder.embed_query."""
+    return embed(self, [text])[0]
+
+
 def _vector(text: str) -> Vector:
     rows = [crc32(word.encode("utf-8", "replace")) % _ROWS for word in text.lower().split()]
     total = _directions()[rows].sum(axis=0)
@@ -46,6 +51,7 @@ def _vector(text: str) -> Vector:
 
 def run() -> int:
     if os.environ["SCALE_EMBEDDING"] == "cheap":
+        Builtin.embed_query = embed_query  # type: ignore[method-assign]  # the purpose of this script
         Builtin.embed = embed  # type: ignore[method-assign, assignment]  # the purpose of this script
     else:
         EmbedLoop.turn = lambda _self: 2.0  # type: ignore[method-assign, assignment]  # likewise

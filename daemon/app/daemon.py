@@ -97,6 +97,14 @@ class Considerate:
             vectors += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
         return vectors
 
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder."""
+        return self._embedder.embed_query(text)
+
+    def legible(self, text: str) -> float:
+        """See Embedder."""
+        return self._embedder.legible(text)
+
 
 class _Served(Engine):
     """The engine as the socket shows it: with the daemon's own figures in the status."""

@@ -67,9 +67,13 @@ class OneShot(Engine):
             Retry: by meaning alone nothing was found, and texts wait to be embedded.
         """
         answer = super().recall(request)
-        if "matchMode" not in answer or not answer["coverage"]["eligible"]:
-            return answer
-        return self._checked(answer, answer["matchMode"], is_found=bool(answer["results"]))
+        waiting = self.archive.waiting("semantic")
+        is_empty = answer.get("matchMode") == "semantic" and not answer["results"] and answer["coverage"]["eligible"]
+        if is_empty and waiting:
+            wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
+            fix = "run `index()` once, or keep the service running"
+            raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
+        return answer
 
     def reconstitute(self, request: calls.Reconstitute, progress: Progress) -> answers.Run:
         """See calls.Reconstitute."""
@@ -120,15 +124,3 @@ class OneShot(Engine):
     def _progress(self, event: Json) -> None:
         if time.monotonic() - self._began >= _QUIET_S:
             self._on_progress(event)
-
-    def _checked(self, answer: Json, mode: str, *, is_found: bool) -> Json:
-        """`answer`, with what it cannot know of said, and how to change that."""
-        waiting = self.archive.waiting("semantic")
-        if not waiting or mode not in _EMBEDDING_S or (mode == "smart" and is_found):
-            return answer
-        wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
-        fix = "run `index()` once, or keep the service running"
-        if mode == "semantic" and not is_found:
-            raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
-        answer["warnings"].append(f"{wait} and cannot be found by meaning yet; {fix}")
-        return answer

@@ -26,7 +26,7 @@ from daemon.archive.own_records import OwnRecords
 from daemon.archive.parts import drop_unnamed, large_records, parts_of
 from daemon.archive.session_records import KnownSecrets, SessionRecords
 from daemon.archive.store import Store
-from daemon.errors import ArchiveCorrupt
+from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, OllamaMessage, Session, Vector
 
@@ -68,6 +68,7 @@ class Archive(OwnRecords):
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
             self._quarantine_changes = 0
+            self._in_doubt: set[bytes] = set()
             self.secrets = KnownSecrets(self, self._store, self._write)
         except BaseException:
             self._store.close()
@@ -88,6 +89,9 @@ class Archive(OwnRecords):
             if self._store.has_failed:
                 self._store.mend()
                 self._count()
+                self._announce(self._in_doubt)
+                self._in_doubt = set()
+                self.secrets.reread()
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
@@ -128,15 +132,25 @@ class Archive(OwnRecords):
                 )
                 for stage in STAGES
             }
-            # Told also of a write that fails, as that may be there after all.
-            self._touched += [touched for key in batch.changes if (touched := keys.session_of_meta(key))]
-            self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in batch.changes)
-            self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
+            try:
+                self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
+            except DiskFull:
+                self._in_doubt |= batch.changes.keys()  # it may be there after `mend`
+                raise
             self._counts = counts
             for stage, added in waiting.items():
                 self._waiting[stage] += added
+            self._announce(batch.changes)
             if any(key.startswith(keys.LARGE) for key in batch.changes):
                 drop_unnamed(self._store, self.large_files)
+
+    def _announce(self, written: Iterable[bytes]) -> None:
+        """Let those who keep sessions in memory read them anew.
+
+        After the write, or whoever reads in the midst of it would take the old state for the new one for good.
+        """
+        self._touched += [touched for key in written if (touched := keys.session_of_meta(key))]
+        self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in written)
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
@@ -245,6 +259,21 @@ class Archive(OwnRecords):
         for sha256, vector in vectors:
             batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
         self.commit(batch)
+
+    def put_unread(self, contents: str, unread: Mapping[str, bool]) -> None:
+        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible."""
+        batch = self.batch()
+        for message_id, is_unread in unread.items():
+            if is_unread:
+                batch.put(keys.unread(message_id), contents.encode())
+            else:
+                batch.delete(keys.unread(message_id))
+        if len(batch):
+            self.commit(batch)
+
+    def unread(self, contents: str) -> int:
+        """How many messages an index of these contents lacks, because its model cannot read them."""
+        return sum(1 for _, value in self._store.scan(keys.UNREAD) if value == contents.encode())
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""

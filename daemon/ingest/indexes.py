@@ -15,19 +15,29 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon.archive import STAGES, Archive
-from daemon.embed import Embedder, OnThisMachine
+from daemon.embed import Embedder, OnThisMachine, reads
 from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic, health
-from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of, index_fingerprint
+from daemon.ingest.outbox import (
+    EMBEDDER,
+    LexicalDrain,
+    SemanticDrain,
+    chunk_digest,
+    entry_of,
+    index_contents,
+    index_fingerprint,
+)
 from daemon.model import Json, Vector
 from daemon.redact import fingerprint
 from daemon.transcript.chunks import chunks
 
 _SAMPLE = 50
 _NAME = "belongs-to"
+_CONTENTS = "semantic contents"
+"""The archive's note of what its semantic index holds, to be asked without opening it or its model."""
 _SHOWN_REASONS = 5
 OnEvent = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
@@ -60,6 +70,14 @@ class Chosen:
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """See Embedder."""
         return self._upkeep.embedder.embed(texts)
+
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder."""
+        return self._upkeep.embedder.embed_query(text)
+
+    def legible(self, text: str) -> float:
+        """See Embedder."""
+        return self._upkeep.embedder.legible(text)
 
 
 class Upkeep:
@@ -173,7 +191,8 @@ class Upkeep:
                     self._prove(place, embedder)
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
-                    self._claim("semantic", place, index_fingerprint(embedder))
+                    self._claim("semantic", place, index_contents(embedder))
+                self._archive.set_note(_CONTENTS, index_contents(embedder))
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
                 raise
@@ -196,7 +215,7 @@ class Upkeep:
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
             index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims)
-            if index.count() == 0:
+            if index.count() == 0 and self._archive.unread(index_contents(embedder)) < self._archive.message_count():
                 self._archive.enqueue_all("semantic")
             return index
         return Semantic(place, index_fingerprint(embedder), embedder.dims)
@@ -212,7 +231,7 @@ class Upkeep:
 
     def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
         """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
-        if not self._archive.note("semantic index").endswith(f" {index_fingerprint(embedder)}"):
+        if not self._archive.note("semantic index").endswith(f" {index_contents(embedder)}"):
             return []
         waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
         settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
@@ -220,6 +239,8 @@ class Upkeep:
         for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
             entry = entry_of(self._archive, message_id, self._kb[0])
             for chunk in chunks(entry.document, self._kb[1])[:1] if entry is not None else []:
+                if not reads(embedder, chunk.text):
+                    continue  # the archive may have its vector of an earlier time, the index must not
                 vector = self._archive.vector(index_fingerprint(embedder), chunk_digest(chunk))
                 if vector is not None:
                     sample.append((chunk.id, vector))
@@ -320,6 +341,7 @@ class Upkeep:
                 "count": _count(self._semantic),
                 "notes": _count(self.notes),
                 "embedder": self.choice,
+                "unread": self._archive.unread(self._archive.note(_CONTENTS)),
                 "refused": len(refused),
                 "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
             },

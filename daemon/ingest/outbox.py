@@ -2,7 +2,8 @@
 
 An entry leaves the outbox only after its index has it, and not if its message changed meanwhile. Vectors are kept in
 the archive under the hash of their text, so a chunk is embedded once, and a lost index is rebuilt without the model. A
-text that the embedder cannot take is set aside with the reason; a model server that is down leaves the outbox as it is.
+text that the embedder cannot take is set aside with the reason. One that the model cannot read gets no vector, because
+vectors of unknown tokens are similar to the wrong texts. A model server that is down leaves the outbox as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from daemon.archive import Archive
-from daemon.embed import Embedder
+from daemon.embed import LEGIBLE_VERSION, Embedder, reads
 from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
@@ -35,6 +36,8 @@ class Drained:
     chunks: int = 0
     embedded: int = 0
     refused: int = 0
+    unread: int = 0
+    """Messages that have text, none of which the model can read."""
 
 
 def entry_of(archive: Archive, message_id: str, indexed_kb: int) -> Entry | None:
@@ -191,13 +194,14 @@ class SemanticDrain:
         """
         waiting = self._archive.outbox(self.stage, limit)
         pairs: list[tuple[Chunk, Entry]] = []
-        counts: dict[str, int] = {}
+        unread: dict[str, bool] = {}
         entries = Entries(self._archive, self._indexed_kb, windows=False)
         for message_id, _, _ in waiting:
             entry = entries.of(message_id)
             cut = chunks(entry.document, self._embedded_kb) if entry is not None else []
-            counts[message_id] = len(cut)
-            pairs += [(chunk, entry) for chunk in cut if entry is not None]
+            legible = [chunk for chunk in cut if reads(self._embedder, chunk.text)]
+            unread[message_id] = bool(cut) and not legible
+            pairs += [(chunk, entry) for chunk in legible if entry is not None]
         made = self._vectors([chunk for chunk, _ in pairs], stop)
         if made is None:
             return Drained()
@@ -208,9 +212,13 @@ class SemanticDrain:
             if chunk_digest(chunk) in vectors
         ]  # fmt: skip
         self._index.upsert(rows)
-        self._index.keep(counts)
+        kept: dict[str, set[str]] = {message_id: set() for message_id in unread}
+        for row in rows:
+            kept[row.chunk.message_id].add(row.chunk.id)
+        self._index.keep(kept)
+        self._archive.put_unread(index_contents(self._embedder), unread)
         self._archive.done(waiting)
-        return Drained(len(waiting), len(pairs), embedded, refused)
+        return Drained(len(waiting), len(pairs), embedded, refused, sum(unread.values()))
 
     def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:
         """Vectors by the hash of the text, from the archive or from the embedder, which is asked once a text."""
@@ -251,6 +259,11 @@ def index_fingerprint(embedder: Embedder) -> str:
     With another model or chunker everything is embedded again, so old and new chunks never mix.
     """
     return f"{embedder.fingerprint}-{CHUNKER_VERSION}"
+
+
+def index_contents(embedder: Embedder) -> str:
+    """Names what a semantic index holds: vectors of this model and chunker, of the texts that are legible."""
+    return f"{index_fingerprint(embedder)}-l{LEGIBLE_VERSION}"
 
 
 def chunk_digest(chunk: Chunk) -> str:

@@ -7,7 +7,7 @@ yesterday is not searched under its old name. Records that could not be read are
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from daemon.archive import Archive
@@ -97,15 +97,24 @@ class Catalog:
         """All sessions of the archive by id, as they are now; not to be changed."""
         with self._lock:
             if self._place < 0:
-                self._place, _ = self._archive.sessions_touched()
-                self._rows = {row.id: row for session in self._archive.sessions() if (row := self._row(session.id))}
-                return self._rows
-            place, touched = self._archive.sessions_touched(self._place)
-            if touched:
-                renewed = {row.id: row for session_id in set(touched) if (row := self._row(session_id))}
-                self._rows = self._rows | renewed  # a new mapping: another thread may be walking the old one
-            self._place = place
-            return self._rows
+                place, _ = self._archive.sessions_touched()
+                rows = {row.id: row for session in self._archive.sessions() if (row := self._row(session.id))}
+            else:
+                place, touched = self._archive.sessions_touched(self._place)
+                rows = self._with(touched) if touched else self._rows
+            self._place, self._rows = place, rows  # only now: reading them may have failed
+            return rows
+
+    def _with(self, touched: Iterable[str]) -> dict[str, Row]:
+        """The rows with these read anew; a new mapping, because another thread may be walking the old one."""
+        rows = dict(self._rows)
+        for session_id in dict.fromkeys(touched):
+            row = self._row(session_id)
+            if row is None:
+                rows.pop(session_id, None)
+            else:
+                rows[session_id] = row
+        return rows
 
     def _row(self, session_id: str) -> Row | None:
         session, state = self._archive.session(session_id), self._archive.session_state(session_id)

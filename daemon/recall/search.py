@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.archive import Archive
+from daemon.archive import STAGES, Archive
 from daemon.embed import Embedder
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, SemanticIndex
@@ -20,6 +20,7 @@ from daemon.index import Match as IndexMatch
 from daemon.model import Hit, Json
 from daemon.recall.answer import Response
 from daemon.recall.answer.results import Display, as_json
+from daemon.recall.answer.waiting import Waiting
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Match, Recall, parse
 from daemon.recall.query.parse import Query
@@ -62,11 +63,13 @@ class RecallEngine:
         catalog: Catalog | None = None,
         budget_s: float = BUDGET_S,
         prepare: Callable[[], None] = lambda: None,
+        in_memory: int = 0,
     ) -> None:
         """`semantic` returns the current semantic index, or None while it is being rebuilt.
 
         `on_failure` gets the name of an index that failed, lexical or semantic, and its error, so that its owner can
-        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins.
+        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins. `in_memory`:
+        how many of the newest messages that wait for the lexical index `lexical` has in memory.
         """
         self._archive, self._lexical, self._on_failure = archive, lexical, on_failure
         self._candidates = partial(CandidateSearch, lexical, semantic, embedder, on_failure, self._is_behind)
@@ -74,6 +77,7 @@ class RecallEngine:
         self._catalog = catalog or Catalog(archive)
         self._budget_s = budget_s
         self._prepare = prepare
+        self._in_memory = in_memory
 
     def _is_behind(self) -> bool:
         """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
@@ -145,6 +149,8 @@ class RecallEngine:
         """Search, and what its answer is made from."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
+        if request.match in {"hybrid", "smart", "fuzzy"}:
+            query = candidates.settled(query, budget.deadline)
         plan = Plan(
             query,
             request.match,
@@ -168,7 +174,13 @@ class RecallEngine:
             budget=budget,
             model=self._model,
             now=now,
+            waiting=self._waiting(),
         )
+
+    def _waiting(self) -> Waiting:
+        missing = {stage: self._archive.waiting(stage) for stage in STAGES}
+        missing["lexical"] = max(0, missing["lexical"] - self._in_memory)
+        return Waiting(self._archive.message_count(), missing)
 
 
 def _hit(result: Json) -> Hit:

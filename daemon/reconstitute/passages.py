@@ -17,8 +17,8 @@ from daemon.archive import Archive
 from daemon.errors import BadRequest, Retry, Skip
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
+from daemon.index.tokens import STOP_WORDS
 from daemon.model import Kind
-from daemon.recall.query.parse import STOPWORDS
 from daemon.recall.search import RecallEngine
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
@@ -168,7 +168,7 @@ class Extractor:
 
 def _stems(text: str) -> Iterable[str]:
     for word in _WORD.findall(text.lower()):
-        if word not in STOPWORDS and len(word) > 1:
+        if word not in STOP_WORDS and len(word) > 1:
             yield word if len(word) < 6 else word[:6].rstrip("e")
 
 

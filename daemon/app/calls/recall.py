@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daemon.app.indexing import Unindexed
+from daemon.app.indexing import NEWEST, Unindexed
 from daemon.archive import Archive
 from daemon.archive.paths import is_touched, unknown
 from daemon.config import Config
@@ -69,6 +69,7 @@ class RecallCalls:
             catalog=self.catalog,
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
+            in_memory=NEWEST,
         )
 
     def noting(self) -> Notes:

@@ -17,13 +17,6 @@ from daemon.index.tokens import Form, Term
 _MOST_TERMS = 48
 _LONG_RUN = 5  # characters; of a shorter one a part is another word
 _ENOUGH = 6  # pairs of a very long run, a whole sentence, that make a text worth showing
-_STOP_TEXT = (
-    "a am an and are as at be been being but by can could did do does for from had has have having he her hers herself "
-    "him himself his how i if in into is it its itself me my myself no not of on or our ours ourselves she should so "
-    "that the their theirs them themselves then there these they this to us was we were what when where which who why "
-    "will with would you your yours yourself yourselves"
-)
-_STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,7 @@ def content(query: str) -> list[Term]:
     """The distinct terms of a query without the words that every text has, unless it has no others."""
     distinct = {(term.form, term.whole): term for term in reversed(list(tokens.terms(query)))}
     every = list(reversed(distinct.values()))
-    return [term for term in every if term.whole not in _STOP_WORDS][:_MOST_TERMS] or every[:_MOST_TERMS]
+    return [term for term in every if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or every[:_MOST_TERMS]
 
 
 def clue(term: Term, group: Group) -> TermMatch:
@@ -84,7 +77,7 @@ def quotation(query: str) -> list[tuple[int, str]]:
     places: list[tuple[int, str]] = []
     place = 0
     for term in tokens.terms(query):
-        if term.whole not in _STOP_WORDS:
+        if term.whole not in tokens.STOP_WORDS:
             places += [(place + number, token) for number, token in enumerate(term.sequence)]
         place += len(term.sequence)
     return [(number - places[0][0], token) for number, token in places[:_MOST_TERMS]]

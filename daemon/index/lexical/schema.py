@@ -18,7 +18,7 @@ import tantivy
 from daemon.index import SAID, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
-SCHEMA = 6
+SCHEMA = 7
 """Raise it whenever fields, tokens or windows change; an index of another number is rebuilt."""
 
 END = "\0\0"

@@ -84,13 +84,13 @@ class Semantic:
                 for row in page:  # what was there before may not have been taken note of: the reply may have been lost
                     self._search.wrote(row.chunk.id, row.chunk.kinds, row.vector)
 
-    def keep(self, counts: Mapping[str, int]) -> None:
-        """Of each of these messages forget the chunks numbered its count and above; one look for all of them."""
-        ids = list(counts)
+    def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
+        """Of each of these messages forget the chunks whose ids are not named; one look for all of them."""
+        ids = list(chunks)
         for start in range(0, len(ids), _ASKED):
             with self._named("removing from it"):
                 stored = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
-                stale = [record for record in stored["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
+                stale = [record for record in stored["ids"] if record not in chunks[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
                     self._collection.delete(ids=stale[first : first + PAGE])
                 self._search.removed(stale)
@@ -255,10 +255,6 @@ class Semantic:
             self._failures.clear()
         self._failures.append(cause)
         return IndexBroken(f"{self._place}: Chroma failed while {doing}: {cause}; it is rebuilt from the archive")
-
-
-def _number(record: str) -> int:
-    return int(record.rpartition("#")[2])
 
 
 def _is_connection(error: BaseException) -> bool:

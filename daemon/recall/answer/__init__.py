@@ -6,12 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.archive import STAGES, Archive
+from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Json
 from daemon.recall.answer import hints, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
+from daemon.recall.answer.waiting import Waiting
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Recall
 from daemon.recall.query.parse import Query
@@ -41,6 +42,7 @@ class Response:
     budget: Budget
     model: str
     now: int
+    waiting: Waiting
 
     def body(self) -> Json:
         """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, warnings,
@@ -50,17 +52,19 @@ class Response:
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
         holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
         be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
-        of index (one failed), time (searching was ended), fallback (answered in another way, or from farther away, than
-        asked), budget (an expansion was cut) and none; `degraded` says in words what did not answer.
+        of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages yet), fallback
+        (answered in another way, or from farther away, than asked), budget (an expansion was cut) and none;
+        `degraded` says in words what did not answer, or not completely.
         """
         request, outcome = self.request, self.outcome
         page = self.page()
         rendered = self.rendered(page)
-        expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered])
+        expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered], self.budget.end)
+        outcome.late += expansion.late
         made = [item for _, item in rendered]
         missing = self._missing(page)
-        warnings = self._warnings(page, made, missing) + expansion.warnings
         notes, suggestions, misses = self._help(page, missing)
+        warnings = self._warnings(page, made, missing) + expansion.warnings
         body: Json = {
             "ok": True,
             "query": redact(request.query),
@@ -70,7 +74,7 @@ class Response:
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
             "degradeKind": self._degraded(expansion),
-            "degraded": self.degraded(),
+            "degraded": [*self.degraded(), *self._shortfalls()],
             "group": request.group,
             "warnings": [*notes, *warnings],
             "suggestions": suggestions,
@@ -92,9 +96,17 @@ class Response:
         """Each with its result; without those whose message has left the archive meanwhile."""
         request, scope = self.request, self.scope
         display = results.Display(
-            self.query, request.width, request.explain, request.group, scope.place, self.now, scope.allowed
+            self.query,
+            request.width,
+            request.explain,
+            request.group,
+            scope.place,
+            self.now,
+            scope.allowed,
+            until=self.budget.end,
         )
         made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
+        self.outcome.late += display.late
         return [(result, item) for result, item in made if item is not None]
 
     def degraded(self) -> list[str]:
@@ -117,7 +129,8 @@ class Response:
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
             fix = "narrower filters help" if is_index else "ask again in a moment"
-            warnings.append(f"searching was ended after {self.budget.seconds:g} s: {'; '.join(outcome.late)}; {fix}")
+            cut = "; ".join(dict.fromkeys(outcome.late))
+            warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
             warnings.append("nothing was found by words; what follows was found by meaning")
         farther = sum(result.relevance in {"project", "global"} for result in page)
@@ -131,7 +144,8 @@ class Response:
                 missing,
                 is_inside=outcome.is_inside,
                 is_limited=bool(self.scope.limited_by),
-                is_sure=outcome.states.get("lexical") == "used" and not outcome.late and not aside.count,
+                is_sure=outcome.states.get("lexical") == "used"
+                and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
             )
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
@@ -141,18 +155,20 @@ class Response:
         deleted = sum(item["deleted"] for item in made)
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
-        needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(match, ("lexical",))
-        behind = max((self.archive.waiting(stage) for stage in needs), default=0)
-        if behind:
-            warnings.append(f"not indexed yet, so not found: {counted(behind, 'archived message')}")
-        return list(dict.fromkeys(warnings))
+        return list(dict.fromkeys([*warnings, *self._shortfalls()]))
+
+    def _shortfalls(self) -> list[str]:
+        return self.waiting.shortfalls(self.outcome.states)
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
         now, budget = time.monotonic(), self.budget
-        until = min(budget.deadline, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
+        until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
         helper = Suggester(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
-        return helper.help(page, missing)
+        made = helper.help(page, missing)
+        if not page and until == budget.end <= time.monotonic():
+            self.outcome.late.append("not all that may help was tried")
+        return made
 
     def _degraded(self, expansion: Expansion) -> str:
         """The gravest of what went less well than asked."""
@@ -160,6 +176,8 @@ class Response:
             return "index"
         if self.outcome.late:
             return "time"
+        if self._shortfalls():
+            return "indexing"
         if self.outcome.fallback or any(result.relevance in {"project", "global"} for result in self.outcome.results):
             return "fallback"
         return "budget" if expansion.is_short else "none"
@@ -169,12 +187,12 @@ class Response:
         limited = [*self.scope.limited_by, *(["timeBudget"] if self.outcome.late else [])]
         return {
             "sessions": len(self.rows),
-            "messages": self.archive.message_count(),
+            "messages": self.waiting.messages,
             "eligible": self.scope.eligible,
             **states,
             "model": self.model if states["semantic"] == "used" else "",
             "candidates": self.outcome.candidates,
-            "waiting": {stage: self.archive.waiting(stage) for stage in STAGES},
+            "waiting": dict(self.waiting.missing),
             "limitedBy": limited,
             **self.catalog.aside.now().coverage(),
         }

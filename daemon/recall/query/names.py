@@ -15,15 +15,13 @@ from functools import lru_cache
 from itertools import pairwise
 
 from daemon.index import tokens
-from daemon.index.tokens import WORD_OF
+from daemon.index.tokens import UNSPACED, WORD_OF
 
-# Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: what is written beside a name there does not make it another one.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
-_UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTER = rf"[^\W{_UNSPACED}]"
+# What is written without spaces beside a name does not make it another one.
+_LETTER = rf"[^\W{UNSPACED}]"
 _ANY_LETTER = r"\w"
 _IS_LETTER = re.compile(_LETTER)
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _JOINER = re.compile(r"[-_ ]?")

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from daemon.embed import Embedder
+from daemon.embed import Embedder, reads
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError, Retry, Skip, Stop
 from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Vector
-from daemon.recall.query import names, parse
+from daemon.recall.query import names, parse, vocabulary
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import fuzzy, union
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
@@ -98,7 +98,7 @@ class CandidateSearch:
             is_for_names = mode == "hybrid" and query.is_exact  # which are looked for in the texts
             is_bare_name = is_for_names and not query.words and not self._is_behind()
             deep = min(depth, _OF_NAMES) if is_bare_name else depth
-            self._by_meaning(candidates, query, filters, deep, without_texts=not is_for_names)
+            self._by_meaning(candidates, query, mode, filters, deep, without_texts=not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
         questions: dict[str, Callable[[CandidateLists], None]] = {}
@@ -127,6 +127,30 @@ class CandidateSearch:
                 self._on_failure(question.index, question.error)
             if not candidates.late and (question.error is not None or not question.is_done):
                 candidates.late.append("not all candidates were scored")
+
+    def reads(self, query: Query) -> bool:
+        """Whether the model can read the question, so that what it finds similar means something.
+
+        Raises:
+            ModelUnavailable: the model does not load.
+        """
+        return reads(self._embedder, query.text)
+
+    def unread(self) -> str:
+        """The warning where it cannot."""
+        return (
+            f"{self._embedder.name} cannot read this question, so it is searched by words only, or what is similar is "
+            "a guess; a multilingual model can: name one in embedding.model_dir, or one of Ollama's in embedding.model"
+        )
+
+    def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
+        """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
+        if self.reads(query):
+            return True
+        candidates.warnings.append(self.unread())
+        if mode == "hybrid":
+            candidates.states["semantic"] = "not legible"
+        return mode != "hybrid"
 
     def _tell_held(self, candidates: CandidateLists, deadline: float) -> None:
         """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
@@ -175,6 +199,16 @@ class CandidateSearch:
         self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
         return with_texts[0] if with_texts else None
 
+    def settled(self, query: Query, deadline: float) -> Query:
+        """The query with those of its names as words that are none in this archive; as it is where that is not told in
+        time.
+        """
+        made = [query]
+        if query.is_exact:
+            known = vocabulary.Vocabulary(self._lexical.frequencies, self._lexical.literal)
+            self._in_time(lambda: made.append(vocabulary.settled(query, known)), deadline)
+        return made[-1]
+
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if _is_over(deadline):
             return
@@ -217,7 +251,8 @@ class CandidateSearch:
         candidates.is_inside |= own.is_inside
         candidates.stats = own.stats if question.index == "lexical" else candidates.stats
         candidates.late += own.late
-        candidates.states[question.index] = "used"
+        candidates.warnings += own.warnings
+        candidates.states[question.index] = own.states.get(question.index, "used")
         if not question.is_done:
             candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
@@ -236,13 +271,13 @@ class CandidateSearch:
     ) -> None:
         candidates.stats = self._facts(query)
         least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
-        candidates.lists["lexical"] = self._lexical.search(query.text, filters, depth, least_said=least_said)
+        candidates.lists["lexical"] = self._lexical.search(query.searched, filters, depth, least_said=least_said)
         held = {term for match in candidates.lists["lexical"] for term in match.terms}
         for name in query.named[:_MOST_NAMES]:
             if name not in held:  # the word index knows whole names; this finds all else
                 for list_, matches in self._standing(name, ("named", "tools"), filters, depth, deadline):
                     candidates.lists[list_] = [*candidates.lists.get(list_, []), *matches]
-        if query.phrase and (" " in query.phrase or not candidates.lists["lexical"]):
+        if query.phrase and (len(query.words) > 1 or " " in query.phrase or not candidates.lists["lexical"]):
             # The word index finds content words that stand together too, and more of what tools printed helps nobody:
             # only of what was said every text counts. A phrase with stop words is found nowhere else.
             is_found = bool(candidates.lists["lexical"]) and len(query.words) == len(query.phrase.split())
@@ -255,7 +290,7 @@ class CandidateSearch:
             candidates.is_inside = inside and not candidates.lists.get("phrase") and not candidates.lists.get("printed")
         is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
         if with_windows and not is_narrow and not _is_over(deadline):
-            candidates.lists["windows"] = self._lexical.windows(query.text, filters, depth)
+            candidates.lists["windows"] = self._lexical.windows(query.searched, filters, depth)
 
     def _literal(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
         for list_, matches in self._standing(query.text, ("named", "tools"), filters, depth, deadline):
@@ -266,7 +301,7 @@ class CandidateSearch:
 
     def _fuzzy(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
         """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
-        ranked = candidates.lists["lexical"] = self._lexical.fuzzy(query.text, filters, depth)
+        ranked = candidates.lists["lexical"] = self._lexical.fuzzy(query.searched, filters, depth)
         standing: list[Match] = []
         held = fuzzy.held_whole(query, ranked, is_all=len(ranked) < depth)
         wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
@@ -290,17 +325,19 @@ class CandidateSearch:
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
     def _by_meaning(
-        self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, *, without_texts: bool
+        self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, depth: int, *, without_texts: bool
     ) -> None:
+        if not self._is_worth_embedding(candidates, query, mode):
+            return
         try:
-            text = text_to_embed(query.text, self._facts(query))
+            text = text_to_embed(query.searched, self._facts(query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
-            text = query.text
+            text = query.searched
         # Before the index, which is not open without its model: the model says best what is wrong with it.
         vector = self._vectors.get(text)
         if vector is None:
             candidates.waits_for = self._embedder.name
-            made = self._embedder.embed([text])[0]
+            made = self._embedder.embed_query(text)
             candidates.waits_for = ""
             if isinstance(made, BadInput):
                 raise made
@@ -334,9 +371,9 @@ class CandidateSearch:
 
     def _facts(self, query: Query) -> QueryStats:
         """How rare the question's words are."""
-        documents, frequencies = self._lexical.frequencies(query.text)
+        documents, frequencies = self._lexical.frequencies(query.searched)
         is_worded = len(query.words) > parse.MOST_SHORT
-        pairs = neighbours(query.text, tuple(frequencies))
+        pairs = neighbours(query.searched, tuple(frequencies))
         return QueryStats(documents, frequencies, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)
 
 

@@ -239,7 +239,7 @@ class Notes:
         if not owner:
             return []
         try:
-            vector = self._embedder.embed([query])[0]
+            vector = self._embedder.embed_query(query)
             if isinstance(vector, BadInput):
                 raise BadRequest(f"{vector}; use other words") from vector
             matches = index.query(vector, owner, limit + _SPARE, besides=key(target, question_id), until=moment)

@@ -40,6 +40,12 @@ class WordEmbedder:
     def embed(self, texts: Any) -> list[Vector | BadInput]:
         return [self._one(text) for text in texts]
 
+    def embed_query(self, text: str) -> Vector | BadInput:
+        return self.embed([text])[0]
+
+    def legible(self, text: str) -> float:
+        return 1.0
+
     def _one(self, text: str) -> Vector | BadInput:
         vector = np.zeros(self.dims, dtype=np.float32)
         for word in text.lower().split():

@@ -20,12 +20,15 @@ from tests.e2e.talk import Talk, words
 from tests.support.servers.fake_ollama import vector
 from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import JsonStore
+from tests.unit.index.semantic.test_index_semantic import opened, serving
 
 MESSAGES = 12
 
 
 class Hashed:
-    """A model: equal words, equal vectors. `refused` are texts it cannot take; `calls` what it was asked."""
+    """A model: equal words, equal vectors. `refused` is a word of texts it cannot take, `foreign` one of texts it cannot
+    read; `calls` what it was asked.
+    """
 
     dims = 256
     name = "hashed"
@@ -33,7 +36,7 @@ class Hashed:
     def __init__(self, fingerprint: str = "hashed-00000000-256") -> None:
         self.fingerprint = fingerprint
         self.calls: list[str] = []
-        self.refused = ""
+        self.refused = self.foreign = ""
 
     def close(self) -> None:
         pass
@@ -46,6 +49,12 @@ class Hashed:
             else np.asarray(vector(text, self.dims), dtype=np.float32)
             for text in texts
         ]
+
+    def embed_query(self, text: str) -> Vector | BadInput:
+        return self.embed([text])[0]
+
+    def legible(self, text: str) -> float:
+        return 0.4 if self.foreign and self.foreign in text else 1.0
 
 
 class Down(Hashed):
@@ -61,8 +70,9 @@ class Down(Hashed):
 class House:
     """An archive with some messages, and the upkeep of its indexes, which may be closed and opened again."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, chroma: str = "embedded") -> None:
         self.root = root
+        self.chroma = chroma
         self.archive = Archive(root / "archive")
         self.said: list[str] = []
         self.upkeep: Upkeep | None = None
@@ -81,7 +91,7 @@ class House:
         self.upkeep = Upkeep(
             self.archive,
             self.root / "index",
-            chroma="embedded",
+            chroma=self.chroma,
             choose=lambda: (chosen, "chosen"),
             on_event=lambda what, message: self.said.append(f"{what}: {message}"),
             indexed_kb=64,
@@ -277,3 +287,73 @@ def test_the_state_says_what_is_waited_for_and_what_the_model_refused(house: Hou
     house.drain()
     assert house.upkeep.state()["semantic"]["refused"] == 0
     assert house.missing() == []
+
+
+def foreign(word: str) -> Hashed:
+    model = Hashed()
+    model.foreign = word
+    return model
+
+
+@pytest.mark.parametrize("word", [words(3), "About"], ids=["one message", "all messages"])
+def test_what_the_model_cannot_read_has_no_vector_and_is_no_damage(tmp_path: Path, word: str) -> None:
+    """Nothing waits for ever, and the next start finds nothing missing."""
+    house = House(tmp_path)
+    house.fill()
+    unread = MESSAGES if word == "About" else 1
+    house.open(foreign(word))
+    house.drain()
+    for _ in range(2):
+        state = house.upkeep.state()["semantic"]
+        assert (state["count"], state["unread"], state["refused"]) == (MESSAGES - unread, unread, 0)
+        assert (house.archive.waiting("semantic"), house.archive.waiting("lexical")) == (0, 0)
+        house.open(foreign(word))
+        assert house.upkeep.state()["semantic"]["unread"] == unread  # before anything is opened
+        house.upkeep.open_semantic()
+        assert house.said == ["embedder: chosen"]
+    house.upkeep.close()
+    house.archive.close()
+
+
+def test_vectors_of_an_earlier_time_leave_the_index_and_come_back(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules of legibility have changed: the archive still has the vectors, so no model is asked."""
+    monkeypatch.setattr(outbox, "LEGIBLE_VERSION", "2")
+    model = foreign(words(3))
+    house.open(model)
+    house.drain()
+    assert house.missing() == [3]
+    house.open(foreign(words(3)))
+    house.upkeep.open_semantic()
+    assert house.said == ["embedder: chosen"]
+
+    monkeypatch.setattr(outbox, "LEGIBLE_VERSION", "3")
+    house.open(Hashed())
+    house.drain()
+    assert (house.missing(), model.calls) == ([], [])
+    assert house.upkeep.state()["semantic"]["unread"] == 0
+
+
+def test_a_model_that_reads_more_takes_what_another_could_not(house: House) -> None:
+    house.open(foreign(words(3)))
+    house.archive.enqueue_all("semantic")
+    house.drain()
+    assert house.upkeep.state()["semantic"]["unread"] == 1
+    house.open(Hashed("second-11111111-256-c1"))
+    house.drain()
+    assert (house.missing(), house.upkeep.state()["semantic"]["unread"]) == ([], 0)
+
+
+def test_a_chroma_server_is_not_filled_again_where_nothing_is_legible(tmp_path: Path) -> None:
+    with serving(tmp_path) as url:
+        opened(url).close()  # it answers
+        house = House(tmp_path, chroma=url)
+        house.fill()
+        house.open(foreign("About"))
+        house.drain()
+        house.open(foreign("About"))
+        house.upkeep.open_semantic()
+        assert house.archive.waiting("semantic") == 0
+        house.upkeep.close()
+        house.archive.close()

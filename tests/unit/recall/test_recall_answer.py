@@ -13,11 +13,21 @@ import pytest
 
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
+from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
-from daemon.recall.ranking import weights
-from tests.support.stores.recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recorded, call, recorded
+from daemon.recall.ranking import Budget, weights
+from tests.support.stores.recorded_sessions import (
+    MINUTE,
+    START,
+    FailingLexical,
+    FailingModel,
+    Recorded,
+    WordEmbedder,
+    call,
+    recorded,
+)
 
 SECRET = "ghp_" + "a1B2" * 9
 PATIENT = 60.0
@@ -379,6 +389,33 @@ def test_what_is_not_near_enough_is_not_said_to_be_more(tmp_path: Path):
         assert _ask(made, "car", match="semantic")["truncated"] is True
 
 
+class _Illiterate(WordEmbedder):
+    """A model that gives a vector to any question and can read none."""
+
+    def legible(self, text: str) -> float:
+        return 0.49
+
+
+@pytest.mark.parametrize(
+    ("match", "query", "state", "has_results"),
+    [
+        ("hybrid", "checkout", "not legible", True),
+        ("hybrid", "zeppelin", "not legible", False),
+        ("semantic", "checkout", "used", True),
+        ("smart", "zeppelin", "not asked", False),
+    ],
+)
+def test_meaning_is_not_trusted_with_a_question_it_cannot_read(
+    house: Recorded, match: Any, query: str, state: str, has_results: bool
+):
+    answer = house.recall(embedder=_Illiterate()).answer(Recall(query=query, match=match, explain=True))
+    assert answer["coverage"]["semantic"] == state
+    assert bool(answer["results"]) is has_results
+    assert all("meaning" not in result["matchReasons"] for result in answer["results"] if match == "hybrid")
+    assert "cannot read this question" in _said(answer)
+    assert "embedding.model" in _said(answer)
+
+
 def test_coverage_says_what_was_looked_at(house: Recorded):
     coverage = _ask(house, "checkout", projectID="shop")["coverage"]
     assert (coverage["sessions"], coverage["messages"], coverage["eligible"]) == (4, 8, 3)
@@ -503,6 +540,25 @@ def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
     assert answer["degradeKind"] == "time"
 
 
+def test_an_answer_that_is_due_says_what_was_cut_for_time(house: Recorded, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Budget, "end", property(lambda _: 0.0))
+    answer = _ask(house, "checkout", match="literal", expand="message", expandResults=3, group="part")
+    assert len(answer["results"]) > 2
+    assert answer["degradeKind"] == "time"
+    assert set(answer["degraded"]) == {"some snippets are the beginnings of their texts", "2 results not expanded"}
+    assert "the answer was ended after 60 s: some snippets" in _said(answer)
+    assert len(answer["expanded"]) == 1
+    chat = _ask(house, "checkout", match="literal", expand="messages", expandResults=3)
+    assert "2 results not expanded" in chat["degraded"]
+
+
+def test_hints_that_no_time_is_left_for_are_said_to_be_missing(house: Recorded, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Budget, "end", property(lambda _: 0.0))
+    answer = _ask(house, "plumblossom", match="literal")
+    assert (answer["results"], answer["suggestions"]) == ([], [])
+    assert "not all that may help was tried" in answer["degraded"]
+
+
 def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recorded):
     answer = house.recall(lexical=_Behind(house.lexical), budget_s=PATIENT).answer(
         Recall(query="checkout", match="smart")
@@ -557,13 +613,57 @@ def test_a_session_is_searched_by_what_it_is_called_and_where_it_is_now(tmp_path
         assert not recall.answer(Recall(query="kettle", match="smart", directory="/old"))["results"]
 
 
-def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
+def test_a_share_of_the_messages_that_is_not_embedded_is_a_degraded_answer(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        made.say("s", "user", "the kettle boils")
+        made.say("s", "user", "the kettle is cold")
+        made.index()
+        for number in range(3):
+            made.say("s", "user", f"the kettle number {number} is not embedded")
+        LexicalDrain(made.archive, made.lexical, 1024).step(100)
+        for match in ("semantic", "hybrid"):
+            answer = _ask(made, "kettle", match=match)
+            [said] = answer["degraded"]
+            assert "meaning knows 40 % of the messages; 3 messages are not embedded yet" in said
+            assert said in answer["warnings"]
+            assert (answer["degradeKind"], answer["coverage"]["waiting"]["semantic"]) == ("indexing", 3)
+        for match in ("smart", "literal", "regex", "fuzzy"):
+            answer = _ask(made, "kettle", match=match)
+            assert (answer["degraded"], answer["degradeKind"]) == ([], "none")
+
+
+def test_messages_that_wait_for_the_words_are_a_degraded_answer(tmp_path: Path):
     with recorded(tmp_path) as made:
         _session(made, "s", "/w")
         made.say("s", "user", "the kettle boils")
         made.index()
         made.say("s", "user", "not yet indexed")
-        assert "not found: 1 archived message" in _said(_ask(made, "kettle"))
+        for match in ("literal", "smart", "fuzzy", "hybrid"):
+            answer = _ask(made, "kettle", match=match)
+            assert "words know 50 % of the messages; 1 message is not indexed yet" in answer["degraded"][0], match
+            assert answer["degradeKind"] == "indexing"
+        absent = _ask(made, "plumblossom", match="smart")
+        assert "no text that could be searched holds" in _said(absent)
+        assert _ask(made, "kettle", match="semantic")["degraded"][0].startswith("meaning knows 50 %")
+
+
+def test_an_index_that_is_rebuilt_says_how_much_of_it_is_back(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        for number in range(4):
+            made.say("s", "user", f"the kettle number {number}")
+        made.index()
+        made.archive.enqueue_all("lexical")
+        assert "words know 0 % of the messages" in _said(_ask(made, "kettle", match="literal"))
+
+
+def test_what_the_word_index_has_in_memory_is_not_missing(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        made.say("s", "user", "the kettle boils")
+        answer = made.recall(budget_s=PATIENT, in_memory=8).answer(Recall(query="kettle", match="literal"))
+        assert (answer["degraded"], answer["degradeKind"]) == ([], "none")
 
 
 def test_a_number_after_a_short_month_is_no_day_and_a_day_adds_its_score(tmp_path: Path):

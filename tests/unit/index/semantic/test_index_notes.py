@@ -113,7 +113,7 @@ def test_messages_are_counted_searched_and_proven_as_without_notes(index: Semant
     index.notes.upsert([note(number) for number in range(1, 80)])
     assert index.query(unit(1), Filters(), 10) == before
     assert (index.count(), index.notes.count()) == (1, 79)
-    index.keep({"m1": 0})
+    index.keep({"m1": ()})
     assert (index.count(), index.notes.count()) == (0, 79)
     index.upsert([VectorRow(Chunk("m1", 0, "a message", ("prompt",), ()), unit(1), entry)])
     index.close()

@@ -155,13 +155,13 @@ def test_more_rows_than_chroma_takes_at_once_are_paged(index):
     index.probe([(f"m{n}#0", unit(n)) for n in range(0, 1300, 13)])
 
 
-def test_remove_forgets_the_chunks_from_a_number_on(index):
+def test_keep_forgets_the_chunks_that_are_not_named(index):
     index.upsert([row("m1", n) for n in range(12)] + [row("m10", 0)])
-    index.keep({"m1": 3})
+    index.keep({"m1": ("m1#0", "m1#1", "m1#2")})
     assert index.count() == 4
-    index.keep({"m1": 0})
+    index.keep({"m1": ()})
     assert index.count() == 1
-    index.keep({"unknown": 0})
+    index.keep({"unknown": ()})
     assert [m.message_id for m in index.query(unit(1), ANY, 5)] == ["m10"]
 
 
@@ -350,7 +350,7 @@ def test_a_chroma_server_serves_like_a_directory_and_may_be_absent(tmp_path):
             "b",
             "c",
         }
-        index.keep({"m7": 0})
+        index.keep({"m7": ()})
         index.probe([("m3#0", unit(3))])
         assert index.count() == 32
         index.notes.upsert([NoteRow("n1", "house", "shop", "why", 5, "noted", unit(1))])

@@ -271,7 +271,9 @@ def test_what_is_written_and_removed_afterwards_is_taken_note_of(tmp_path: Path)
     made.semantic.prepare()
     made.semantic.upsert([row for one in ALL[10:20] for row in one.rows])
     assert len(made.best(answers, 50, unit(1))) == 13
-    made.semantic.keep({ALL[1].entry.document.message_id: 2, ALL[2].entry.document.message_id: 0})
+    made.semantic.keep(
+        {ALL[1].entry.document.message_id: ("msg_001#0", "msg_001#1"), ALL[2].entry.document.message_id: ()}
+    )
     assert len(made.best(answers, 50, unit(1))) == 12
     assert len(made.best(Filters(kinds=("reasoning",), after=0), 50, unit(1))) == 11
     other = ALL[1].rows[0]
@@ -297,7 +299,7 @@ def test_rows_removed_by_another_daemon_do_not_break_a_search(tmp_path: Path, mo
         ours.upsert([row for one in ALL[:60] for row in one.rows])
         ours.prepare()
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 20
-        other.keep({ALL[0].entry.document.message_id: 0})
+        other.keep({ALL[0].entry.document.message_id: ()})
         found = ours.query(unit(1), Filters(role="user"), 50, made.allowed_ids)
         assert {match.message_id for match in found if not match.text} == {"msg_000"}
         # As long as vectors are still being read, the server is given names, and refuses one that it does not have.

@@ -186,6 +186,7 @@ PRESENT = {
     "지수 백오프": "msg_0007",
     "config.yaml": "msg_0008",
     "读取config.yaml": "msg_0008",
+    "config.yaml을": "msg_0008",
 }
 
 

@@ -30,6 +30,29 @@ def test_a_query_names_what_looks_like_a_name_and_nothing_else(query: str, named
     assert parse.parse(query).named == named
 
 
+SCRIPTS = {
+    "为什么用PostgreSQL": (("PostgreSQL",), ("为什么用",)),
+    "PostgreSQL，为什么": (("PostgreSQL",), ("为什么",)),
+    "订单/支付": ((), ("订单", "支付")),
+    "请看docs/设计.md文件": (("docs/设计.md",), ("请看", "文件")),
+    "用int()函数": (("int",), ("函数",)),
+    "なぜPostgreSQLを使うのか": (("PostgreSQL",), ("なぜ", "を使うのか")),
+    "ユーザー・認証の設定": ((), ("ユーザー", "認証の設定")),
+    "「接続エラー」とは": (("接続エラー",), ()),
+    "PostgreSQL을": (("PostgreSQL",), ()),
+    "rateLimit에서 왜": (("rateLimit",), ("왜",)),
+    "ใช้PostgreSQLทำไม": (("PostgreSQL",), ("ใช้", "ทำไม")),
+    "डेटाबेस क्या": ((), ("डेटाबेस", "क्या")),
+}
+
+
+@pytest.mark.parametrize(("query", "expected"), SCRIPTS.items())
+def test_words_and_names_end_where_another_script_begins(query: str, expected: tuple[tuple[str, ...], tuple[str, ...]]):
+    """A particle that is glued to a name in other letters is a stop word."""
+    parsed = parse.parse(query)
+    assert (parsed.named, parsed.words) == expected
+
+
 TIERS = {
     ("rateLimit", "set rateLimit to 5"): Tier.WHOLE,
     ("rateLimit", "the rate-limit is 5"): Tier.WHOLE,
