@@ -3,11 +3,11 @@
     python bench/quality.py [--data DIR] [--keep DIR] [--most 4000] [--questions 200] [--only SET]... [--json FILE]
 
 The first DIR holds the data that the user supplies, a folder for each set (bench/README.md); a set without data is left
-out, and without DIR only installed code is asked about. Each set becomes a real archive with real indexes, embedded with
-the built-in model and asked through the product's own engine; no network. Modes: `smart` (words), `semantic` (meaning),
-`hybrid` (both, the default). MRR is the mean reciprocal rank. Beside hybrid stand the better of the two halves and by how much hybrid is above it, with the interval
-that holds 95 of 100 such differences when the questions are drawn anew (bootstrap). With `--keep`, a second run asks
-at once, as nothing has to be embedded again.
+out, and without DIR only installed code is asked about. Each set becomes a real archive with real indexes, embedded
+with the built-in model and asked through the product's own engine; no network. Modes: `smart` (words), `semantic`
+(meaning), `hybrid` (both, the default). MRR is the mean reciprocal rank. Beside hybrid stand the better of the two
+halves and by how much hybrid is above it, with the interval that holds 95 of 100 such differences when the questions
+are drawn anew (bootstrap). With `--keep`, a second run asks at once, as nothing has to be embedded again.
 """
 
 from __future__ import annotations

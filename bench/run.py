@@ -3,10 +3,10 @@
     python bench/run.py [--full] [--only NAME]... [--data DIR] [--venvs DIR | --install] [--keep DIR] [--json]
 
 Small sizes by default, some minutes in all; `--full` takes the sizes that docs/benchmarks.md shows, which takes hours.
-`--data` gives the question sets of the quality benchmark; without it code alone is asked about. Peers run where `--venvs`
-has them, or `--install` may fetch them from PyPI. With `--json` the summary is one JSON object on standard output, all
-else goes to standard error. A benchmark that could not run is listed with the reason and makes the exit code 1; one that was not
-asked for is listed as left out.
+`--data` gives the question sets of the quality benchmark; without it code alone is asked about. Peers run where
+`--venvs` has them, or `--install` may fetch them from PyPI. With `--json` the summary is one JSON object on standard
+output, all else goes to standard error. A benchmark that could not run is listed with the reason and makes the exit
+code 1; one that was not asked for is listed as left out.
 """
 
 from __future__ import annotations
