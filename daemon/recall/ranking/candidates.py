@@ -235,7 +235,7 @@ class CandidateSearch:
 
     def _merge(self, candidates: CandidateLists, question: Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
-        error, own = question.error, question.candidates
+        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
         if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
@@ -253,7 +253,7 @@ class CandidateSearch:
         candidates.late += own.late
         candidates.warnings += own.warnings
         candidates.states[question.index] = own.states.get(question.index, "used")
-        if not question.is_done:
+        if not is_done:
             candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
             candidates.late.append(_LABELS[question.index] + why)

@@ -14,7 +14,7 @@ def finish(within_s: float) -> bool:
     until = time.monotonic() + within_s
     for question in list(_UNDER_WAY):
         question.join(max(0.0, until - time.monotonic()))
-    return not any(question.is_alive() for question in _UNDER_WAY)
+    return not any(question.is_alive() for question in list(_UNDER_WAY))  # one may end and leave the set meanwhile
 
 
 class Question(threading.Thread):
@@ -28,9 +28,13 @@ class Question(threading.Thread):
         self.error: Exception | None = None
         self.is_done = False
 
+    def start(self) -> None:
+        """As a thread; `finish` waits for it from now on, not from when it gets a processor."""
+        _UNDER_WAY.add(self)
+        super().start()
+
     def run(self) -> None:
         """Ask; an error is kept for whoever waits."""
-        _UNDER_WAY.add(self)
         try:
             self._question(self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
