@@ -149,6 +149,8 @@ class RecallEngine:
         """Search, and what its answer is made from."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
+        if request.match in {"hybrid", "smart", "fuzzy"}:
+            query = candidates.settled(query, budget.deadline)
         plan = Plan(
             query,
             request.match,

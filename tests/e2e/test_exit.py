@@ -133,7 +133,7 @@ def test_a_model_that_loads_slowly_takes_none_of_the_questions_time(place: Place
     done = place.run(SLOW_LOAD, "recall", "kingfisher", "--json")
     assert done.returncode == 0
     assert '"semantic": "used"' in done.stdout
-    assert "searching was ended" not in done.stdout + done.stderr
+    assert "answer was ended" not in done.stdout + done.stderr
 
 
 def test_a_model_that_is_late_is_said_to_be_late(place: Place) -> None:

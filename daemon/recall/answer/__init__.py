@@ -59,11 +59,12 @@ class Response:
         request, outcome = self.request, self.outcome
         page = self.page()
         rendered = self.rendered(page)
-        expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered])
+        expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered], self.budget.end)
+        outcome.late += expansion.late
         made = [item for _, item in rendered]
         missing = self._missing(page)
-        warnings = self._warnings(page, made, missing) + expansion.warnings
         notes, suggestions, misses = self._help(page, missing)
+        warnings = self._warnings(page, made, missing) + expansion.warnings
         body: Json = {
             "ok": True,
             "query": redact(request.query),
@@ -95,9 +96,17 @@ class Response:
         """Each with its result; without those whose message has left the archive meanwhile."""
         request, scope = self.request, self.scope
         display = results.Display(
-            self.query, request.width, request.explain, request.group, scope.place, self.now, scope.allowed
+            self.query,
+            request.width,
+            request.explain,
+            request.group,
+            scope.place,
+            self.now,
+            scope.allowed,
+            until=self.budget.end,
         )
         made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
+        self.outcome.late += display.late
         return [(result, item) for result, item in made if item is not None]
 
     def degraded(self) -> list[str]:
@@ -120,7 +129,8 @@ class Response:
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
             fix = "narrower filters help" if is_index else "ask again in a moment"
-            warnings.append(f"searching was ended after {self.budget.seconds:g} s: {'; '.join(outcome.late)}; {fix}")
+            cut = "; ".join(dict.fromkeys(outcome.late))
+            warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
             warnings.append("nothing was found by words; what follows was found by meaning")
         farther = sum(result.relevance in {"project", "global"} for result in page)
@@ -153,9 +163,12 @@ class Response:
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
         now, budget = time.monotonic(), self.budget
-        until = min(budget.deadline, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
+        until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
         helper = Suggester(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
-        return helper.help(page, missing)
+        made = helper.help(page, missing)
+        if not page and until == budget.end <= time.monotonic():
+            self.outcome.late.append("not all that may help was tried")
+        return made
 
     def _degraded(self, expansion: Expansion) -> str:
         """The gravest of what went less well than asked."""

@@ -22,7 +22,9 @@ from daemon.transcript.document import document
 
 WIDTH = 240
 SCANNED = 1 << 20
-_MOST_PLACES = 2000
+_MOST_PLACES = 500
+_MOST_TERMS = 32
+"""Terms that are looked for, the first: no snippet has room for more, and each costs a walk through the text."""
 _LONG = 16_384
 _SHORTEST_STEM = 4
 _SHORTEST_PIECE = 2
@@ -80,12 +82,18 @@ def _densest(places: list[tuple[int, int, int]], width: int) -> tuple[int, int]:
 
 
 def snippet(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
-    """At most `width` characters of `text` around the densest match of `terms`; its beginning when none occurs."""
+    """At most `width` characters of `text` around the densest match of `terms`; its beginning when none occurs.
+
+    Of more than _MOST_TERMS terms the first are looked for, and of a term no more than a snippet can show.
+    """
+    terms = list(islice(dict.fromkeys(term[: width - 2] for term in terms if term.strip()), _MOST_TERMS))
+    if terms and len(terms[0]) > width // 2 and terms[0].lower() in text[:SCANNED].lower():
+        del terms[1:]  # a snippet of it has no room to choose what else to show
     text, is_from_within, goes_on = _region(text[:SCANNED], terms, width)
     line = one_line(text)
     if len(line) <= width - is_from_within - goes_on:
         return ("…" if is_from_within else "") + line + ("…" if goes_on else "")
-    places = _places(line, [term for term in terms if term.strip()])
+    places = _places(line, terms)
     start, end = _densest(places, width - 2) if places else (0, 0)
     left = max(0, min(start - (width - 2 - (end - start)) // 3, len(line) - width + 1)) if places else 0
     if left:

@@ -7,6 +7,8 @@ what was left out. All texts come from `messages`, which redacts them.
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,15 +35,20 @@ _MARKS = 3 * len(messages.TRUNCATED)
 
 @dataclass(slots=True)
 class Expansion:
-    """What was added to an answer; `is_short` says that a budget left something out."""
+    """What was added to an answer; `is_short` says that a budget left something out, `late` what the deadline did."""
 
     expanded: list[Json] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     is_short: bool = False
+    late: list[str] = field(default_factory=list)
 
 
-def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: Sequence[Result]) -> Expansion:
+def expand(
+    archive: Archive, rows: Mapping[str, Row], request: Recall, results: Sequence[Result], until: float = math.inf
+) -> Expansion:
     """`results` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
+
+    From `until` on, on time.monotonic's clock, nothing more is begun; the best result is expanded in any case.
 
     A message is shown once: an expansion that would have it again names it in ``shownBefore``, a list of
     ``{messageID, resultIndex}``, by the result that shows it.
@@ -51,45 +58,66 @@ def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: 
         return made
     chosen = list(results[: request.expandResults])
     if request.expand == "messages":
-        return _as_messages(archive, rows, request, chosen)
+        is_late = time.monotonic() >= until
+        made = _as_messages(archive, rows, request, chosen[:1] if is_late else chosen)
+        made.late += _left_over(len(chosen) - 1) if is_late else []
+        return made
     budget = _Budget(request.expandBudgetMessages, request.expandBudgetChars)
     left_out, seen = 0, dict[str, int]()
     for number, result in enumerate(chosen):
-        order = archive.message_ids(result.session_id)
-        if request.expand == "message" or result.message_id not in order:
-            first = last = order.index(result.message_id) if result.message_id in order else 0
-            ids = [result.message_id]
-        else:
-            first, last = _around(archive, order, order.index(result.message_id), request.window)
-            ids = order[first : last + 1]
-        before = [message_id for message_id in ids if message_id in seen]
-        items, missing = _items(
-            archive, [message_id for message_id in ids if message_id not in seen], result.message_id, budget
-        )
+        if number and time.monotonic() >= until:
+            made.late += _left_over(len(chosen) - number)
+            break
+        entry, missing = _expanded(archive, request, number, result, seen=seen, budget=budget)
         left_out += missing
-        if not items and not before:
-            continue
-        entry: Json = {
-            "resultIndex": number,
-            "sessionID": result.session_id,
-            "messageID": result.message_id,
-            "mode": request.expand,
-        }
-        shown_now = [item["message"]["id"] for item in items]
-        if before:
-            entry["shownBefore"] = [{"messageID": message_id, "resultIndex": seen[message_id]} for message_id in before]
-        if request.expand == "message" and items:
-            entry["message"] = items[0]
-        elif request.expand != "message":
-            places = [order.index(message_id) for message_id in (*shown_now, *before) if message_id in order]
-            first, last = min(places, default=first), max(places, default=last)
-            entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
-        made.expanded.append(entry)
-        seen |= dict.fromkeys(shown_now, number)
+        made.expanded += [entry] if entry else []
     if left_out or budget.was_cut:
         made.is_short = True
         made.warnings.append(_short_of(request, left_out))
     return made
+
+
+def _expanded(
+    archive: Archive, request: Recall, number: int, result: Result, *, seen: dict[str, int], budget: _Budget
+) -> tuple[Json, int]:
+    """One result expanded, empty where nothing of it is shown, and how many of its messages found no room.
+
+    `seen` are the messages that were shown before, each with the number of its result; those of this one are added.
+    """
+    order = archive.message_ids(result.session_id)
+    if request.expand == "message" or result.message_id not in order:
+        first = last = order.index(result.message_id) if result.message_id in order else 0
+        ids = [result.message_id]
+    else:
+        first, last = _around(archive, order, order.index(result.message_id), request.window)
+        ids = order[first : last + 1]
+    before = [message_id for message_id in ids if message_id in seen]
+    items, missing = _items(
+        archive, [message_id for message_id in ids if message_id not in seen], result.message_id, budget
+    )
+    if not items and not before:
+        return {}, missing
+    entry: Json = {
+        "resultIndex": number,
+        "sessionID": result.session_id,
+        "messageID": result.message_id,
+        "mode": request.expand,
+    }
+    shown_now = [item["message"]["id"] for item in items]
+    if before:
+        entry["shownBefore"] = [{"messageID": message_id, "resultIndex": seen[message_id]} for message_id in before]
+    if request.expand == "message" and items:
+        entry["message"] = items[0]
+    elif request.expand != "message":
+        places = [order.index(message_id) for message_id in (*shown_now, *before) if message_id in order]
+        first, last = min(places, default=first), max(places, default=last)
+        entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
+    seen |= dict.fromkeys(shown_now, number)
+    return entry, missing
+
+
+def _left_over(results: int) -> list[str]:
+    return [f"{counted(results, 'result')} not expanded"] if results else []
 
 
 def _short_of(request: Recall, left_out: int) -> str:

@@ -6,6 +6,8 @@ Everything is redacted: the snippet, the title, the terms of the query.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +28,7 @@ RECENT_MS = 7 * 86_400_000
 _LONG_TITLE = 500
 _SHOWN_TEXT = 8192
 _MARGIN = 512
+_NO_TIME = "some snippets are the beginnings of their texts"
 
 _SOURCES = {
     Kind.TITLE: "title",
@@ -50,7 +53,8 @@ _ANY_TYPE = ("text", "reasoning", "tool", "subtask")
 class Display:
     """How finds are to be shown; `place` is what directories are measured by, `now` is epoch ms.
 
-    `allowed` are the kinds and the tool that were asked for.
+    `allowed` are the kinds and the tool that were asked for. From `until` on, on time.monotonic's clock, snippets are
+    the beginnings of the texts, and `late` says so.
     """
 
     query: Query
@@ -60,6 +64,8 @@ class Display:
     place: Place | None
     now: int
     allowed: Allowed = ANYTHING
+    until: float = math.inf
+    late: list[str] = field(default_factory=list)
     seen: dict[str, str] = field(default_factory=dict)
 
     def clean(self, content: str) -> str:
@@ -229,6 +235,9 @@ def _snippet(result: Result, part: Part | None, display: Display) -> str:
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
         content = redact(whole[:_SHOWN_TEXT])
         content = content if len(whole) <= _SHOWN_TEXT else content[:-_MARGIN]
+    if content and time.monotonic() >= display.until:
+        display.late[:] = [_NO_TIME]
+        return redact(snippet(content[:_SHOWN_TEXT], (), display.width))
     exact = [display.query.text] if result.mode == "literal" else []
     spellings = [there for _, there in result.spelling_pairs]
     return redact(snippet(content, [*exact, *result.terms, *spellings, *display.words], display.width))

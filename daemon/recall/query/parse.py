@@ -7,7 +7,7 @@ that are merely similar.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -28,7 +28,9 @@ _BETWEEN = re.compile(r"[\s\u3000-\u3004\u3008-\u303f\u30fb\uff01-\uff0f\uff1a-\
 # Where a script without spaces meets another, letter beside letter; a path of both (docs/设计.md) is left whole.
 _BORDER = re.compile(rf"(?<=[{UNSPACED}])(?=[^\W_{UNSPACED}])|(?:(?<=[^\W_{UNSPACED}])|(?<=\(\)))(?=[{UNSPACED}])")
 _SPACED_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
+_ROW_MARK = re.compile(r"[/:]")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
+_COMPOUND = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")
 _SHAPES = (
     re.compile(r"\w_+\w|^_+\w|\w_+$"),  # snake_case, __dunder__, trailing_
     re.compile(r"[a-z0-9][A-Z]"),  # camelCase, iPhone12Case
@@ -60,11 +62,23 @@ class Hold(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart: `named` must be found as they stand, `words` are what else it says."""
+    """A query taken apart: `named` must be found as they stand, `words` are what else it says.
+
+    `plain` are what looks like names and counts as its words.
+    """
 
     text: str
     named: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+
+    @property
+    def searched(self) -> str:
+        """The text that is searched by words and meaning: what counts as its words stands there as words."""
+        text = self.text
+        for name in self.plain:
+            text = text.replace(name, _ROW_MARK.sub(" ", name))
+        return text
 
     @property
     def is_exact(self) -> bool:
@@ -94,28 +108,35 @@ def check(query: str) -> None:
         raise BadRequest(f"the query has {len(query)} characters: at most {LONGEST_QUERY} are searched")
 
 
-def parse(text: str) -> Query:
+def parse(text: str, plain: Collection[str] = ()) -> Query:
     """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
 
-    A query of marks alone names them.
+    A query of marks alone names them. Those of `plain` count as their words.
     """
     if not _WORD.search(text):
         return Query(text, (text.strip(),) if text.strip() else ())
-    named = ["".join(groups).strip() for groups in _QUOTED.findall(text)]
+    named: list[str] = []
     words: list[str] = []
+    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(text)):
+        if quoted in plain:
+            words += _content(quoted)
+        else:
+            named.append(quoted)
     for token, bare in _tokens(text):
-        if _is_name(token, bare):
+        if _is_name(token, bare) and bare not in plain:
             named.append(bare)
         else:
             words += _content(bare)
-    return Query(text, tuple(dict.fromkeys(name for name in named if name)), tuple(dict.fromkeys(words)))
+    return Query(
+        text, tuple(dict.fromkeys(name for name in named if name)), tuple(dict.fromkeys(words)), tuple(sorted(plain))
+    )
 
 
 def as_asked(query: Query) -> tuple[str, ...]:
     """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
     made = dict.fromkeys(query.named)
     for token, bare in _tokens(query.text):
-        if not _is_name(token, bare) and (words := _content(bare)):
+        if (not _is_name(token, bare) or bare in query.plain) and (words := _content(bare)):
             made |= dict.fromkeys(words if bare.isalnum() else (bare,))
     return tuple(made)
 
@@ -140,6 +161,8 @@ def _is_name(token: str, bare: str) -> bool:
         or not (bare.isascii() or _SPACED_LETTER.search(bare))
     ):
         return False
+    if _COMPOUND.fullmatch(bare) and not STOP_WORDS.isdisjoint(bare.lower().split("-")):
+        return False  # step-by-step, out-of-memory
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
 

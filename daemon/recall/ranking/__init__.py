@@ -66,8 +66,12 @@ class Outcome:
     fallback: str = ""
 
 
+_SHARE_OF_SEARCH = 0.9
+"""The part of a budget that searching may take; the rest is for excerpts, expansions and hints."""
+
+
 class Budget:
-    """The seconds that one search may take."""
+    """The seconds that one answer may take."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -75,12 +79,17 @@ class Budget:
 
     @property
     def deadline(self) -> float:
-        """On time.monotonic's clock."""
+        """When searching ends, on time.monotonic's clock."""
+        return self.began + _SHARE_OF_SEARCH * self.seconds
+
+    @property
+    def end(self) -> float:
+        """When the answer is due, on the same clock."""
         return self.began + self.seconds
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is up."""
+        """Whether the time for searching is up."""
         return time.monotonic() >= self.deadline
 
     def pause(self, work: Callable[[], None]) -> None:

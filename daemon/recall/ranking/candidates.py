@@ -16,7 +16,7 @@ from daemon.embed import Embedder, reads
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError, Retry, Skip, Stop
 from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Vector
-from daemon.recall.query import names, parse
+from daemon.recall.query import names, parse, vocabulary
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import fuzzy
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
@@ -180,6 +180,16 @@ class CandidateSearch:
         self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
         return with_texts[0] if with_texts else None
 
+    def settled(self, query: Query, deadline: float) -> Query:
+        """The query with those of its names as words that are none in this archive; as it is where that is not told in
+        time.
+        """
+        made = [query]
+        if query.is_exact:
+            known = vocabulary.Vocabulary(self._lexical.frequencies, self._lexical.literal)
+            self._in_time(lambda: made.append(vocabulary.settled(query, known)), deadline)
+        return made[-1]
+
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if _is_over(deadline):
             return
@@ -206,7 +216,7 @@ class CandidateSearch:
 
     def _merge(self, candidates: CandidateLists, question: _Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
-        error, own = question.error, question.candidates
+        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
         if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
@@ -224,7 +234,7 @@ class CandidateSearch:
         candidates.late += own.late
         candidates.warnings += own.warnings
         candidates.states[question.index] = own.states.get(question.index, "used")
-        if not question.is_done:
+        if not is_done:
             candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
             candidates.late.append(_LABELS[question.index] + why)
@@ -242,13 +252,13 @@ class CandidateSearch:
     ) -> None:
         candidates.stats = self._facts(query)
         least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
-        candidates.lists["lexical"] = self._lexical.search(query.text, filters, depth, least_said=least_said)
+        candidates.lists["lexical"] = self._lexical.search(query.searched, filters, depth, least_said=least_said)
         held = {term for match in candidates.lists["lexical"] for term in match.terms}
         for name in query.named[:_MOST_NAMES]:
             if name not in held:  # the word index knows whole names; this finds all else
                 for list_, matches in self._standing(name, ("named", "tools"), filters, depth, deadline):
                     candidates.lists[list_] = [*candidates.lists.get(list_, []), *matches]
-        if query.phrase and (" " in query.phrase or not candidates.lists["lexical"]):
+        if query.phrase and (len(query.words) > 1 or " " in query.phrase or not candidates.lists["lexical"]):
             # The word index finds content words that stand together too, and more of what tools printed helps nobody:
             # only of what was said every text counts. A phrase with stop words is found nowhere else.
             is_found = bool(candidates.lists["lexical"]) and len(query.words) == len(query.phrase.split())
@@ -261,7 +271,7 @@ class CandidateSearch:
             candidates.is_inside = inside and not candidates.lists.get("phrase") and not candidates.lists.get("printed")
         is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
         if with_windows and not is_narrow and not _is_over(deadline):
-            candidates.lists["windows"] = self._lexical.windows(query.text, filters, depth)
+            candidates.lists["windows"] = self._lexical.windows(query.searched, filters, depth)
 
     def _literal(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
         for list_, matches in self._standing(query.text, ("named", "tools"), filters, depth, deadline):
@@ -272,7 +282,7 @@ class CandidateSearch:
 
     def _fuzzy(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
         """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
-        ranked = candidates.lists["lexical"] = self._lexical.fuzzy(query.text, filters, depth)
+        ranked = candidates.lists["lexical"] = self._lexical.fuzzy(query.searched, filters, depth)
         standing: list[Match] = []
         held = fuzzy.held_whole(query, ranked, is_all=len(ranked) < depth)
         wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
@@ -301,9 +311,9 @@ class CandidateSearch:
         if not self._is_worth_embedding(candidates, query, mode):
             return
         try:
-            text = text_to_embed(query.text, self._facts(query))
+            text = text_to_embed(query.searched, self._facts(query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
-            text = query.text
+            text = query.searched
         # Before the index, which is not open without its model: the model says best what is wrong with it.
         vector = self._vectors.get(text)
         if vector is None:
@@ -341,9 +351,9 @@ class CandidateSearch:
 
     def _facts(self, query: Query) -> QueryStats:
         """How rare the question's words are."""
-        documents, frequencies = self._lexical.frequencies(query.text)
+        documents, frequencies = self._lexical.frequencies(query.searched)
         is_worded = len(query.words) > parse.MOST_SHORT
-        pairs = neighbours(query.text, tuple(frequencies))
+        pairs = neighbours(query.searched, tuple(frequencies))
         return QueryStats(documents, frequencies, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)
 
 
@@ -352,7 +362,7 @@ def finish(within_s: float) -> bool:
     until = time.monotonic() + within_s
     for question in list(_UNDER_WAY):
         question.join(max(0.0, until - time.monotonic()))
-    return not any(question.is_alive() for question in _UNDER_WAY)
+    return not any(question.is_alive() for question in list(_UNDER_WAY))  # one may end and leave the set meanwhile
 
 
 class _LexicalFailed(ReconstituteError):
@@ -370,8 +380,12 @@ class _Question(threading.Thread):
         self.error: Exception | None = None
         self.is_done = False
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """As a thread; `finish` waits for it from now on, not from when it gets a processor."""
         _UNDER_WAY.add(self)
+        super().start()
+
+    def run(self) -> None:
         try:
             self._question(self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers

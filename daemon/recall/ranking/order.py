@@ -130,6 +130,10 @@ def _fused(
     )
     if query.is_exact:
         graded = _best_first(fused, _tier(query, candidates), needed, archived)
+        if query.words and stats.is_exact and all(grade == Tier.NONE for grade, _ in graded):
+            # Nothing holds a name: the other words are a question like any other, and meaning counts in full.
+            wordy = replace(candidates, stats=replace(candidates.stats, is_exact=False))
+            return _fused(query, wordy, archived, needed, is_partly_embedded=is_partly_embedded)
         if query.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
             # The name itself is there, and nobody will take another one for it. Among other words it is one hint of
             # several: when names decided as strictly here, questions to code lost 1.4 points of mean reciprocal rank.

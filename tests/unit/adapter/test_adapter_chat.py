@@ -56,7 +56,7 @@ def client(served: Adapter) -> Iterator[Client]:
         yield plain
 
 
-def wait_for(is_so: Any, timeout_s: float = 10) -> None:
+def wait_for(is_so: Any, timeout_s: float = 90) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_so():
         assert time.monotonic() < deadline, "did not happen in time"
@@ -320,7 +320,7 @@ def test_a_model_that_is_too_slow_is_an_error_in_time(opencode: ScriptedOpenCode
         said = client.post("/api/chat", {"model": MODEL, "messages": [user("hi")], "stream": False})
     assert said.status_code == 503
     assert "no answer within" in said.json()["error"]
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
     assert len(opencode.prompts) == 1
     assert opencode.sessions == {}
 
