@@ -18,7 +18,7 @@ from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
-from daemon.recall.ranking import Budget, candidates
+from daemon.recall.ranking import Budget, candidates, weights
 from tests.support.stores.recorded_sessions import (
     MINUTE,
     START,
@@ -341,7 +341,7 @@ def test_a_result_says_where_it_is_from_and_why_it_was_found(house: Recorded):
     }
     assert one["why"]["confidence"] == "high"
     assert one["why"]["recency"] == "older"
-    assert "by words place 1" in one["matchReasons"][0]
+    assert "words add" in one["matchReasons"][0]
 
 
 def test_reasons_are_only_told_where_they_are_asked_for(house: Recorded):
@@ -493,7 +493,7 @@ def time_over_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None
         return 0.0
 
     with monkeypatch.context() as patched:
-        patched.setattr(candidates, "_left", left)
+        patched.setattr(candidates, "left", left)
         yield
 
 
@@ -697,7 +697,7 @@ def test_a_number_after_a_short_month_is_no_day_and_a_day_adds_its_score(tmp_pat
         assert "day that the question names" not in str(asked)
         dated = _ask(made, "which hex editor did we take on Dec 12", explain=True)["results"]
         assert dated[0]["sessionID"] == "day"
-        assert "day that the question names, which adds 0.800" in str(dated[0]["matchReasons"])
+        assert f"day that the question names adds {weights.DAY:.3f}" in str(dated[0]["matchReasons"])
 
 
 def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
