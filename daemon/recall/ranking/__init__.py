@@ -14,6 +14,7 @@ from daemon.recall.catalog import Row
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import grouping
 from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking.copies import Contents, folded
 from daemon.recall.ranking.grouping import Result, Wanted, spread
 from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.ranking.order import Archived, held, ordered
@@ -31,7 +32,7 @@ class Plan:
     """What to search for.
 
     `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
-    results need not be spread over several sessions.
+    results need not be spread over several sessions. `folds`: copies of a message are one result.
     """
 
     query: Query
@@ -41,6 +42,7 @@ class Plan:
     group: str = "message"
     is_one_session: bool = False
     explain: bool = False
+    folds: bool = False
 
 
 @dataclass(slots=True)
@@ -117,6 +119,7 @@ class Search:
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
+        self._contents = Contents(archive, is_part=plan.group == "part")
 
     def run(self) -> Outcome:
         """The results in order.
@@ -167,7 +170,8 @@ class Search:
         telling = WORDS if mode != "semantic" else NEAR
         for deeper in (True, True, False):
             candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
-            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) >= plan.results)
+            copies = sum(len(result.copies) for result in results)
+            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) - copies >= plan.results)
             if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
                 break
             depth *= 4
@@ -183,6 +187,8 @@ class Search:
             else result
             for result in new
         ]
+        if self._folds and outcome.rounds > 1:
+            outcome.results = folded(outcome.results, self._contents)
 
     def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
         """What a round tells besides its results."""
@@ -239,7 +245,13 @@ class Search:
         if plan.group == "part" and mode in {"smart", "hybrid"}:
             results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
         grouped = grouping.grouped(results, plan.group)
+        if self._folds:
+            grouped = folded(grouped, self._contents)
         return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)
+
+    @property
+    def _folds(self) -> bool:
+        return self._plan.folds and self._plan.group in _ONE_BY_ONE
 
     def _is_near_only(self, mode: str) -> bool:
         """Whether nobody asked for likeness, and only what is near enough counts."""
