@@ -160,6 +160,7 @@ class RecallEngine:
             is_one_session=bool(request.sessionID),
             explain=request.explain,
             folds=folds,
+            sort=request.sort,
         )
         search = Search(self._archive, candidates, rows, plan, budget, prepare=self._prepare)
         return Response(
