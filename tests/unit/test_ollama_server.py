@@ -181,7 +181,7 @@ def test_of_a_model_that_a_server_says_nothing_of_nothing_is_known(fake, server,
 def test_a_reply_that_trickles_is_ended_when_its_time_is_over(fake, head, ends):
     fake.trickle_s, fake.trickle_head = 0.05, head
     fake.chat_script = [Turn(raw=b"{" * 9000) if ends else "word " * 1000]
-    hasty = OllamaServer(fake.url, 0.5, setting="chat.url")
+    hasty = OllamaServer(fake.url, 2, setting="chat.url")
     assert hasty.models()  # a connection that is there already would not be seen being made
     started = time.monotonic()
     with pytest.raises(ModelUnavailable, match="in time"):

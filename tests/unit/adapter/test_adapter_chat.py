@@ -315,7 +315,7 @@ def test_a_conversation_that_does_not_fit_is_the_clients_to_shorten(opencode: Sc
 
 def test_a_model_that_is_too_slow_is_an_error_in_time(opencode: ScriptedOpenCode) -> None:
     opencode.script = [HANG]
-    with adapter(opencode.url, seconds=2) as served, Client(served.url) as client:
+    with adapter(opencode.url, seconds=4) as served, Client(served.url) as client:
         begun = time.monotonic()
         said = client.post("/api/chat", {"model": MODEL, "messages": [user("hi")], "stream": False})
     assert said.status_code == 503

@@ -296,11 +296,12 @@ def test_a_server_that_is_busy_or_broken_is_unavailable(server, model, status, s
 
 
 def test_a_cold_start_is_waited_for_and_one_too_slow_is_unavailable(server, model):
-    hasty = OllamaChat(server.url, "chat:8b", timeout_s=0.3)
+    hasty = OllamaChat(server.url, "chat:8b", timeout_s=2)
     assert hasty.has_tools()
-    server.delay_s = 0.6
+    server.delay_s = 4
     with pytest.raises(ModelUnavailable, match="in time"):
         hasty.chat([USER])
+    server.delay_s = 0.6
     assert model.chat([USER]).content
     hasty.close()
 

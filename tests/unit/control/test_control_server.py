@@ -287,6 +287,7 @@ def test_a_sender_that_says_nothing_is_hung_up_on(served: Path, monkeypatch: pyt
     monkeypatch.setattr(responses, "READ_SECONDS", 0.2)
     for beginning in (b"", b"GET /sta", b"POST /files HTTP/1.1\r\nhost: x\r\n"):
         assert raw(served, beginning) == b""
+    monkeypatch.setattr(responses, "READ_SECONDS", 2.0)  # for the headers, which are there
     assert b" 408 " in raw(served, b'POST /files HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"pat')
 
 

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -389,9 +390,12 @@ CLASSES = st.sampled_from(
 
 
 def test_the_newest_matches_survive_when_the_prefilter_times_out(index, monkeypatch):
-    def slow(_reading, _pattern, _filters, end):
-        time.sleep(max(0.0, end - time.monotonic()))
+    now = [0.0]
 
+    def slow(_reading, _pattern, _filters, end):
+        now[0] = end
+
+    monkeypatch.setattr(scan, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(prefilter, "classed", slow)
     index.replace([entry(f"m{n}", f"room {n}00", created=n) for n in range(1, 4)])
     found, is_all = index.regex(r"\d\d\d", ANY, 10, 0.5)
