@@ -50,8 +50,8 @@ def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Re
         return near or list(results), "hold nearly such words" if mode == "fuzzy" else "are similar in meaning"
     held: dict[str, set[str]] = {}
     for result in by_words:
-        whole = split(query.named) if result.grade == Tier.WHOLE else set()
-        held.setdefault(result.message_id, set()).update(split(result.terms) | whole)
+        names = split(query.named) if result.grade == Tier.WHOLE else set[str]()
+        held.setdefault(result.message_id, set()).update(split(result.terms) | names)
     wanted = split((*query.named, *query.words))
     whole = [result for result in by_words if held[result.message_id] >= wanted]
     return (whole, "hold all of the words") if whole else (by_words, "hold some of the words")
