@@ -7,6 +7,7 @@ left out, and is an error only where nothing else answers.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ _DEEPEST_MEANING = 200
 MODEL_LATE = "has not embedded the question yet"
 """Of a model that is late: a server may be loading it."""
 
+_WORD = re.compile(r"[A-Za-z]+")
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 
 
@@ -179,6 +181,25 @@ class CandidateSearch:
         with_texts: list[bool] = []
         self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
         return with_texts[0] if with_texts else None
+
+    def nearest(self, name: str, deadline: float) -> str:
+        """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
+        made: list[str] = []
+        self._in_time(lambda: made.append(self._nearest(name) or self._nearest_pieces(name)), deadline)
+        return made[0] if made else ""
+
+    def _nearest(self, word: str) -> str:
+        for other, _ in self._lexical.spellings(word, 1):
+            for match in self._lexical.search(other, Filters(), 1):
+                return names.as_written(other, match.text)
+        return ""
+
+    def _nearest_pieces(self, name: str) -> str:
+        """With the nearest spelling of each word that no text has; "" where one of them has none."""
+        _, counts = self._lexical.frequencies(_WORD.sub(r"\g<0> ", name))
+        unknown = [word for word in _WORD.findall(name) if not counts.get(word, 1)]
+        near = {word: self._nearest(word) for word in unknown}
+        return _WORD.sub(lambda word: near.get(word[0], word[0]), name) if near and all(near.values()) else ""
 
     def settled(self, query: Query, deadline: float) -> Query:
         """The query with those of its names as words that are none in this archive; as it is where that is not told in
