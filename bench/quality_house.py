@@ -1,4 +1,4 @@
-"""What both quality benchmarks share: texts become recorded sessions in a real archive with real indexes, and figures.
+"""Texts become recorded sessions in a real archive with real indexes, and questions are asked there.
 
 Messages go in as OpenCode's records, through the product's own archive, outbox, chunker, embedder and indexes, and are
 asked through `RecallEngine.answer`: what is measured is what users get.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.errors import IndexBroken
-from daemon.index import Filters, Match
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
@@ -54,48 +53,38 @@ class Question:
 
 
 @dataclass(frozen=True)
+class QuestionSet:
+    """Sessions of one archive and the questions that are asked there."""
+
+    name: str
+    talks: list[Talk]
+    questions: list[Question]
+
+
+@dataclass(frozen=True)
 class House:
     """An archive with its indexes, ready to be asked."""
 
     archive: Archive
     lexical: Lexical
+    semantic: Semantic
     recall: RecallEngine
+    notes: set[str] = field(default_factory=set)
+    """Why answers were not whole: the model cannot read the texts, or not all have vectors."""
 
-    def sessions(self, mode: str) -> Callable[[str], list[str]]:
+    def sessions(self, mode: str, text: str) -> list[str]:
         """How a mode of recall answers a question: session ids, best first."""
+        answer = self.recall.answer(Recall(query=text, match=mode, group="session", results=DEEP))
+        self.notes.update(map(str, answer["degraded"]))
+        return [one["sessionID"] for one in answer["results"]]
 
-        def ask(text: str) -> list[str]:
-            answer = self.recall.answer(
-                Recall(query=text, match=mode, group="session", results=DEEP)
-            )  # one of asked.Match
-            if answer["degraded"]:
-                raise SystemExit(f"the answer to {text!r} is not whole: {answer['degraded']}")
-            return [one["sessionID"] for one in answer["results"]]
-
-        return ask
-
-    def listed(self, ask: Callable[[str, Filters, int], list[Match]]) -> Callable[[str], list[str]]:
-        """How one list of the lexical index alone answers: the sessions of its messages, in their order."""
-
-        def asked(text: str) -> list[str]:
-            found: dict[str, None] = {}
-            for match in ask(text, Filters(), 20 * DEEP):
-                state = self.archive.state(match.message_id)
-                if state is not None:
-                    found[state["session"]] = None
-            return list(found)[:DEEP]
-
-        return asked
-
-    def ways(self) -> dict[str, Callable[[str], list[str]]]:
-        """The ablation: each half by itself, then what users get."""
-        return {
-            "lexical parts": self.listed(self.lexical.search),
-            "lexical windows": self.listed(self.lexical.windows),
-            "smart (words)": self.sessions("smart"),
-            "semantic": self.sessions("semantic"),
-            "hybrid": self.sessions("hybrid"),
-        }
+    def places(self, mode: str, questions: Sequence[Question]) -> list[int]:
+        """The place of the first right session for each question; 0 where none is among the first DEEP."""
+        found = []
+        for question in questions:
+            answered = enumerate(self.sessions(mode, question.text), start=1)
+            found.append(next((place for place, session in answered if session in question.right), 0))
+        return found
 
 
 @contextmanager
@@ -128,7 +117,9 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
         meaning = SemanticDrain(archive, vectors, embedder, indexed_kb=1024, embedded_kb=64, batch=64)
         while meaning.step(500).messages:
             print(f"  {archive.waiting('semantic')} messages to embed", end="\r", file=sys.stderr, flush=True)
-        yield House(archive, lexical, RecallEngine(archive, lexical, lambda: vectors, embedder, budget_s=BUDGET_S))
+        yield House(
+            archive, lexical, vectors, RecallEngine(archive, lexical, lambda: vectors, embedder, budget_s=BUDGET_S)
+        )
 
 
 def _words(directory: Path, archive: Archive) -> Lexical:
@@ -157,35 +148,3 @@ def _record(archive: Archive, talk: Talk) -> None:
         digest = records.digest(message.raw, part.raw)
         batch.message(message, source="bench", generation=1, hash_=digest, replay=replay(message), edits=[])
     archive.commit(batch)
-
-
-def places(answers: Callable[[str], list[str]], questions: Sequence[Question]) -> list[int]:
-    """The place of the first right session for each question; 0 where none is among the first DEEP."""
-    found = []
-    for question in questions:
-        right = (place for place, one in enumerate(answers(question.text), start=1) if one in question.right)
-        found.append(next(right, 0))
-    return found
-
-
-def figures(found: Sequence[int]) -> str:
-    """hit@1, hit@5, hit@10 in per cent, and the mean reciprocal rank."""
-    if not found:
-        return "no questions"
-    hits = (100 * sum(0 < place <= most for place in found) / len(found) for most in (1, 5, 10))
-    mean = sum(1 / place for place in found if place) / len(found)
-    return " ".join(f"{share:5.1f}" for share in hits) + f"  {mean:.3f}"
-
-
-def show(name: str, halves: Sequence[Sequence[int]]) -> None:
-    """One line of the table: all questions, then one half and the other."""
-    every = [place for half in halves for place in half]
-    print(f"{name:16s} | {figures(every)} | " + " | ".join(figures(half) for half in halves), flush=True)
-
-
-def head(unit: str, halves: Sequence[str]) -> None:
-    """The table's head."""
-    columns = "hit@1 @5 @10 MRR"
-    print(
-        f"{unit}\n{'':16s} | {'all: ' + columns:25s} | " + " | ".join(f"{half + ': ' + columns:25s}" for half in halves)
-    )

@@ -1,12 +1,12 @@
 """Every benchmark, one after the other, and one summary at the end; what `make bench` runs.
 
-    python bench/run.py [--full] [--only NAME]... [--locomo PATH] [--venvs DIR | --install] [--keep DIR] [--json]
+    python bench/run.py [--full] [--only NAME]... [--data DIR] [--venvs DIR | --install] [--keep DIR] [--json]
 
 Small sizes by default, some minutes in all; `--full` takes the sizes that docs/benchmarks.md shows, which takes hours.
-`--locomo` gives the data that the quality benchmark of long conversations needs. Peers run where `--venvs` has them, or
-`--install` may fetch them from PyPI. With `--json` the summary is one JSON object on standard output, all else goes to
-standard error. A benchmark that could not run is listed with the reason and makes the exit code 1; one that was not
-asked for, or lacks what only the user can give, is listed as left out.
+`--data` gives the question sets of the quality benchmark; without it code alone is asked about. Peers run where
+`--venvs` has them, or `--install` may fetch them from PyPI. With `--json` the summary is one JSON object on standard
+output, all else goes to standard error. A benchmark that could not run is listed with the reason and makes the exit
+code 1; one that was not asked for is listed as left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench import scale_figures
 from bench.scale_daemon import end_cleanly
 
 BENCH = Path(__file__).resolve().parent
-_LAST_LINES = 14
+_LAST_LINES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,13 @@ class Bench:
     small: tuple[str, ...] = ()
     full: tuple[str, ...] = ()
     figures: str = ""
-    needs: str = ""
 
 
 BENCHES = (
     Bench("speed", "scale_latency.py", ("--messages", "1000", "--rounds", "1"), ("--messages", "144000"), "file"),
     Bench("peers", "peers.py", ("--messages", "1000"), ("--messages", "144000"), "file"),
     Bench("fresh", "fresh.py", ("--turns", "5", "--import", "1000"), (), "output"),
-    Bench("code", "quality_code.py", ("--functions", "1500", "--questions", "300")),
-    Bench("locomo", "quality_locomo.py", needs="--locomo PATH, the data that the user supplies"),
+    Bench("quality", "quality.py", ("--most", "1000", "--questions", "100"), ("--questions", "2000")),
     Bench("files", "files_scale.py", ("--operations", "10000", "--files", "1000", "--sessions", "30", "--runs", "1")),
 )
 
@@ -64,8 +62,6 @@ def run(bench: Bench, given: argparse.Namespace, folder: Path) -> Outcome:
     """Run one script to its end, its output shown as it comes."""
     if given.only and bench.name not in given.only:
         return Outcome(bench.name, "left out")
-    if bench.needs and not given.locomo:
-        return Outcome(bench.name, f"left out: needs {bench.needs}")
     command = [sys.executable, str(BENCH / bench.script), *(bench.full if given.full else bench.small)]
     command += list(_extra(bench, given))
     figures = folder / f"{bench.name}.json"
@@ -97,10 +93,11 @@ def _extra(bench: Bench, given: argparse.Namespace) -> Iterator[str]:
         yield from ("--install",) if given.install else ()
     if bench.name in ("speed", "peers") and given.keep:
         yield from ("--keep", given.keep)
-    if bench.name in ("code", "locomo") and given.keep:
-        yield from ("--keep", str(Path(given.keep) / f"{bench.name}-{'full' if given.full else 'small'}"))
-    if bench.name == "locomo":
-        yield given.locomo
+    if bench.name == "quality":
+        yield from (
+            ("--keep", str(Path(given.keep) / f"quality-{'full' if given.full else 'small'}")) if given.keep else ()
+        )
+        yield from ("--data", given.data) if given.data else ()
 
 
 def summary(outcomes: list[Outcome]) -> str:
@@ -128,7 +125,7 @@ def options() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--full", action="store_true", help="the sizes of docs/benchmarks.md; hours")
     made.add_argument("--only", action="append", choices=[bench.name for bench in BENCHES], help="may be repeated")
-    made.add_argument("--locomo", default="", help="LoCoMo's data file, supplied by the user")
+    made.add_argument("--data", default="", help="folder of question sets, supplied by the user (bench/README.md)")
     made.add_argument("--venvs", default="", help="where the peers' virtual environments are")
     made.add_argument("--install", action="store_true", help="fetch the peers from PyPI")
     made.add_argument("--keep", default="", help="keep made data and archives in this folder, and use them again")

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from daemon.redact import known
+from tests.support.patience import search_patiently
 
 # A shared machine may be slow for a while; speed is measured in bench/, never asserted here. The examples are the same
 # in every run, so that a run says something about the change before it: chance once refused three changes that had
@@ -58,6 +59,7 @@ def _keep_files_in_memory() -> None:
 
 
 _keep_files_in_memory()
+search_patiently()
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = {

@@ -36,7 +36,7 @@ from daemon.ingest.evidence import move_events
 from daemon.model import Target
 from daemon.opencode.discover import Sources
 from daemon.recall.catalog import Catalog
-from daemon.recall.ranking.candidates import finish
+from daemon.recall.ranking.question import finish
 from daemon.redact import known, redact
 
 A = TypeVar("A")

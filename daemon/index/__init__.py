@@ -77,7 +77,7 @@ class Match:
 
     `terms` are the words of the query that it holds; of a long run of Chinese or the like, the longest stretch.
     `spelling_pairs` are (word of the query, word of the text) where it only holds a similar spelling. `record` is the
-    chunk's id.
+    chunk's id. `length`, of a window, is how many characters were said in the message itself.
     """
 
     message_id: str
@@ -89,6 +89,7 @@ class Match:
     terms: tuple[str, ...] = ()
     spelling_pairs: tuple[tuple[str, str], ...] = ()
     record: str = ""
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,14 @@ class LexicalIndex(Protocol):
         One match a message, without part, kind, tool and text.
         """
 
+    def scores(
+        self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
+    ) -> tuple[list[Match], list[Match]]:
+        """What these messages score, however low: parts as `search` has them, windows as `windows` has them.
+
+        Both by message id; a message that holds no word of `query` is not among them.
+        """
+
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
 
@@ -216,6 +225,12 @@ class SemanticIndex(Protocol):
         `allowed_ids` supplies the ids of the messages that pass the filters; without it the index has to find out,
         which takes longer. `without_texts`: matches may come without kind, tool and text, which `with_texts` adds;
         fetching them is the slow part.
+        """
+
+    def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
+        """The nearest chunk of each of these messages, of the kinds and the tool asked for, as `query` has it.
+
+        The messages pass the other filters already. One without vectors is not among them.
         """
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:

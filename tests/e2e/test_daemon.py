@@ -17,9 +17,6 @@ from tests.e2e.talk import PROJECT, Talk, snapshot, words
 from tests.support.processes.daemon_process import Daemon, until
 from tests.support.stores.make_opencode import T0, Database, Database2, JsonStore, text
 
-SOON_S = 8
-"""A new directory is noticed at the next look after the watch, every two seconds; the rest follows at once."""
-
 
 def found(daemon: Daemon, word: str) -> list[str]:
     return [hit["messageID"] for hit in daemon.search(word)]
@@ -81,12 +78,12 @@ def test_a_store_that_appears_after_the_start_is_found(make_daemon: Callable[...
 
     tree = Talk(JsonStore(data_dir), "ses_tree")
     first = tree.ask(f"The {words(1)}.")
-    until(lambda: found(daemon, words(1)) == [first], SOON_S)
+    until(lambda: found(daemon, words(1)) == [first])
     database = Database(data_dir / "opencode.db")
     second = Talk(database, "ses_db").ask(f"The {words(2)}.")
-    until(lambda: found(daemon, words(2)) == [second], SOON_S)
+    until(lambda: found(daemon, words(2)) == [second])
     third = tree.ask(f"The {words(3)}.")
-    until(lambda: found(daemon, words(3)) == [third], SOON_S)
+    until(lambda: found(daemon, words(3)) == [third])
     assert {source["state"] for source in daemon.status()["sources"]} == {"ok"}
     database.close()
 
@@ -98,12 +95,12 @@ def test_tables_that_come_long_after_their_file_are_found(daemon: Daemon, data_d
     sqlite3.connect(path).execute("PRAGMA journal_mode=WAL").connection.close()
     for number in (41, 42):  # the daemon has looked since
         seen = tree.ask(f"The {words(number)}.")
-        until(partial(_finds, daemon, words(number), seen), SOON_S)
+        until(partial(_finds, daemon, words(number), seen))
 
     database = Database(path)
     told = Talk(database).ask(f"The {words(4)}.")
 
-    until(lambda: found(daemon, words(4)) == [told], SOON_S)
+    until(lambda: found(daemon, words(4)) == [told])
     database.close()
 
 
@@ -111,14 +108,14 @@ def test_a_database_taken_over_by_opencode_2_is_followed_in_its_new_tables(daemo
     database = Database(data_dir / "opencode.db")
     told = Talk(database).ask(f"The {words(5)}.")
     daemon.run()
-    until(lambda: found(daemon, words(5)) == [told], SOON_S)
+    until(lambda: found(daemon, words(5)) == [told])
 
     newer = Database2(data_dir / "opencode.db")
     newer.session("ses_two")
     newer.message("msg_two", "ses_two", "user", 1, {"text": f"The {words(6)}."})
-    until(lambda: found(daemon, words(6)) == ["msg_two"], SOON_S)
+    until(lambda: found(daemon, words(6)) == ["msg_two"])
     newer.message("msg_two", "ses_two", "user", 1, {"text": f"The {words(7)}."})
-    until(lambda: found(daemon, words(7)) == ["msg_two"], SOON_S)
+    until(lambda: found(daemon, words(7)) == ["msg_two"])
     database.close()
     newer.close()
 
@@ -133,7 +130,7 @@ def test_without_any_file_events_new_messages_are_found_all_the_same(
     told = {words(10 + n): tree.ask(f"The {words(10 + n)}.") for n in range(5)}
     told |= {words(20 + n): Talk(database, f"ses_db{n}").ask(f"The {words(20 + n)}.") for n in range(5)}
 
-    assert set(daemon.wait_until_found(told, timeout_s=SOON_S)) == set(told)
+    assert set(daemon.wait_until_found(told)) == set(told)
     database.close()
 
 
@@ -142,20 +139,20 @@ def test_a_burst_of_new_nested_folders_is_complete_at_once(daemon: Daemon, data_
     daemon.run()
     told = {words(n): Talk(store, f"ses_{n:03d}", f"/home/dev/{n}").ask(f"The {words(n)}.") for n in range(60)}
 
-    assert set(daemon.wait_until_found(told, timeout_s=SOON_S)) == set(told)
+    assert set(daemon.wait_until_found(told)) == set(told)
     assert daemon.status()["archive"]["messages"] == 60
 
 
 def test_a_store_deleted_and_recreated_is_followed_and_loses_nothing(daemon: Daemon, data_dir: Path) -> None:
     before = Talk(JsonStore(data_dir), "ses_old").ask(f"The {words(1)}.")
     daemon.run()
-    until(lambda: found(daemon, words(1)) == [before], SOON_S)
+    until(lambda: found(daemon, words(1)) == [before])
 
     shutil.rmtree(data_dir)
-    until(lambda: any("gone" in source["state"] for source in daemon.status()["sources"]), SOON_S)
+    until(lambda: any("gone" in source["state"] for source in daemon.status()["sources"]))
     after = Talk(JsonStore(data_dir), "ses_new").ask(f"The {words(2)}.")
 
-    until(lambda: found(daemon, words(2)) == [after], SOON_S)
+    until(lambda: found(daemon, words(2)) == [after])
     assert found(daemon, words(1)) == [before]
 
 
@@ -168,12 +165,12 @@ def test_a_database_locked_at_the_first_scan_is_read_as_soon_as_it_is_free(daemo
     blocker.execute("BEGIN EXCLUSIVE")
     blocker.execute("UPDATE session SET time_updated = ?", (T0,))
     daemon.run()
-    until(lambda: any("locked" in source["state"] for source in daemon.status()["sources"]), 20)
+    until(lambda: any("locked" in source["state"] for source in daemon.status()["sources"]))
 
     blocker.execute("COMMIT")
     blocker.close()
 
-    until(lambda: found(daemon, words(3)) == [told], 15)
+    until(lambda: found(daemon, words(3)) == [told])
 
 
 @pytest.mark.parametrize("kind", ["json", "database"])
@@ -186,7 +183,7 @@ def test_an_answer_becomes_searchable_when_it_is_finished(daemon: Daemon, data_d
     for word in ("and goes on", f"and ends with {words(9)}."):
         store.part({"id": f"prt_{told}_0", "sessionID": "ses_a", "messageID": told, "type": "text", "text": word})
 
-    until(lambda: found(daemon, words(9)) == [told], SOON_S)
+    until(lambda: found(daemon, words(9)) == [told])
     if isinstance(store, Database):
         store.close()
 

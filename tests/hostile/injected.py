@@ -159,7 +159,7 @@ class World:
             root = self.tmp / f"out-{twin}-{model}"
             server.requests.clear()
             num_ctx = 81_920 if model == "honest" else 24_576
-            with closing(OllamaChat(server.url, model, timeout_s=30, num_ctx=num_ctx)) as chat:
+            with closing(OllamaChat(server.url, model, timeout_s=90, num_ctx=num_ctx)) as chat:
                 reconstitution = Reconstitution(
                     made.archive, made.recall(), Files(made.archive), root,
                     who=Who(chat, "", section), clock=lambda: made.clock + 60 * MINUTE,

@@ -102,7 +102,7 @@ def obeyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obeyed]:
         server.capabilities["chat:latest"] = ["completion", "tools"]
         server.chat_script = _obey
         _tell(made)
-        with closing(OllamaChat(server.url, "chat", timeout_s=5)) as chat:
+        with closing(OllamaChat(server.url, "chat", timeout_s=60)) as chat:
             Reconstitution(
                 made.archive, made.recall(), Files(made.archive), tmp_path / "out",
                 who=Who(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.opencode import NotAvailableError, install
+from tests.live.fetched import NotAvailableError
+from tests.live.opencode import install
 from tests.live.scripted_model import ScriptedModel
 from tests.support.servers.fake_ollama import FakeOllama
 

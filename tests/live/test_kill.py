@@ -34,7 +34,7 @@ from tests.live.scripted_model import ScriptedModel
 from tests.support.processes.daemon_process import Daemon
 from tests.support.servers.fake_ollama import FakeOllama
 
-pytestmark = [pytest.mark.live, pytest.mark.crash, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.crash, pytest.mark.timeout(900)]
 
 START, WORK, EMBED = "start-up", "work", "embedding"
 KILLS = {START: 7, WORK: 7, EMBED: 6}

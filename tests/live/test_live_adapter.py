@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,8 @@ import httpx
 import ollama
 import pytest
 
-from tests.live.opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
+from tests.live.fetched import NotAvailableError, cache_dir, fetched, npm_install
+from tests.live.opencode import MODEL, PROVIDER, OpenCode
 from tests.live.scripted_model import ScriptedModel, Step
 from tests.support.processes.daemon_process import CHECKOUT, until
 
@@ -74,36 +74,15 @@ def model() -> Iterator[Counting]:
 @pytest.fixture(scope="module")
 def client_package() -> Path:
     """npm's package ollama, downloaded on first use into the cache of the tests; skips as the other live tests do."""
-    home = cache_dir().parent / "ollama-js" / CLIENT_VERSION
+    home = cache_dir() / "ollama-js" / CLIENT_VERSION
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         pytest.skip("npm or node is not installed, so Ollama's JavaScript client cannot be had")
-    if not home.exists():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{CLIENT_VERSION}-", dir=home.parent))
-        try:
-            try:
-                _npm_install(npm, staging)
-            except NotAvailableError as reason:
-                pytest.skip(str(reason))
-            if not home.exists():
-                staging.rename(home)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+    try:
+        fetched(home, lambda prefix: npm_install(npm, f"ollama@{CLIENT_VERSION}", prefix))
+    except NotAvailableError as reason:
+        pytest.skip(str(reason))
     return home / "node_modules" / "ollama" / "dist" / "index.mjs"
-
-
-def _npm_install(npm: str, prefix: Path) -> None:
-    command = [npm, "install", "--prefix", str(prefix), f"ollama@{CLIENT_VERSION}"]
-    command += ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-    environment = {"npm_config_fetch_retries": "1"} | os.environ
-    done = subprocess.run(
-        command, cwd=prefix, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    if done.returncode and (unreachable := UNREACHABLE.search(done.stderr)):
-        raise NotAvailableError(f"the npm registry cannot be reached ({unreachable[0]}), so ollama cannot be fetched")
-    if done.returncode:
-        raise RuntimeError(f"npm install ollama@{CLIENT_VERSION} ended with {done.returncode}:\n{done.stderr[-2000:]}")
 
 
 @contextmanager
@@ -122,11 +101,11 @@ def adapter(root: Path, opencode_url: str) -> Iterator[tuple[subprocess.Popen[st
     try:
         assert process.stdout is not None
         first, offered = process.stdout.readline(), process.stdout.readline()
-        assert first.startswith("listening on http://127.0.0.1:"), process.communicate(timeout=30)
+        assert first.startswith("listening on http://127.0.0.1:"), process.communicate(timeout=90)
         yield process, first.split()[-1], offered.strip()
     finally:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=90)
 
 
 @dataclass
@@ -311,7 +290,7 @@ def test_what_a_killed_adapter_left_is_deleted_by_the_next(running: Running) -> 
         assert client.chat(NAME, [{"role": "user", "content": IN_A_WORD}]).message.content == "Snow."
         assert len(running.sessions()) == before + 1
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=90)
     assert len(running.sessions()) == before + 1
     with adapter(running.root, opencode_url):
         until(lambda: len(running.sessions()) == before, what="the session's deletion")

@@ -11,7 +11,8 @@ import pytest
 from daemon.app import open_engine
 from daemon.config import load
 from tests.live.conftest import SQLITE
-from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.fetched import NotAvailableError
+from tests.live.opencode import install, make_project
 from tests.live.recovery_opencode import Workshop
 from tests.live.recovery_truth import contents
 from tests.live.recovery_work import read, write

@@ -26,7 +26,8 @@ from daemon.chat import BadReply, ModelUnavailable
 from daemon.chat.opencode import OpenCodeChat
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.records import OWN_SESSION_TITLE
-from tests.live.opencode import CHECKOUT, OpenCode, make_project
+from tests.live.fetched import CHECKOUT
+from tests.live.opencode import OpenCode, make_project
 from tests.live.recorded import read_quiet_source
 from tests.live.scripted_model import Call, ScriptedModel, Step, _Handler
 from tests.support.processes.daemon_process import Daemon
@@ -86,7 +87,7 @@ class Live:
         """Of every session that the server has, wherever it runs."""
         found = set()
         for query in ({}, {"directory": str(self.place)}):
-            listed = httpx.get(f"{self.server.url}/session", params=query, timeout=30, trust_env=False)
+            listed = httpx.get(f"{self.server.url}/session", params=query, timeout=90, trust_env=False)
             found |= {session["title"] for session in listed.json()}
         return sorted(found)
 
@@ -373,7 +374,7 @@ def test_the_daemons_archive_holds_nothing_of_what_a_model_was_asked(
             with OpenCodeServer(url, directory=tmp_path / "place") as server:
                 left = server.create()
                 server.prompt(left, system["content"], QUESTION)
-                daemon.wait_until_found({"own": opencode.messages(theirs)[0]["info"]["id"]}, timeout_s=30)
+                daemon.wait_until_found({"own": opencode.messages(theirs)[0]["info"]["id"]}, timeout_s=90)
                 read_quiet_source(opencode.data_dir)
                 status = daemon.wait_until_drained()
                 assert sum(source["seen"] - source["kept"] for source in status["sources"]) >= 2

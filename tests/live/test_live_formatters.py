@@ -16,7 +16,8 @@ import pytest
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.fetched import NotAvailableError
+from tests.live.opencode import install, make_project
 from tests.live.recovery_opencode import PATCHING_MODEL, Workshop
 from tests.live.recovery_truth import Notes, Score, compare
 from tests.live.scripted_model import MODEL, Call, ScriptedModel, Step

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from tests.live.opencode import NotAvailableError, OpenCode, install, make_project
+from tests.live.fetched import NotAvailableError
+from tests.live.opencode import OpenCode, install, make_project
 from tests.live.recorded import Recorded, differences, read_quiet_source
 from tests.live.scenario import Scenario, expected
 from tests.live.scripted_model import Call, ScriptedModel
@@ -75,7 +76,7 @@ def migrated(
                 known[fresh] = str(garden)
                 seen.stages.append(read_quiet_source(opencode.data_dir))
                 seen.events |= _events(opencode.data_dir)
-                assert seen.daemon.wait_until_found(seen.holder, timeout_s=30).keys() == seen.holder.keys()
+                assert seen.daemon.wait_until_found(seen.holder, timeout_s=90).keys() == seen.holder.keys()
         seen.status = seen.daemon.wait_until_drained()
         done = seen.daemon.ask("export", "--format", "jsonl", "--raw")
         assert done.returncode == 0, done.stderr

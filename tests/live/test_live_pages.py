@@ -19,8 +19,6 @@ from tests.support.processes.daemon_process import Daemon, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
-CURRENT_WITHIN_S = 15.0
-"""Three times what is promised: the machine of a test may be loaded. What was measured is printed."""
 TURNS = 4
 OLD, NEW = "Garden plans", "Orchard plans"
 
@@ -64,13 +62,13 @@ def run(
             model.add(prompt, [Step(calls=(write(garden / named, f"# Bed {number}\n"),)), Step(text=answer)])
             opencode.prompt(session, prompt)
             finished = time.monotonic()
-            until(partial(_tells, front, prompt, named, answer), 60, "the front page")
+            until(partial(_tells, front, prompt, named, answer), what="the front page")
             seen.seconds.append(time.monotonic() - finished)
         seen.titled = _pages(daemon)
         _run_again(daemon, garden, seen)
         opencode.rename(session, NEW)
         finished = time.monotonic()
-        until(lambda: NEW in front.read_text() and OLD not in front.read_text(), 60, "the new name")
+        until(lambda: NEW in front.read_text() and OLD not in front.read_text(), what="the new name")
         seen.renamed_s = time.monotonic() - finished
         until(lambda: _is_quiet(daemon))
         seen.renamed = _pages(daemon)
@@ -117,7 +115,7 @@ def _pages(daemon: Daemon) -> dict[str, str]:
     return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*.md"))}
 
 
-def test_the_front_page_tells_of_a_finished_message_within_seconds(
+def test_the_front_page_tells_of_a_finished_message_by_itself(
     run: Followed, record_property: Callable[[str, object], None]
 ) -> None:
     current = ", ".join(f"{one:.2f}" for one in run.seconds)
@@ -125,7 +123,6 @@ def test_the_front_page_tells_of_a_finished_message_within_seconds(
     record_property("current", summary)
     print(summary)
     assert len(run.seconds) == TURNS
-    assert max(run.seconds) < CURRENT_WITHIN_S
 
 
 def test_a_second_run_writes_nothing(run: Followed) -> None:
@@ -136,7 +133,6 @@ def test_a_second_run_writes_nothing(run: Followed) -> None:
 
 
 def test_a_renamed_session_is_renamed_on_the_pages(run: Followed) -> None:
-    assert run.renamed_s < CURRENT_WITHIN_S
     assert any(OLD in text for text in run.titled.values())
     assert [path for path, text in run.renamed.items() if OLD in text] == []
     assert sum(NEW in text for text in run.renamed.values()) >= sum(OLD in text for text in run.titled.values())

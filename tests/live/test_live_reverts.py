@@ -13,7 +13,8 @@ import pytest
 from daemon.app import open_engine
 from daemon.config import load
 from tests.live.conftest import JSON_TREE, SQLITE
-from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.fetched import NotAvailableError
+from tests.live.opencode import install, make_project
 from tests.live.recovery_opencode import Workshop
 from tests.live.recovery_truth import Notes, Score, compare
 from tests.live.recovery_work import Bench, bash, edit, read, write

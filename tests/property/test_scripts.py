@@ -91,7 +91,7 @@ def check(program: dict[str, str], command: str, *, stops_after: int | None = No
             Path(root, first).write_text("".join(program[first].splitlines(keepends=True)[:stops_after]))
         ran = subprocess.run(
             ["bash", "-c", command], check=False, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=30,
+            stderr=subprocess.STDOUT, timeout=90,
             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": f"{outer}/home", "PYTHONDONTWRITEBYTECODE": "1"},
         )  # fmt: skip
         killed = stops_after is not None

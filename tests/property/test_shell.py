@@ -120,7 +120,7 @@ def check(script: str) -> int:
         model = Model(tree(outer))  # the folder around it too: `mv a ../x` changes that
         ran = subprocess.run(
             ["bash", "-c", script], check=False, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=20, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": f"{outer}/home"},
+            stderr=subprocess.STDOUT, timeout=90, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": f"{outer}/home"},
         )  # fmt: skip
         found = recorded(script, root, ran.returncode, ran.stdout.decode("utf-8", "replace"))
         for edit in found:

@@ -20,7 +20,7 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 
 from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
 from daemon.filesystem.disk_space import is_full
-from daemon.index import SAID, Entry, Filters, Match
+from daemon.index import SAID, Entry, Filters, Match, number_of
 from daemon.index.lexical import files, fuzzy, scan
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
@@ -30,8 +30,8 @@ from daemon.index.lexical.ranking import (
     Ranking,
     best_first,
     groups_for,
-    shown_terms,
     unique_matches,
+    window_matches,
     windows_with,
 )
 from daemon.index.lexical.schema import GROUPS, WINDOW, clean, documents, mark, schema
@@ -40,6 +40,8 @@ from daemon.index.lexical.searcher import Snapshot
 __all__ = ["Lexical"]
 
 _HEAP_BYTES = 64_000_000
+_PARTS_OF_ONE = 4
+"""Parts of a message that are scored where only these messages are asked for, on average: the best ones."""
 _LEAST_HEAP_BYTES = 15_000_000  # tantivy takes no less
 
 
@@ -150,15 +152,31 @@ class Lexical:
             return []
         with self._named("searching it"):
             reading = self._reading()
-            best = Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit]
-            return [
-                Match(
-                    reading.match(candidate.address, 0).message_id,
-                    candidate.score,
-                    terms=shown_terms(candidate, wanted, ""),
-                )
-                for candidate in best
-            ]
+            return window_matches(reading, Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit], wanted)
+
+    def scores(
+        self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
+    ) -> tuple[list[Match], list[Match]]:
+        """What these messages score, however low: parts as `search` has them, windows as `windows` has them.
+
+        Both by message id; a message that holds no word of `query` is not among them.
+        """
+        wanted = content(query)
+        if not wanted:
+            return [], []
+        with self._named("searching it"):
+            reading = self._reading()
+            candidates: list[Candidate] = []
+            messages = reading.of_messages(of_parts)
+            for group, narrowed in groups_for(filters) if of_parts else ():
+                ranking = Ranking(reading, group, wanted, quotation(query))
+                for candidate in ranking.best(narrowed, _PARTS_OF_ONE * len(of_parts), messages):
+                    candidate.score *= group.weight
+                    candidates.append(candidate)
+            matches = unique_matches(reading, best_first(candidates), wanted, len(candidates))
+            numbered = reading.keyed(map(number_of, of_windows))
+            windows = Ranking(reading, WINDOW, wanted).best(filters, len(of_windows), numbered) if of_windows else []
+            return [match for match, _ in matches], window_matches(reading, windows, wanted)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.

@@ -51,6 +51,21 @@ class Overlay:
         """See LexicalIndex."""
         return self._ranked(lambda index, most: index.windows(query, filters, most), query, limit)
 
+    def scores(
+        self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
+    ) -> tuple[list[Match], list[Match]]:
+        """See LexicalIndex."""
+
+        def divided(message_ids: Collection[str]) -> tuple[list[str], list[str]]:
+            own = [i for i in message_ids if i in self._shadowed]
+            return own, [i for i in message_ids if i not in self._shadowed]
+
+        (own_parts, parts), (own_windows, windows) = divided(of_parts), divided(of_windows)
+        own = self._fresh.scores(query, filters, own_parts, own_windows)
+        rest = self._index.scores(query, filters, parts, windows)
+        merged = [[*_scaled(some, others, query), *others] for some, others in zip(own, rest, strict=True)]
+        return merged[0], merged[1]
+
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """See LexicalIndex."""
         return self._ranked(lambda index, most: index.fuzzy(query, filters, most), query, limit)
@@ -105,14 +120,8 @@ class Overlay:
         return self._both(ask, limit)[:limit]
 
     def _ranked(self, ask: Callable[[LexicalIndex, int], list[Match]], query: str, limit: int) -> list[Match]:
-        own = ask(self._fresh, limit)
         rest = self._rest(ask, limit)
-        if own and rest:
-            query_terms = {term.text for term in tokens.terms(query)}
-            most = max(_held(match, query_terms) for match in rest) or 1
-            share = min(1.0, max(_held(match, query_terms) for match in own) / most)
-            scale = share * rest[0].score / own[0].score if own[0].score > 0 else 1.0
-            own = [replace(match, score=match.score * scale) for match in own]
+        own = _scaled(ask(self._fresh, limit), rest, query)
         return sorted([*own, *rest], key=lambda match: -match.score)[:limit]
 
     def _both(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
@@ -125,6 +134,17 @@ class Overlay:
         if len(left) < len(results) == limit:  # what was taken out may have pushed others out
             left = [match for match in ask(self._index, limit * 2) if match.message_id not in self._shadowed]
         return left[:limit]
+
+
+def _scaled(own: list[Match], rest: Sequence[Match], query: str) -> list[Match]:
+    """The small index's matches, best first, in the scale of the large one's, as far as they hold as much."""
+    if not own or not rest or own[0].score <= 0:
+        return own
+    query_terms = {term.text for term in tokens.terms(query)}
+    most = max(_held(match, query_terms) for match in rest) or 1
+    share = min(1.0, max(_held(match, query_terms) for match in own) / most)
+    scale = share * rest[0].score / own[0].score
+    return [replace(match, score=match.score * scale) for match in own]
 
 
 def _held(match: Match, query_terms: Collection[str]) -> float:

@@ -68,11 +68,12 @@ class Ranking:
         self._spellings = spellings  # with the number of the term
         self._clues = [clue(term, group) for term in wanted]
 
-    def best(self, filters: Filters, limit: int) -> list[Candidate]:
-        """The best `limit` candidates, best first."""
+    def best(self, filters: Filters, limit: int, among: Query | None = None) -> list[Candidate]:
+        """The best `limit` candidates, best first; of the documents `among` matches, if given, which does not score."""
         addresses: dict[Place, DocAddress] = {}
         scores: dict[Place, float] = {}
-        for query in self._sources():
+        for source in self._sources():
+            query = source if among is None else all_of([among, source])
             for score, address in self._reading.best(self._reading.restricted(query, filters), limit):
                 key = place(address)
                 addresses[key] = address
@@ -259,6 +260,20 @@ def unique_matches(
             yield match, candidate
         if len(seen) == limit:
             return
+
+
+def window_matches(snapshot: Snapshot, candidates: Sequence[Candidate], wanted: Sequence[Term]) -> list[Match]:
+    """One match a window, without part, kind, tool and text."""
+    lengths = snapshot.lengths([candidate.address for candidate in candidates])
+    return [
+        Match(
+            snapshot.match(candidate.address, 0).message_id,
+            candidate.score,
+            terms=shown_terms(candidate, wanted, ""),
+            length=length,
+        )
+        for candidate, length in zip(candidates, lengths, strict=True)
+    ]
 
 
 def shown_terms(candidate: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:

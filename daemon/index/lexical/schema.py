@@ -18,7 +18,7 @@ import tantivy
 from daemon.index import SAID, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
-SCHEMA = 6
+SCHEMA = 7
 """Raise it whenever fields, tokens or windows change; an index of another number is rebuilt."""
 
 END = "\0\0"
@@ -111,6 +111,7 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("key", indexed=True, fast=True)
     builder.add_integer_field("created", indexed=True, fast=True)
+    builder.add_integer_field("length", fast=True)
     for group in GROUPS:
         builder.add_text_field(group.words, tokenizer_name="whitespace", index_option="position")
         builder.add_text_field(group.bag, tokenizer_name="whitespace", index_option="freq")
@@ -206,4 +207,6 @@ def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
         # Without a word it is as long as usual all the same: it must not make the others seem long.
         (WINDOW.bag, tokens.loose(clean(entry.window)) if entry.window else _blank(WINDOW)),
     ]
-    return _made(entry, number_of(entry.document.message_id), [*shared, *_FILLED[WINDOW.name], *own])
+    document = _made(entry, number_of(entry.document.message_id), [*shared, *_FILLED[WINDOW.name], *own])
+    document.add_integer("length", sum(len(section.text) for section in sections if str(Kind(section.kind)) in SAID))
+    return document

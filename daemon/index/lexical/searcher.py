@@ -118,6 +118,15 @@ class Snapshot:
         clauses = [Query.term_query(self.schema, "key", key, "basic") for key in keys]
         return _silent(any_of(clauses)) if clauses else Query.empty_query()
 
+    def of_messages(self, message_ids: Iterable[str]) -> Query:
+        """All documents of these messages, not scored."""
+        clauses = [self.flag("message_id", message_id) for message_id in message_ids]
+        return _silent(any_of(clauses)) if clauses else Query.empty_query()
+
+    def lengths(self, addresses: Sequence[DocAddress]) -> list[int]:
+        """How many characters were said in the messages of these windows."""
+        return [int(length or 0) for length in self.searcher.fast_field_values("length", list(addresses))]
+
     def keys(self, addresses: Sequence[DocAddress]) -> list[int]:
         """The keys of these documents."""
         return [int(key) for key in self.searcher.fast_field_values("key", list(addresses))]

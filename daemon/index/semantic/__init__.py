@@ -112,6 +112,14 @@ class Semantic:
             matches = self._search.best(vector, filters, limit, allowed_ids)
             return matches if without_texts else self._search.with_texts(matches)
 
+    def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
+        """See SemanticIndex."""
+        if not message_ids:
+            return []
+        check("the query", vector, self._dims)
+        with self._named("searching it"):
+            return self._search.nearest_of(vector, filters, message_ids)
+
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex."""
         with self._named("reading it"):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -212,9 +212,7 @@ class VectorSearch:
         rows: list[Row] = []
         for start in range(0, len(named), PAGE):
             page = self._collection.get(ids=list(named[start : start + PAGE]), include=["embeddings"])
-            stored = np.asarray(page["embeddings"], dtype=np.float32)
-            similarities = stored @ unit(vector) / np.maximum(np.linalg.norm(stored, axis=1), 1e-12)
-            rows += zip(page["ids"], similarities.tolist(), strict=True)
+            rows += self._similar(page, vector)
         rows.sort(key=lambda row: -row[1])
         return rows[:wanted]
 
@@ -224,6 +222,33 @@ class VectorSearch:
             page = [record for record, _ in rows[start : start + PAGE]]
             held.update(self._collection.get(ids=page, where={"tools": {"$contains": tool}}, include=[])["ids"])
         return [row for row in rows if row[0] in held]
+
+    def nearest_of(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
+        """See SemanticIndex.similarities; to be called behind the gate.
+
+        Of vectors that are in memory it takes microseconds a chunk; Chroma is asked once for those that are not.
+        """
+        cache = self._cache
+        if cache is not None and self._is_listed and not filters.tool:
+            rows = cache.rows(map(number_of, message_ids), filters.kinds)
+            if cache.is_whole:
+                return _best_of_each(cache.most_similar(rows, vector, len(rows)) if len(rows) else ())
+            asked: dict[str, Any] = {"ids": [cache.record(row) for row in rows.tolist()]}
+        else:
+            of_messages: dict[str, Any] = {"message_id": {"$in": sorted(message_ids)}}
+            narrowed = where(Filters(kinds=filters.kinds, tool=filters.tool))
+            asked = {"where": {"$and": [of_messages, narrowed]} if narrowed else of_messages}
+        page = self._collection.get(**asked, include=["embeddings"])
+        return _best_of_each(self._similar(page, vector))
+
+    @staticmethod
+    def _similar(page: Any, vector: Vector) -> list[Row]:
+        """The rows of a page that has vectors, with their cosine similarity, best first."""
+        if not page["ids"]:
+            return []
+        stored = np.asarray(page["embeddings"], dtype=np.float32)
+        similarities = stored @ unit(vector) / np.maximum(np.linalg.norm(stored, axis=1), 1e-12)
+        return sorted(zip(page["ids"], similarities.tolist(), strict=True), key=lambda row: -row[1])
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex; to be called behind the gate."""
@@ -270,6 +295,14 @@ class VectorSearch:
 
 def _as_matches(rows: Sequence[Row]) -> list[Match]:
     return [Match(record.rpartition("#")[0], score, record=record) for record, score in rows]
+
+
+def _best_of_each(rows: Sequence[Row]) -> list[Match]:
+    """The first row of each message, as a match."""
+    best: dict[str, Match] = {}
+    for match in _as_matches(rows):
+        best.setdefault(match.message_id, match)
+    return list(best.values())
 
 
 def _match(record: str, score: float, data: Any, text: Any) -> Match:

@@ -7,8 +7,6 @@ left out, and is an error only where nothing else answers.
 
 from __future__ import annotations
 
-import re
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +17,10 @@ from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticInde
 from daemon.model import Vector
 from daemon.recall.query import names, parse, vocabulary
 from daemon.recall.query.parse import Query
-from daemon.recall.ranking import fuzzy
+from daemon.recall.ranking import fuzzy, union
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
 from daemon.recall.ranking.lists import CandidateLists
+from daemon.recall.ranking.question import Question, is_over, left
 from daemon.redact import redact
 
 _MOST_NAMES = 5
@@ -35,7 +34,6 @@ _DEEPEST_MEANING = 200
 MODEL_LATE = "has not embedded the question yet"
 """Of a model that is late: a server may be loading it."""
 
-_WORD = re.compile(r"[A-Za-z]+")
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 
 
@@ -58,6 +56,8 @@ class CandidateSearch:
         self._is_behind = is_behind
         self._vectors: dict[str, Vector] = {}
         """By text: one answer may take several looks, and to embed a question takes a fifth of one."""
+        self._vector: Vector | None = None
+        """The question's, once it was asked by meaning."""
 
     def gather(
         self,
@@ -107,9 +107,26 @@ class CandidateSearch:
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
         candidates = self._all(questions, deadline)
-        if mode == "hybrid" and query.is_short and not _is_over(deadline):
+        self._complete(candidates, query, mode, filters, deadline)
+        if mode == "hybrid" and query.is_short and not is_over(deadline):
             self._tell_held(candidates, deadline)
         return candidates
+
+    def _complete(self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, deadline: float) -> None:
+        """Score each candidate by the lists that did not have it, in what time is left."""
+        if mode not in {"smart", "hybrid"} or is_over(deadline):
+            return
+        asked = union.questions(candidates, query, filters, self._lexical, self._semantic, vector=self._vector)
+        asking = [Question(index, ask) for index, ask in asked.items()]
+        for question in asking:
+            question.start()
+        for question in asking:
+            question.join(left(deadline))
+            candidates.more |= dict(question.candidates.more)
+            if question.error is not None:  # what was found stands; the owner is told
+                self._on_failure(question.index, question.error)
+            if not candidates.late and (question.error is not None or not question.is_done):
+                candidates.late.append("not all candidates were scored")
 
     def reads(self, query: Query) -> bool:
         """Whether the model can read the question, so that what it finds similar means something.
@@ -148,9 +165,9 @@ class CandidateSearch:
             with_texts = {match.record: match for match in index.with_texts(wanted)}
             own.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
 
-        asking = _Question("semantic", tell)
+        asking = Question("semantic", tell)
         asking.start()
-        asking.join(_left(deadline))
+        asking.join(left(deadline))
         if asking.is_done:
             self._merge(candidates, asking)
         else:
@@ -185,21 +202,8 @@ class CandidateSearch:
     def nearest(self, name: str, deadline: float) -> str:
         """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
         made: list[str] = []
-        self._in_time(lambda: made.append(self._nearest(name) or self._nearest_pieces(name)), deadline)
+        self._in_time(lambda: made.append(vocabulary.nearest(name, self._lexical)), deadline)
         return made[0] if made else ""
-
-    def _nearest(self, word: str) -> str:
-        for other, _ in self._lexical.spellings(word, 1):
-            for match in self._lexical.search(other, Filters(), 1):
-                return names.as_written(other, match.text)
-        return ""
-
-    def _nearest_pieces(self, name: str) -> str:
-        """With the nearest spelling of each word that no text has; "" where one of them has none."""
-        _, counts = self._lexical.frequencies(_WORD.sub(r"\g<0> ", name))
-        unknown = [word for word in _WORD.findall(name) if not counts.get(word, 1)]
-        near = {word: self._nearest(word) for word in unknown}
-        return _WORD.sub(lambda word: near.get(word[0], word[0]), name) if near and all(near.values()) else ""
 
     def settled(self, query: Query, deadline: float) -> Query:
         """The query with those of its names as words that are none in this archive; as it is where that is not told in
@@ -207,27 +211,26 @@ class CandidateSearch:
         """
         made = [query]
         if query.is_exact:
-            known = vocabulary.Vocabulary(self._lexical.frequencies, self._lexical.literal)
-            self._in_time(lambda: made.append(vocabulary.settled(query, known)), deadline)
+            self._in_time(lambda: made.append(vocabulary.settled(query, self._lexical)), deadline)
         return made[-1]
 
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
-        if _is_over(deadline):
+        if is_over(deadline):
             return
-        asking = _Question("lexical", lambda _candidates: ask())
+        asking = Question("lexical", lambda _candidates: ask())
         asking.start()
-        asking.join(_left(deadline))
+        asking.join(left(deadline))
         if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
             self._on_failure("lexical", asking.error)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def _all(self, questions: Mapping[str, Callable[[CandidateLists], None]], deadline: float) -> CandidateLists:
-        asking = [_Question(name, question) for name, question in questions.items()]
+        asking = [Question(name, question) for name, question in questions.items()]
         for question in asking:
             question.start()
         for question in asking:
-            question.join(_left(deadline))
+            question.join(left(deadline))
         candidates, failures = CandidateLists(), []
         for question in asking:
             failures += self._merge(candidates, question)
@@ -235,9 +238,9 @@ class CandidateSearch:
             raise failures[0]
         return candidates
 
-    def _merge(self, candidates: CandidateLists, question: _Question) -> list[ReconstituteError]:
+    def _merge(self, candidates: CandidateLists, question: Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
-        error, own = question.error, question.candidates
+        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
         if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
@@ -255,7 +258,7 @@ class CandidateSearch:
         candidates.late += own.late
         candidates.warnings += own.warnings
         candidates.states[question.index] = own.states.get(question.index, "used")
-        if not question.is_done:
+        if not is_done:
             candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
             candidates.late.append(_LABELS[question.index] + why)
@@ -291,7 +294,7 @@ class CandidateSearch:
                     break
             candidates.is_inside = inside and not candidates.lists.get("phrase") and not candidates.lists.get("printed")
         is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
-        if with_windows and not is_narrow and not _is_over(deadline):
+        if with_windows and not is_narrow and not is_over(deadline):
             candidates.lists["windows"] = self._lexical.windows(query.searched, filters, depth)
 
     def _literal(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
@@ -322,7 +325,7 @@ class CandidateSearch:
         """
         for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
             chosen = kinds & set(filters.kinds) if filters.kinds else kinds
-            if chosen and not _is_over(deadline):
+            if chosen and not is_over(deadline):
                 narrowed = replace(filters, kinds=tuple(sorted(chosen)))
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
@@ -344,6 +347,7 @@ class CandidateSearch:
             if isinstance(made, BadInput):
                 raise made
             vector = self._vectors[text] = made
+        self._vector = vector
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
@@ -378,47 +382,5 @@ class CandidateSearch:
         return QueryStats(documents, frequencies, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)
 
 
-def finish(within_s: float) -> bool:
-    """Wait for questions that were given up at their deadline, before what they read is closed; whether all ended."""
-    until = time.monotonic() + within_s
-    for question in list(_UNDER_WAY):
-        question.join(max(0.0, until - time.monotonic()))
-    return not any(question.is_alive() for question in _UNDER_WAY)
-
-
 class _LexicalFailed(ReconstituteError):
     """On its way through the semantic index, which did not fail and must not be mended for it."""
-
-
-class _Question(threading.Thread):
-    """One question on its way; what it has found so far may be looked at while it runs."""
-
-    def __init__(self, index: str, question: Callable[[CandidateLists], None]) -> None:
-        super().__init__(name=f"recall {index}", daemon=True)
-        self._question = question
-        self.index = index
-        self.candidates = CandidateLists()
-        self.error: Exception | None = None
-        self.is_done = False
-
-    def run(self) -> None:
-        _UNDER_WAY.add(self)
-        try:
-            self._question(self.candidates)
-        except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
-            self.error = error
-        finally:
-            _UNDER_WAY.discard(self)
-        self.is_done = True
-
-
-_UNDER_WAY = set[_Question]()
-
-
-def _left(deadline: float) -> float:
-    """Seconds until then."""
-    return max(0.0, deadline - time.monotonic())
-
-
-def _is_over(deadline: float) -> bool:
-    return time.monotonic() >= deadline

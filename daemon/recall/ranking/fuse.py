@@ -1,16 +1,16 @@
 """Scores words and meaning together, weighed by the query.
 
 Plain rank fusion ignores how good a list is: it takes the best of a poor list for as good as that of a strong one. Here
-a list by words counts as far as its best match holds what the query asks for, measured in rarity: if nobody wrote the
-query's rare words, meaning decides. Meaning counts by its cosine, squared, which is comparable between queries. How
-much each counts stands in `weights`.
+a message's score is the sum of a few features, each 0 to 1 and with one weight (`weights`). Those by words count as far
+as the best match holds what the query asks for, measured in rarity: if nobody wrote the query's rare words, meaning
+decides. Every candidate is scored by all of them, whichever side found it: nothing counts as zero that could be known.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -117,17 +117,29 @@ class QueryStats:
 
 
 @dataclass(frozen=True, slots=True)
+class Features:
+    """What speaks for a message, each 0 to 1.
+
+    `words`: BM25 of its best part, relative to the best of all candidates. `window`: the same of the message read with
+    its neighbours, less the longer it is itself. `coverage`: the share of the question's rarity that one part holds.
+    `proximity`: the share that stands in a part as near together as in the question. `meaning`: its nearest chunk's
+    cosine, from that of unrelated texts on.
+    """
+
+    words: float = 0.0
+    window: float = 0.0
+    coverage: float = 0.0
+    proximity: float = 0.0
+    meaning: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Fused:
-    """A message's place in the order; `parts` says what each source added to the score, for explain."""
+    """A message's place in the order; `parts` says what each feature added to the score, for explain."""
 
     message_id: str
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The lists that had it."""
-        return tuple(self.parts)
 
 
 def text_to_embed(text: str, stats: QueryStats) -> str:
@@ -155,67 +167,81 @@ def text_to_embed(text: str, stats: QueryStats) -> str:
 def fuse(
     lexical: Sequence[Match], windows: Sequence[Match], semantic: Sequence[Match], stats: QueryStats
 ) -> list[Fused]:
-    """Every candidate message once, best first, by id among equals.
-
-    `lexical` are parts by their words, `windows` messages by the words of theirs and their neighbours', `semantic`
-    chunks by the cosine of their meaning. A list may be empty: the others then decide, in the order they have.
-    """
-    parts: dict[str, dict[str, float]] = {}
-
-    def add(name: str, values: Mapping[str, float]) -> None:
-        for message_id, value in values.items():
-            parts.setdefault(message_id, {})[name] = value
-
-    add("windows", _relative(windows, weights.WINDOWS, stats))
-    add("lexical", _with_proximity(_relative(lexical, weights.LEXICAL, stats, weights.COVERAGE), lexical, stats))
-    weight = semantic_weight(stats)
-    add("semantic", {message_id: weight * max(0.0, score) ** 2 for message_id, score in _best(semantic).items()})
-    fused = [Fused(message_id, sum(some.values()), some) for message_id, some in parts.items()]
+    """Every candidate message once, best first, by id among equals; the arguments are those of `features`."""
+    counted = {**weights.FEATURES, "meaning": meaning_weight(stats)}
+    fused: list[Fused] = []
+    for message_id, features in features_of(lexical, windows, semantic, stats).items():
+        parts = {name: weight * getattr(features, name) for name, weight in counted.items()}
+        fused.append(Fused(message_id, sum(parts.values()), parts))
     return sorted(fused, key=lambda match: (-round(match.score, 12), match.message_id))
 
 
-def semantic_weight(stats: QueryStats) -> float:
-    """What a cosine of 1 counts for this question."""
-    if stats.is_exact and not stats.is_worded:
-        return weights.SEMANTIC_OF_NAMES
-    if stats.is_partly_embedded:
-        return weights.SEMANTIC_IN_PART
-    return weights.SEMANTIC_BESIDE_NAMES if stats.is_exact else weights.SEMANTIC
+def features_of(
+    lexical: Sequence[Match], windows: Sequence[Match], semantic: Sequence[Match], stats: QueryStats
+) -> dict[str, Features]:
+    """What speaks for each candidate message, by id.
 
-
-def _best(candidates: Sequence[Match]) -> dict[str, float]:
-    """Each message's best score."""
-    best: dict[str, float] = {}
-    for match in candidates:
-        best[match.message_id] = max(match.score, best.get(match.message_id, match.score))
-    return best
-
-
-def _with_proximity(values: Mapping[str, float], parts: Sequence[Match], stats: QueryStats) -> dict[str, float]:
-    """`values`, and for each message what the words count that stand as near each other in a part as in the query."""
-    closest: dict[str, float] = {}
-    left = _MOST_READ_IN_ALL if stats.neighbours else 0
-    for match in parts:
-        if left <= 0:
-            break
-        left -= min(len(match.text), MOST_READ)
-        closest[match.message_id] = max(stats.proximity(match.text), closest.get(match.message_id, 0.0))
+    `lexical` are parts by their words, `windows` messages by the words of theirs and their neighbours', `semantic`
+    chunks by the cosine of their meaning. What is in none of a kind scores nothing there, so each candidate should be
+    in each that can score it, however low; the order within them does not matter.
+    """
+    words, window = _best_shares(lexical, stats), _best_shares(windows, stats)
+    lengths = {match.message_id: match.length for match in windows}
+    coverage = _best((match.message_id, stats.coverage(match.terms)) for match in lexical)
+    proximity = _closest(lexical, stats)
+    meaning = _best((match.message_id, _meaning(match.score)) for match in semantic)
     return {
-        message_id: value + weights.PROXIMITY * closest.get(message_id, 0.0) for message_id, value in values.items()
+        message_id: Features(
+            words.get(message_id, 0.0),
+            window.get(message_id, 0.0) * weights.WINDOW_FADES / (weights.WINDOW_FADES + lengths.get(message_id, 0)),
+            coverage.get(message_id, 0.0),
+            proximity.get(message_id, 0.0),
+            meaning.get(message_id, 0.0),
+        )
+        for message_id in dict.fromkeys((*words, *window, *meaning))
     }
 
 
-def _relative(
-    candidates: Sequence[Match], weight: float, stats: QueryStats, for_coverage: float = 0.0
-) -> dict[str, float]:
-    """Each message's best score relative to the list's best, times the weight that the list deserves."""
+def meaning_weight(stats: QueryStats) -> float:
+    """What a text counts for this question that means just the same."""
+    share = 1.0
+    if stats.is_exact and not stats.is_worded:
+        share = weights.MEANING_OF_NAMES
+    elif stats.is_partly_embedded:
+        share = weights.MEANING_IN_PART
+    elif stats.is_exact:
+        share = weights.MEANING_BESIDE_NAMES
+    return share * weights.FEATURES["meaning"]
+
+
+def _meaning(cosine: float) -> float:
+    return min(1.0, max(0.0, (cosine - weights.UNRELATED) / (weights.ALIKE - weights.UNRELATED)))
+
+
+def _best(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Each message's best value."""
+    best: dict[str, float] = {}
+    for message_id, value in values:
+        best[message_id] = max(value, best.get(message_id, value))
+    return best
+
+
+def _closest(parts: Sequence[Match], stats: QueryStats) -> dict[str, float]:
+    """Each message's best proximity, as far as texts are read for it: those of the best parts."""
+    closest: list[tuple[str, float]] = []
+    left = _MOST_READ_IN_ALL if stats.neighbours else 0
+    for match in sorted(parts, key=lambda match: -match.score):
+        if left <= 0:
+            break
+        left -= min(len(match.text), MOST_READ)
+        closest.append((match.message_id, stats.proximity(match.text)))
+    return _best(closest)
+
+
+def _best_shares(candidates: Sequence[Match], stats: QueryStats) -> dict[str, float]:
+    """Each message's best score relative to the best of all, as far as that one holds what is asked for."""
     top = max((match.score for match in candidates), default=0.0)
     if top <= 0:
         return {}
-    covered = [stats.coverage(match.terms) for match in candidates]
-    deserved = weight * (max(covered) or 1.0)  # nothing known of the terms: the list is believed
-    best: dict[str, float] = {}
-    for match, share in zip(candidates, covered, strict=True):
-        value = deserved * max(0.0, match.score) / top + for_coverage * share
-        best[match.message_id] = max(value, best.get(match.message_id, value))
-    return best
+    deserved = max(stats.coverage(match.terms) for match in candidates) or 1.0  # nothing known of the terms: believed
+    return _best((match.message_id, deserved * max(0.0, match.score) / top) for match in candidates)

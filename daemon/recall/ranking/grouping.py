@@ -251,5 +251,8 @@ def together(first: CandidateLists, more: CandidateLists) -> CandidateLists:
         lists[name] = list(once.values())
         if name not in STANDING:
             lists[name].sort(key=lambda match: -match.score)
+    merged = {
+        name: [*first.more.get(name, []), *more.more.get(name, [])] for name in dict.fromkeys((*first.more, *more.more))
+    }
     stands = bool(lists.get("phrase") or lists.get("printed"))
-    return replace(first, lists=lists, is_inside=(first.is_inside or more.is_inside) and not stands)
+    return replace(first, lists=lists, more=merged, is_inside=(first.is_inside or more.is_inside) and not stands)

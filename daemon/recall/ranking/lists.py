@@ -25,9 +25,14 @@ _ALL = (*WORDS, *NEAR)
 
 @dataclass(slots=True)
 class CandidateLists:
-    """Candidates by list, and what went wrong on the way; `late` names what the deadline cut off."""
+    """Candidates by list, and what went wrong on the way; `late` names what the deadline cut off.
+
+    `more` is what the indexes say of candidates that only other lists have, by the list that would have it: their
+    words, windows and meaning are known then, but they tell nothing of how much else there is.
+    """
 
     lists: dict[str, list[Match]] = field(default_factory=dict)
+    more: dict[str, list[Match]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
@@ -37,6 +42,10 @@ class CandidateLists:
 
     def ids(self, name: str) -> list[str]:
         return parse.once(match.message_id for match in self.lists.get(name, []))
+
+    def every(self, name: str) -> list[Match]:
+        """What a list has, and what is known besides of the candidates of others."""
+        return [*self.lists.get(name, []), *self.more.get(name, [])]
 
     def best(self) -> dict[str, Match]:
         """The match to show for each message: words before meaning, since they can be pointed at."""
@@ -52,21 +61,25 @@ class CandidateLists:
         What holds a name as it stands may hold it inside a longer one, which is another name: that is not said here.
         """
         terms: dict[str, list[str]] = {}
-        for match in self.lists.get("lexical", []):
+        for match in self.every("lexical"):
             terms.setdefault(match.message_id, []).extend(match.terms)
         return terms
 
-    def similar(self) -> set[str]:
-        """The messages whose meaning is similar enough, or that have words of the query besides."""
+    def near(self) -> set[str]:
+        """The messages whose meaning is similar enough by itself."""
         scores: dict[str, float] = {}
-        for match in self.lists.get("semantic", []):
+        for match in self.every("semantic"):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
         floor = max(LEAST_COSINE, LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0))
-        return {i for i, score in scores.items() if score >= floor} | (set(scores) & self.by_words())
+        return {i for i, score in scores.items() if score >= floor}
+
+    def similar(self) -> set[str]:
+        """The messages whose meaning is similar enough, or that have words of the query besides."""
+        return self.near() | ({match.message_id for match in self.every("semantic")} & self.by_words())
 
     def by_words(self) -> set[str]:
         """The messages that hold a word of the query, be it inside a longer one."""
-        return {match.message_id for name in WORDS for match in self.lists.get(name, [])}
+        return {match.message_id for name in WORDS for match in self.every(name)}
 
     def texts(self) -> dict[str, list[str]]:
         """The texts of each message's matches, each once."""

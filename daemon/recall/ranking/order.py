@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from daemon.index import TOOLS, Match
@@ -37,11 +37,15 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A message's place in the order; `sources` are the lists that had it."""
+    """A message's place in the order.
+
+    `sources` are the lists that had it or would have it; `parts` says what each feature added to the score.
+    """
 
     message_id: str
     score: float
     sources: tuple[str, ...]
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def ordered(
@@ -57,14 +61,13 @@ def ordered(
     """All candidates that the archive has, best first, one find a matching part; the parts of a message together.
 
     `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
-    says at which place each list had it.
+    says what each feature added to its score.
     """
     if mode in {"smart", "hybrid"}:
         graded = _fused(query, candidates, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
         graded = [(0, fused) for fused in _plain(mode, candidates, archived)]
-    wanted = dates.dates_in(query.text) if mode in {"smart", "hybrid"} else ()
-    matches, reason = _matches(candidates), _reasons(wanted, candidates, archived) if explain else None
+    matches, reason = _matches(candidates), _reasons(candidates) if explain else None
     top = max((fused.score for _, fused in graded), default=1.0) or 1.0
     results: list[Result] = []
     ceiling = 1.0
@@ -103,31 +106,8 @@ def ordered(
 def _fused(
     query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
 ) -> list[tuple[int, Ranked]]:
-    def matches(name: str, among: Container[str] = archived) -> list[Match]:
-        return [
-            match
-            for match in candidates.lists.get(name, [])
-            if match.message_id in archived and match.message_id in among
-        ]
-
-    similar = candidates.similar() if "semantic" in candidates.lists else frozenset()
     stats = replace(candidates.stats, is_partly_embedded=is_partly_embedded)
-    made = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
-    plain = _with_standing([Ranked(hit.message_id, hit.score, hit.sources) for hit in made], candidates, archived)
-    wanted, fused = dates.dates_in(query.text), plain
-    if wanted:
-        fused = [
-            replace(hit, score=hit.score + weights.DAY * dates.nearness(wanted, archived[hit.message_id].created))
-            for hit in plain
-        ]
-    fused.sort(
-        key=lambda hit: (
-            -round(hit.score, 12),
-            hit.sources == ("semantic",),
-            -archived[hit.message_id].created,
-            hit.message_id,
-        )
-    )
+    fused = _by_features(query, candidates, archived, stats)
     if query.is_exact:
         graded = _best_first(fused, _tier(query, candidates), needed, archived)
         if query.words and stats.is_exact and all(grade == Tier.NONE for grade, _ in graded):
@@ -144,6 +124,45 @@ def _fused(
     if query.is_short:
         return _best_first(fused, _hold(query, candidates), needed, archived)
     return [(0, hit) for hit in fused]
+
+
+def _by_features(
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], stats: fuse.QueryStats
+) -> list[Ranked]:
+    """Every candidate by its score: features, what stands in it verbatim, and the days that the question names."""
+
+    def matches(name: str, among: Container[str] = archived) -> list[Match]:
+        return [match for match in candidates.every(name) if match.message_id in archived and match.message_id in among]
+
+    near, similar = candidates.near(), candidates.similar()
+    fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
+    plain = [Ranked(hit.message_id, hit.score, _sources(hit, near), hit.parts) for hit in fused]
+    ranked, wanted = _with_standing(plain, candidates, archived), dates.dates_in(query.text)
+    if wanted:
+        for place, hit in enumerate(ranked):
+            added = weights.DAY * dates.nearness(wanted, archived[hit.message_id].created)
+            if added:
+                ranked[place] = replace(hit, score=hit.score + added, parts={**hit.parts, "day": added})
+    return sorted(
+        ranked,
+        key=lambda hit: (
+            -round(hit.score, 12),
+            hit.sources == ("semantic",),
+            -archived[hit.message_id].created,
+            hit.message_id,
+        ),
+    )
+
+
+def _sources(fused: fuse.Fused, near: Container[str]) -> tuple[str, ...]:
+    """The lists that had the message or would have it, were they longer."""
+    parts = fused.parts
+    has = {
+        "windows": parts["window"] > 0,
+        "lexical": parts["words"] > 0 or parts["coverage"] > 0,
+        "semantic": fused.message_id in near,
+    }
+    return tuple(name for name, is_source in has.items() if is_source) or ("semantic",)
 
 
 def _best_first(
@@ -179,8 +198,9 @@ def _with_standing(fused: list[Ranked], candidates: CandidateLists, archived: Co
         for i in candidates.ids(name):
             if i in archived:
                 hit = by_id.get(i, Ranked(i, 0.0, ()))
-                is_new = not {"lexical", *STANDING} & set(hit.sources)
-                by_id[i] = Ranked(i, hit.score + (weights.VERBATIM if is_new else 0.0), (*hit.sources, name))
+                added = 0.0 if {"lexical", *STANDING} & set(hit.sources) else weights.VERBATIM
+                parts = {**hit.parts, "verbatim": added} if added else hit.parts
+                by_id[i] = Ranked(i, hit.score + added, (*hit.sources, name), parts)
     return list(by_id.values())
 
 
@@ -319,7 +339,7 @@ def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]
     """
     parts_of: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
     for name in ("lexical", *STANDING):
-        for match in candidates.lists.get(name, []):
+        for match in candidates.every(name):
             parts = parts_of.setdefault(match.message_id, {})
             first, last = (
                 next(iter(parts.values()), (match, 1.0))[0],
@@ -343,27 +363,30 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
     return "semantic" if set(sources) <= set(NEAR) else "hybrid"
 
 
-def _reasons(
-    wanted: Sequence[dates.QuestionDate], candidates: CandidateLists, archived: Mapping[str, Archived]
-) -> Callable[[Ranked], str]:
-    """For explain: at which place each list had a message, and what its day added."""
-    places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in candidates.lists}
+def _reasons(candidates: CandidateLists) -> Callable[[Ranked], str]:
+    """For explain: what each feature added to a score, and at which place a list of names or phrases had a message."""
+    places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in STANDING}
 
     def reason(fused: Ranked) -> str:
-        had = [f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
-        similar = dates.nearness(wanted, archived[fused.message_id].created)
-        had += [f"of or near a day that the question names, which adds {weights.DAY * similar:.3f}"] if similar else []
-        return f"score {fused.score:.3f}" + (f" ({', '.join(had)})" if had else "")
+        added = [f"{_ADDED.get(name, name)} {value:.3f}" for name, value in fused.parts.items() if value]
+        added += [f"{_STANDS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
+        return f"score {fused.score:.3f}" + (f" ({', '.join(added)})" if added else "")
 
     return reason
 
 
-_SAYS = {
-    "lexical": "by words place",
+_ADDED = {
+    "words": "words add",
+    "window": "its neighbours add",
+    "coverage": "the rare words of the question that it holds add",
+    "proximity": "words as close as in the question add",
+    "meaning": "meaning adds",
+    "verbatim": "what stands in it as asked adds",
+    "day": "a day that the question names adds",
+}
+_STANDS = {
     "named": "by its name place",
     "phrase": "by the phrase place",
     "tools": "by its name in tools place",
     "printed": "by the phrase in tools place",
-    "windows": "by its neighbours place",
-    "semantic": "by meaning place",
 }

@@ -16,32 +16,28 @@ from daemon.recall.query.parse import Tier
 
 # -- what a message's score is made of -------------------------------------------------------------------------------
 
-WINDOWS = 0.7
-"""The best text that is read together with its neighbours, if it holds all of the query."""
-LEXICAL = 0.1
-"""The best part by its words (BM25)."""
-COVERAGE = 0.3
-"""A part that holds all of the query, however long it is and however often it says it."""
-PROXIMITY = 0.25
-"""At most, for words that stand near each other in a part as in the query: each such pair counts its share of the
-query's rarity."""
-VERBATIM = 0.1
+FEATURES = {"words": 1.2, "window": 1.2, "coverage": 3.0, "proximity": 0.75, "meaning": 3.0}
+"""What each of fuse.Features counts at most."""
+WINDOW_FADES = 600.0
+"""Characters of a message at which its window counts half: short ones need their neighbours to be understood."""
+UNRELATED, ALIKE = 0.1, 0.8
+"""The cosines of texts that have nothing to do with each other, and of those that say the same: meaning 0 and 1."""
+VERBATIM = 0.5
 """A text that the word index missed, but that holds a name or phrase as it stands."""
-DAY = 0.8
-"""A message of a day that the query names: about half of the best that words and meaning give."""
+DAY = 8.0
+"""A message of a day that the query names: nearly what words and meaning give together."""
 MONTH = 0.5
 """A message of a month that the query names, as a share of DAY."""
 DAYS_AFTER = (0.6, 0.4, 0.4)
 """A message of the next days, as a share of DAY: things are told when they are over."""
 
-# -- what a cosine of 1 counts; it counts squared, because unrelated texts still have one of 0.2 -----------------------
+# -- the share of its weight that meaning has --------------------------------------------------------------------------
 
-SEMANTIC = 1.8
-SEMANTIC_OF_NAMES = 0.1
+MEANING_OF_NAMES = 0.05
 """Where only a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
-SEMANTIC_BESIDE_NAMES = 0.9
-"""Where a query says more than the names in it: what holds them stands first by other rules anyway."""
-SEMANTIC_IN_PART = 0.5
+MEANING_BESIDE_NAMES = 0.5
+"""Where a query says more than the names in it, and a text holds one: it stands first by other rules anyway."""
+MEANING_IN_PART = 0.3
 """While only some messages have vectors: what has none yet must not stand below what has."""
 
 # -- what is near enough ---------------------------------------------------------------------------------------------

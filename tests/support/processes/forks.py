@@ -26,6 +26,7 @@ from unittest import mock
 
 from daemon import cli
 from daemon.index.semantic import health
+from tests.support.patience import search_patiently
 
 _COMMANDS = Path(cli.__file__).parent / "subcommands"
 _FORKS = multiprocessing.get_context("forkserver")
@@ -154,6 +155,7 @@ def _command(out: str, errors: str, words: Sequence[str], cwd: str, environment:
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
+    search_patiently()
     sys.argv = [str(Path(cli.__file__).with_name("__main__.py")), *words]
     cli.main()
 

@@ -17,7 +17,7 @@ from tests.support.stores.make_opencode import T0, Database, session, text, user
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SESSION = "ses_writer"
-_PATIENCE_S = 10
+_PATIENCE_S = 90
 
 
 class Writer:
@@ -61,13 +61,13 @@ class Writer:
     def close(self) -> None:
         """End as OpenCode does when it is told to: the last connection to a database removes its WAL."""
         self._tell("close")
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=60)
         self._release()
 
     def kill(self) -> None:
         """SIGKILL: the WAL and its shared memory stay as they are."""
         self._process.kill()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=60)
         self._release()
 
     def _release(self) -> None:

@@ -56,7 +56,7 @@ def client(served: Adapter) -> Iterator[Client]:
         yield plain
 
 
-def wait_for(is_so: Any, timeout_s: float = 10) -> None:
+def wait_for(is_so: Any, timeout_s: float = 90) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_so():
         assert time.monotonic() < deadline, "did not happen in time"
@@ -315,12 +315,12 @@ def test_a_conversation_that_does_not_fit_is_the_clients_to_shorten(opencode: Sc
 
 def test_a_model_that_is_too_slow_is_an_error_in_time(opencode: ScriptedOpenCode) -> None:
     opencode.script = [HANG]
-    with adapter(opencode.url, seconds=2) as served, Client(served.url) as client:
+    with adapter(opencode.url, seconds=4) as served, Client(served.url) as client:
         begun = time.monotonic()
         said = client.post("/api/chat", {"model": MODEL, "messages": [user("hi")], "stream": False})
     assert said.status_code == 503
     assert "no answer within" in said.json()["error"]
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
     assert len(opencode.prompts) == 1
     assert opencode.sessions == {}
 

@@ -304,7 +304,7 @@ def test_the_command_prints_address_and_models_and_deletes_its_sessions(
             client.chat([user("hi")])
             assert len(opencode.sessions) == 1
             process.send_signal(number)
-            out, errors = process.communicate(timeout=30)
+            out, errors = process.communicate(timeout=90)
     assert (process.returncode, out, errors) == (0, "stopped\n", "")
     assert opencode.sessions == {}
 
@@ -323,7 +323,7 @@ def test_the_command_ends_while_a_model_is_at_work(opencode: ScriptedOpenCode, t
                 assert process.poll() is None
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=90)
     assert process.returncode == 0
     assert opencode.sessions == {}
 
@@ -341,7 +341,7 @@ def test_without_opencode_the_command_waits_for_it_and_says_so(tmp_path: Path) -
                 assert client.http.get("/api/tags").status_code == 503
                 assert client.http.get("/health").json()["status"] == "degraded"
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=90)
     assert process.returncode == 0
 
 
@@ -350,7 +350,7 @@ def test_an_open_address_is_warned_of(opencode: ScriptedOpenCode, tmp_path: Path
         assert process.stderr is not None
         assert "can be reached from other machines, and asks nobody who he is" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=90)
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_a_strike_is_kept_with_the_answers_and_dropped_with_its_entry(
             return _called("strike_out", STRIKE | {"quote": "SQLite instead of files"}) if is_first else evident(body)
 
         def run() -> dict[str, Any]:
-            with closing(OllamaChat(server.url, "chat", timeout_s=5)) as chat:
+            with closing(OllamaChat(server.url, "chat", timeout_s=60)) as chat:
                 asked: list[Any] = []
                 one = Reconstitution(
                     made.archive, made.recall(), Files(made.archive), tmp_path / "out",

@@ -37,11 +37,11 @@ class House:
     records: list[Record] = field(default_factory=list)
 
     def run(self, *, model: str = "chat", **section: Any) -> Json:
-        with closing(OllamaChat(self.server.url, model, timeout_s=5)) as chat:
+        with closing(OllamaChat(self.server.url, model, timeout_s=60)) as chat:
             return self._over(chat, section).run(Target(SHOP))
 
     def estimate(self, **section: Any) -> Json:
-        with closing(OllamaChat(self.server.url, "chat", timeout_s=5)) as chat:
+        with closing(OllamaChat(self.server.url, "chat", timeout_s=60)) as chat:
             return self._over(chat, section).estimate(Target(SHOP))
 
     def _over(self, chat: OllamaChat, section: dict[str, Any]) -> Reconstitution:
@@ -177,7 +177,7 @@ def test_a_large_run_says_first_what_it_takes(house: House) -> None:
         house.made.session(f"ses_{number}", SHOP, f"Part {number}")
         house.made.say(f"ses_{number}", "user", f"Please write part number {number} of the shop.")
     events: list[Json] = []
-    with closing(OllamaChat(house.server.url, "chat", timeout_s=5)) as chat:
+    with closing(OllamaChat(house.server.url, "chat", timeout_s=60)) as chat:
         house._over(chat, {}).run(Target(SHOP), events.append)
     notes = [event["note"] for event in events if "note" in event]
     assert len(notes) == 1

@@ -54,7 +54,7 @@ class House:
     def run(self, *, model: bool | str = True, why: str = "no server", at: str = "", **more: Any) -> Json:
         """`model`: its name, True for the usual one, False for none."""
         name = model if isinstance(model, str) else "chat"
-        with closing(OllamaChat(self.server.url, name, timeout_s=5)) as chat:
+        with closing(OllamaChat(self.server.url, name, timeout_s=60)) as chat:
             who = Who(chat if model else None, why, self.section)
             made = Reconstitution(
                 self.made.archive, self.made.recall(), Files(self.made.archive), self.root, who=who,

@@ -443,7 +443,7 @@ class Run:
     def of(self, target: str, index: Any = ...) -> Json:
         used: Any = self.made.vectors.notes if index is ... else index
         notes = Notes(self.made.archive, lambda: used, self.made.embedder)
-        with closing(OllamaChat(self.server.url, "chat", timeout_s=5)) as chat:
+        with closing(OllamaChat(self.server.url, "chat", timeout_s=60)) as chat:
             run = Reconstitution(
                 self.made.archive, self.made.recall(), Files(self.made.archive), self.root,
                 who=Who(chat, "", Agent(folders=0, summaries=0)), notes=notes,

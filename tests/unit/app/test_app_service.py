@@ -127,7 +127,7 @@ class Following:
     def stop(self) -> None:
         for each in (self.loop, self.words):
             each.stop()
-            assert each.join(20)
+            assert each.join(90)
 
     def say(self, name: str, word: str, *, finished: bool = True) -> str:
         """Have OpenCode write an answer with this word, a moment ago; the path that an event would name."""
@@ -254,11 +254,11 @@ def test_an_event_during_a_look_leads_to_another_look_at_once(
 
     def hold(_: object) -> None:
         has_read.set()  # the sources have been read, this look is not over
-        assert has_said.wait(20)
+        assert has_said.wait(90)
 
     follows.engine.on_scanned = hold
     follows.start()
-    assert has_read.wait(20)
+    assert has_read.wait(90)
 
     follows.loop.hint(follows.say("late", "lantern"))
     assert not follows.finds("lantern")

@@ -26,6 +26,7 @@ from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.chat.opencode.turn import failure
 from daemon.errors import ConfigError
 from daemon.records import OWN_MARK, OWN_SESSION_TITLE
+from tests.support.processes.ports import free_port
 from tests.support.servers.fake_opencode import FakeOpenCode
 
 PATIENT = Patience(create=30.0, prompt=60.0, read=30.0, delete=30.0)
@@ -142,7 +143,7 @@ def test_lost_events_and_a_late_record_do_not_lose_the_answer(
     monkeypatch.setattr("daemon.chat.opencode.turn._SILENCE_S", 0.4)
     for name, value in switch.items():
         setattr(fake, name, value)
-    assert ask(connect(fake, patience=QUICK)).content == "Good day."
+    assert ask(connect(fake, patience=PATIENT)).content == "Good day."
     assert len(fake.prompts) == 1
 
 
@@ -323,8 +324,7 @@ def test_a_server_that_is_broken_is_named_with_the_cause(
 
 
 def test_a_server_that_is_down_is_named_with_how_to_start_it(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     with OpenCodeServer(f"http://127.0.0.1:{port}", patience=QUICK, directory=tmp_path) as server:
         for call in (server.health, server.models, server.create, server.sweep):
             with pytest.raises(ModelUnavailable, match=rf":{port}: nothing answers .*opencode serve"):
@@ -490,7 +490,7 @@ def test_the_folder_lies_beneath_the_users_cache(monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def chat(fake: FakeOpenCode, tmp_path: Path) -> Iterator[OpenCodeChat]:
-    model = OpenCodeChat(fake.url, "acme/large", timeout_s=5, context_tokens=4000, directory=tmp_path / "place")
+    model = OpenCodeChat(fake.url, "acme/large", timeout_s=60, context_tokens=4000, directory=tmp_path / "place")
     yield model
     model.close()
 
@@ -518,7 +518,7 @@ def test_a_chat_names_its_model_and_what_replies_depend_on(fake: FakeOpenCode, c
 
 
 def test_an_empty_model_is_the_servers_default_by_its_own_name(fake: FakeOpenCode, tmp_path: Path) -> None:
-    model = OpenCodeChat(fake.url, "", timeout_s=5, context_tokens=10**6, directory=tmp_path / "place")
+    model = OpenCodeChat(fake.url, "", timeout_s=60, context_tokens=10**6, directory=tmp_path / "place")
     assert model.name == "default model (OpenCode)"
     assert "acme/large" in model.fingerprint
     assert model.context_tokens == 200_000
@@ -535,7 +535,7 @@ def test_a_conversation_that_does_not_fit_is_not_sent(fake: FakeOpenCode, chat: 
 
 
 def test_a_provider_that_read_only_part_of_the_conversation_is_not_trusted(fake: FakeOpenCode, tmp_path: Path) -> None:
-    model = OpenCodeChat(fake.url, "", timeout_s=5, context_tokens=100_000, directory=tmp_path / "place")
+    model = OpenCodeChat(fake.url, "", timeout_s=60, context_tokens=100_000, directory=tmp_path / "place")
     messages = [{"role": "user", "content": "one two three four " * 1500}]
     with pytest.raises(ContextLost, match="only 100 of at least"):
         model.chat(messages)

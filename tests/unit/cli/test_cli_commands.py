@@ -311,10 +311,10 @@ def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, words: list[str]) -> No
     )
     command = [sys.executable, "-c", code, *words]
     with subprocess.Popen(command, env=cli.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert cli.service.under_way.acquire(timeout=20)
+        assert cli.service.under_way.acquire(timeout=90)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=90)
     cli.service.gate.set()
     assert process.returncode == 130
     error = {"error": {"type": "Interrupted", "message": "interrupted", "exitCode": 130}}

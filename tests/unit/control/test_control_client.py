@@ -128,7 +128,7 @@ def test_whatever_else_answers_there_is_unreachable(tmp_path: Path, answer: byte
     thread = answering(tmp_path / "s", answer)
     with pytest.raises(DaemonUnreachable):
         PlainService(Client(tmp_path / "s")).index(print)
-    thread.join(5)
+    thread.join(90)
 
 
 def test_a_silent_daemon_is_unreachable_after_the_allowed_silence(

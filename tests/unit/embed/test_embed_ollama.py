@@ -15,6 +15,7 @@ from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.embed.ollama import OllamaEmbedder
 from daemon.errors import BadInput, ConfigError, ModelUnavailable
+from tests.support.processes.ports import free_port
 from tests.support.servers.fake_ollama import FakeOllama, vector
 
 
@@ -26,7 +27,7 @@ def server():
 
 @pytest.fixture
 def embedder(server):
-    made = OllamaEmbedder(server.url, "embedder", num_ctx=2048, batch=4, timeout_s=5)
+    made = OllamaEmbedder(server.url, "embedder", num_ctx=2048, batch=4, timeout_s=60)
     yield made
     made.close()
 
@@ -243,12 +244,11 @@ def test_auto_does_not_wait_for_a_server_that_accepts_and_says_nothing():
         took = time.monotonic() - started
     assert isinstance(chosen, Builtin)
     assert "in time" in why
-    assert took < 20  # not the 300 s of an embedding call
+    assert took < 100  # not the 300 s of an embedding call
 
 
 def test_a_named_provider_is_kept_even_when_it_is_down():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     chosen, _ = choose(Embedding(provider="ollama", url=f"http://127.0.0.1:{port}", model="m"))
     with pytest.raises(ModelUnavailable):
         _ = chosen.fingerprint

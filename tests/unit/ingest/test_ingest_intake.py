@@ -114,10 +114,11 @@ def test_an_unfinished_message_is_read_when_quiet_and_again_when_complete(tmp_pa
     store.message(
         assistant("msg_1", "ses_1", completed=None), text("prt_1", "msg_1", "ses_1", "The ans", time={"start": 1})
     )
-    tree, intake = JsonTree(store.storage), intake_of(archive)
+    late = [0.0]
+    tree, intake = JsonTree(store.storage), intake_of(archive, quiet_s=60.0, clock=lambda: time.time() + late[0])
     assert intake.scan(tree).postponed == {"ses_1"}
     assert archive.message("msg_1") is None
-    time.sleep(0.35)
+    late[0] = 61.0
     assert intake.scan(tree).changed == 1
     store.part(text("prt_1", "msg_1", "ses_1", "The answer.", time={"start": 1, "end": 2}))
     store.message(assistant("msg_1", "ses_1"))

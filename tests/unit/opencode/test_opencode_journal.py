@@ -458,16 +458,15 @@ def test_damage_is_told_with_place_reason_size_and_hash(database: Database, jour
 
 
 class Counted(Connection):
-    """Counts what is fetched and which queries look into parts' events, and times the longest query."""
+    """Counts what is fetched, in all and at once, and which queries look into parts' events."""
 
     fetched = 0
-    longest = 0.0
+    most = 0
     of_parts = 0
 
     def rows(self, sql: str, arguments: Any = ()) -> list[tuple[Any, ...]]:
-        begun = time.perf_counter()
         found = super().rows(sql, arguments)
-        self.longest = max(self.longest, time.perf_counter() - begun)
+        self.most = max(self.most, len(found))
         self.fetched += len(found)
         self.of_parts += "$.part.id" in sql
         return found
@@ -488,7 +487,7 @@ def test_a_long_journal_is_read_once_then_only_what_was_added(database: Database
     source = DatabaseSource(connection)
     assert list(source.messages("ses_1")) == ["msg_1"]
     assert connection.fetched > 100_000
-    assert connection.longest < 1
+    assert connection.most <= 500  # no query holds OpenCode's writes up for long
     connection.fetched = 0
     database.journaled(user("msg_3", "ses_1"), text("prt_3", "msg_3", "ses_1", "new"))
     assert set(source.messages("ses_1")) == {"msg_1", "msg_3"}

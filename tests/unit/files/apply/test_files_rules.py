@@ -135,7 +135,7 @@ def test_ten_megabytes_and_thousands_of_edits_are_quick() -> None:
     for number in range(1000):
         text = apply.edited(text, f"line {number} of", f"line {number} in", False, NEW) or ""
     assert text == big[:100_000].replace(" of", " in", 1000)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize(

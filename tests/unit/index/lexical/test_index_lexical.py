@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -389,9 +390,12 @@ CLASSES = st.sampled_from(
 
 
 def test_the_newest_matches_survive_when_the_prefilter_times_out(index, monkeypatch):
-    def slow(_reading, _pattern, _filters, end):
-        time.sleep(max(0.0, end - time.monotonic()))
+    now = [0.0]
 
+    def slow(_reading, _pattern, _filters, end):
+        now[0] = end
+
+    monkeypatch.setattr(scan, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(prefilter, "classed", slow)
     index.replace([entry(f"m{n}", f"room {n}00", created=n) for n in range(1, 4)])
     found, is_all = index.regex(r"\d\d\d", ANY, 10, 0.5)
@@ -470,6 +474,41 @@ def test_filters_hold_where_words_are_asked_for_in_their_places(crowded, needle)
     )
     for filters, expected in BY_FILTERS:
         assert ids(crowded.literal(needle, filters, 10)) == [*expected][::-1], filters
+
+
+_TEXT = st.lists(st.sampled_from(("quay", "crane", "rateLimit", "moved", "rate limit", "的数据")), min_size=1).map(
+    " ".join
+)
+
+
+@given(st.lists(st.tuples(_TEXT, st.sampled_from(Kind)), min_size=1, max_size=12), _TEXT, st.data())
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_messages_score_the_same_whether_found_or_asked_for(texts, query, data):
+    """The score that a search gives a message is the one that it has when it is asked for by id."""
+    index = Lexical()
+    entries = [
+        entry(f"m{number}", Section(f"prt_{number}", kind, text), window=" ".join(text for text, _ in texts[:number]))
+        for number, (text, kind) in enumerate(texts)
+    ]
+    index.replace(entries)
+    asked = data.draw(st.sets(st.sampled_from([one.document.message_id for one in entries])))
+    for filters in (ANY, Filters(kinds=("prompt", "tool_output"))):
+        found = {match.message_id: match.score for match in index.search(query, filters, 100)}
+        windows = {match.message_id: match.score for match in index.windows(query, filters, 100)}
+        parts_of, windows_of = index.scores(query, filters, asked, asked)
+        expected = [{i: score for i, score in some.items() if i in asked} for some in (found, windows)]
+        scored = [{match.message_id: match.score for match in some} for some in (parts_of, windows_of)]
+        assert scored[0] == pytest.approx(expected[0])
+        assert scored[1] == pytest.approx(expected[1])
+    index.close()
+
+
+def test_a_window_tells_how_much_its_own_message_says(index):
+    said = (Section("p0", Kind.ANSWER, "the quay"), Section("p1", Kind.TOOL_OUTPUT, "quay " * 50))
+    index.replace([entry("m1", *said, window="before\nthe quay")])
+    assert [match.length for match in index.windows("quay", ANY, 5)] == [len("the quay")]
+    assert index.scores("", ANY, ["m1"], ["m1"]) == ([], [])
+    assert index.scores("quay", ANY, [], []) == ([], [])
 
 
 def test_a_window_is_found_by_its_words_and_is_no_part(index):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.index import Entry, Filters, NoteRow, VectorRow
 from daemon.index.semantic import PREFIX, Semantic
 from daemon.model import Chunk, Document
+from tests.support.processes.ports import free_port
 
 DIMS = 16
 ANY = Filters()
@@ -367,8 +367,7 @@ def test_a_chroma_server_serves_like_a_directory_and_may_be_absent(tmp_path):
 @contextmanager
 def serving(place):
     """A Chroma server with its data in a folder beneath `place`; its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     chroma = Path(sys.executable).with_name("chroma")
     command = [chroma, "run", "--path", place / "server", "--host", "127.0.0.1", "--port", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)

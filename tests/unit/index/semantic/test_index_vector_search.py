@@ -197,6 +197,19 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
         assert found[:1] == wanted[:1]
 
 
+@pytest.mark.parametrize("filters", [Filters(), Filters(kinds=("tool_output",)), Filters(tool="grep")], ids=str)
+def test_similarities_of_messages_are_those_of_a_query_for_all(house: House, listed: House, filters: Filters) -> None:
+    wanted = {f"msg_{number:03}" for number in range(0, 240, 7)}
+    best: dict[str, float] = {}
+    for match in house.semantic.query(unit(5), filters, 1000, house.allowed_ids):
+        best.setdefault(match.message_id, match.score)
+    for semantic in (house.semantic, listed.semantic):  # in memory they are rounded
+        found = semantic.similarities(unit(5), filters, [*wanted, "msg_gone"])
+        assert {match.message_id for match in found} == wanted & set(best)
+        assert [match.score for match in found] == pytest.approx([best[match.message_id] for match in found], abs=1e-2)
+        assert semantic.similarities(unit(5), filters, []) == []
+
+
 def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_search, "_MOST_COMPARED", 0)
     monkeypatch.setattr(vector_search, "_DEEPEST", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.ranking.fuse import Fused, QueryStats, fuse, semantic_weight, text_to_embed
+from daemon.recall.ranking import weights
+from daemon.recall.ranking.fuse import Fused, QueryStats, features_of, fuse, meaning_weight, text_to_embed
 from daemon.recall.ranking.weights import COMMON_NAME
 
 FACTS = QueryStats(1000, {"quay": 3, "crane": 5, "moved": 200})
@@ -48,12 +50,13 @@ def test_where_a_name_is_asked_for_meaning_only_decides_among_equals(facts: Quer
 
 
 def test_a_question_around_a_name_is_understood_too():
+    asked = {"rateLimit": 4, "answer": 9, "refused": 2}
     words = [_words("b", 5.0, "rateLimit"), _words("a", 5.0, "rateLimit")]
-    meant = [Match("meant", 0.9), Match("b", 0.2)]
-    bare, asked = (QueryStats(1000, {"rateLimit": 4}, is_exact=True, is_worded=worded) for worded in (False, True))
-    assert semantic_weight(bare) < semantic_weight(asked) < semantic_weight(FACTS)
-    assert _ids(fuse(words, [], meant, bare))[0] == "b"
-    assert _ids(fuse(words, [], meant, asked))[0] == "meant"
+    meant = [Match("a", 0.9), Match("b", 0.2)]
+    facts = {worded: QueryStats(1000, asked, is_exact=True, is_worded=worded) for worded in (False, True)}
+    assert meaning_weight(facts[False]) < meaning_weight(facts[True]) < meaning_weight(FACTS)
+    nearer = {worded: fuse(words, [], meant, some)[0] for worded, some in facts.items()}
+    assert nearer[True].parts["meaning"] > nearer[False].parts["meaning"] > 0
 
 
 def test_among_equal_words_the_part_with_the_closest_words_comes_first():
@@ -62,7 +65,7 @@ def test_among_equal_words_the_part_with_the_closest_words_comes_first():
     words = [Match(name, 2.0, text=text, terms=("quay", "crane")) for name, text in texts.items()]
     assert _ids(fuse(words, [], [], FACTS)) == ["apart", "close"]
     assert _ids(fuse(words, [], [], facts)) == ["close", "apart"]
-    assert fuse(words, [], [], facts)[0].sources == ("lexical",)
+    assert fuse(words, [], [], facts)[0].parts["proximity"] > 0
 
 
 def test_proximity_is_measured_only_in_a_bounded_amount_of_text():
@@ -73,7 +76,7 @@ def test_proximity_is_measured_only_in_a_bounded_amount_of_text():
 
 
 def test_meaning_does_not_outweigh_words_while_messages_wait_for_vectors():
-    words = [_words("words", 9.0, "quay", "crane", "moved")]
+    words = [_words("words", 9.0, "crane")]
     meant = [Match("embedded", 0.9)]
     half = QueryStats(FACTS.documents, FACTS.frequencies, is_partly_embedded=True)
     assert _ids(fuse(words, [], meant, FACTS))[0] == "embedded"
@@ -87,7 +90,7 @@ def test_a_message_counts_by_its_best_part_and_its_best_chunk():
 
 def test_each_source_tells_what_it_added():
     one = fuse([_words("a", 2.0, "quay")], [_words("a", 3.0, "quay")], [Match("a", 0.5)], FACTS)[0]
-    assert one.sources == ("windows", "lexical", "semantic")
+    assert {name for name, added in one.parts.items() if added} == {"words", "window", "coverage", "meaning"}
     assert sum(one.parts.values()) == pytest.approx(one.score)
 
 
@@ -144,6 +147,58 @@ def test_terms_are_worth_their_rarity():
 
 # Rounded: 5e-324, once drawn, becomes 0 by scaling, and a score of 0 is another thing than the smallest one above it.
 _SCORES = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-1, 1).map(lambda x: round(x, 9))), max_size=12)
+
+
+_MATCHES = st.lists(
+    st.builds(
+        Match,
+        st.sampled_from("abcdef"),
+        st.floats(-1, 5).map(lambda x: round(x, 6)),
+        text=st.sampled_from(("", "the quay's crane", "crane and quay")),
+        terms=st.lists(st.sampled_from(tuple(FACTS.frequencies)), unique=True).map(tuple),
+        length=st.integers(0, 5000),
+    ),
+    max_size=8,
+)
+
+
+@given(_MATCHES, _MATCHES, _MATCHES)
+def test_every_feature_is_a_share_and_has_one_weight(words, windows, meant):
+    facts = QueryStats(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
+    found = features_of(words, windows, meant, facts)
+    assert set(found) == {match.message_id for match in (*words, *windows, *meant)} - _nowhere(words, windows, meant)
+    assert all(0.0 <= value <= 1.0 for features in found.values() for value in asdict(features).values())
+    for fused in fuse(words, windows, meant, facts):
+        features = asdict(found[fused.message_id])
+        assert fused.parts == {name: weights.FEATURES[name] * value for name, value in features.items()}
+        assert fused.score == pytest.approx(sum(fused.parts.values()))
+
+
+def _nowhere(words: list[Match], windows: list[Match], meant: list[Match]) -> set[str]:
+    """Messages of lists by words that score nothing at all."""
+    scored = [some for some in (words, windows) if max((match.score for match in some), default=0.0) > 0]
+    every = {match.message_id for some in (words, windows) for match in some}
+    return every - {match.message_id for some in (*scored, meant) for match in some}
+
+
+@given(_MATCHES, _MATCHES, _MATCHES, st.randoms())
+def test_the_order_does_not_depend_on_the_order_within_lists(words, windows, meant, random):
+    def mixed(matches: list[Match]) -> list[Match]:
+        return random.sample(matches, len(matches))
+
+    unique = list({match.message_id: match for match in windows}.values())
+    assert fuse(mixed(words), mixed(unique), mixed(meant), FACTS) == fuse(words, unique, meant, FACTS)
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.integers(0, 10_000), st.integers(0, 10_000))
+def test_a_nearer_meaning_and_a_shorter_message_never_lower_a_score(near, far, short, long):
+    near, far, short, long = max(near, far), min(near, far), min(short, long), max(short, long)
+
+    def score(cosine: float, length: int) -> float:
+        window = Match("a", 2.0, terms=("quay",), length=length)
+        return fuse([], [window], [Match("a", cosine)], FACTS)[0].score
+
+    assert score(near, short) >= score(far, long)
 
 
 @given(_SCORES, _SCORES, _SCORES, st.floats(0.01, 1000))

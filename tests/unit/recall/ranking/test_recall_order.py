@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from daemon.index import Match
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Hold, Tier
+from daemon.recall.ranking import weights
 from daemon.recall.ranking.lists import CandidateLists
 from daemon.recall.ranking.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
 
@@ -90,7 +91,9 @@ def test_what_a_day_adds_is_said_and_only_where_it_was_added():
     for mode, adds in {"hybrid": True, "smart": True, "semantic": False, "literal": False}.items():
         asked = parse.parse("-v on 3 March 2026")
         finds = ordered(asked, mode, CandidateLists(lists=lists), archived, 10, is_partly_embedded=False, explain=True)
-        assert ["adds 0.800" in find.reasons[0] for find in finds if find.message_id == "asked"] == [adds], mode
+        assert [f"names adds {weights.DAY:.3f}" in find.reasons[0] for find in finds if find.message_id == "asked"] == [
+            adds
+        ], mode
 
 
 def test_one_session_supplies_at_most_half_of_the_searched_texts():

@@ -366,7 +366,7 @@ HOSTILE = {
 def test_hostile_commands_are_read_fast_and_never_raise(name: str) -> None:
     began = time.monotonic()
     found = edits(HOSTILE[name])
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert all(edit.path.startswith("/") for edit in found)
 
 

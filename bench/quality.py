@@ -1,0 +1,105 @@
+"""How often a question leads to the right session, on many sets: each half of the ranking, and both together.
+
+    python bench/quality.py [--data DIR] [--keep DIR] [--most 4000] [--questions 200] [--only SET]... [--json FILE]
+
+The first DIR holds the data that the user supplies, a folder for each set (bench/README.md); a set without data is left
+out, and without DIR only installed code is asked about. Each set becomes a real archive with real indexes, embedded
+with the built-in model and asked through the product's own engine; no network. Modes: `smart` (words), `semantic`
+(meaning), `hybrid` (both, the default). MRR is the mean reciprocal rank. Beside hybrid stand the better of the two
+halves and by how much hybrid is above it, with the interval that holds 95 of 100 such differences when the questions
+are drawn anew (bootstrap). With `--keep`, a second run asks at once, as nothing has to be embedded again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bench import quality_house, quality_sets
+from daemon.embed.builtin import Builtin
+
+MODES = ("smart", "semantic", "hybrid")
+_DRAWN = 2000
+
+
+def figures(places: Sequence[int]) -> tuple[float, float, float, float]:
+    """hit@1, hit@5 and hit@10 in per cent, and the mean reciprocal rank; a place of 0 is not found."""
+    found = np.array(places)
+    hits = [float(100 * np.mean((found > 0) & (found <= most))) for most in (1, 5, 10)]
+    return hits[0], hits[1], hits[2], float(reciprocal(places).mean())
+
+
+def reciprocal(places: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Each question's reciprocal rank."""
+    return np.array([1 / place if place else 0.0 for place in places])
+
+
+def interval(one: Sequence[int], other: Sequence[int]) -> tuple[float, float]:
+    """The middle 95 % of the difference of two MRRs over the same questions, drawn anew with replacement."""
+    difference = reciprocal(one) - reciprocal(other)
+    drawn = np.random.default_rng(0).integers(0, len(difference), (_DRAWN, len(difference)))
+    low, high = np.percentile(difference[drawn].mean(axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def table_row(name: str, places: dict[str, list[int]]) -> str:
+    """One line of the table."""
+    mrr = {mode: figures(some)[3] for mode, some in places.items()}
+    better = max("smart", "semantic", key=lambda mode: mrr[mode])
+    low, high = interval(places["hybrid"], places[better])
+    columns = [
+        f"{figures(places[mode])[0]:5.1f}{figures(places[mode])[1]:6.1f}{figures(places[mode])[2]:6.1f}{mrr[mode]:7.3f}"
+        for mode in MODES
+    ]
+    difference = mrr["hybrid"] - mrr[better]
+    return (
+        f"{name:15}{len(places['hybrid']):5} |" + " |".join(columns) + f" | {better:8} {difference:+.3f}"
+        f" ({low:+.3f} to {high:+.3f}){' WORSE' if high < 0 else ''}"
+    )
+
+
+def options() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description="Ranking quality on many question sets")
+    made.add_argument("--data", type=Path, help="folder of the sets' data")
+    made.add_argument("--keep", type=Path, help="leave the archives here, and use what an earlier run left")
+    made.add_argument("--most", type=int, default=4000, help="texts of a set (turns, where they are conversations)")
+    made.add_argument("--questions", type=int, default=200, help="questions of a set")
+    made.add_argument("--only", action="append", help="a set by name; may be repeated")
+    made.add_argument("--json", type=Path, help="write each question's places here")
+    return made
+
+
+def main() -> None:
+    given = options().parse_args()
+    size = quality_sets.Size(given.most, given.questions)
+    heads = "".join(f" {mode + ': hit@1 @5 @10 MRR':23} |" for mode in MODES)
+    print(f"{'set':15}{'asked':>5} |{heads} hybrid beside the better half")
+    every: dict[str, dict[str, list[int]]] = {}
+    embedder = Builtin()
+    for name, read in quality_sets.sets(given.data, size):
+        if given.only and name not in given.only:
+            continue
+        if isinstance(read, str):
+            print(f"{name:15} left out: {read}")
+            continue
+        made = read()
+        with tempfile.TemporaryDirectory() as scratch:
+            place = (given.keep or Path(scratch)) / name.replace(", ", "-").replace(" ", "-")
+            place.mkdir(parents=True, exist_ok=True)
+            with quality_house.house(place, made.talks, embedder) as house:
+                every[name] = {mode: house.places(mode, made.questions) for mode in MODES}
+        print(table_row(name, every[name]), flush=True)
+        for note in sorted(house.notes):
+            print(f"{'':15} note: {note}")
+    if given.json:
+        given.json.write_text(json.dumps(every))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
