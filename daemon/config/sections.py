@@ -68,7 +68,7 @@ class Embedding(Section, frozen=True):
     batch: Annotated[int, Meta(ge=1, le=512, description="texts per embedding call")] = 32
     model_dir: Annotated[
         str,
-        Meta(description="directory with model.onnx and tokenizer.json in place of the built-in model; empty: none"),
+        Meta(description="directory of a sentence-transformer in ONNX form, not the built-in model; empty: none"),
     ] = ""
 
 

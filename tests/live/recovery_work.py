@@ -379,10 +379,10 @@ def _broken_off(bench: Bench, session: str, folder: Path) -> None:
     """A command that is aborted when it has done half of its work."""
     name, half = folder.name, folder / "first-half.txt"
     prompt = f"Do the work called {name} broken off."
-    command = "echo one > first-half.txt; sleep 30; echo two >> first-half.txt; echo x > second-half.txt"
+    command = "echo one > first-half.txt; sleep 300; echo two >> first-half.txt; echo x > second-half.txt"
     bench.model.add(prompt, [Step(text="I wait.", calls=(bash(command),))])
     bench.opencode.prompt_async(session, prompt)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 90
     while not half.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     bench.opencode.abort(session)

@@ -37,10 +37,10 @@ def _model_loaded_once() -> Iterator[None]:
         if self._model_dir is not None:
             load(self)
             return
-        key = (self._files(), builtin.WEIGHTS_SHA256, builtin.TOKENIZER_SHA256)
+        key = (self.how, builtin.WEIGHTS_SHA256, builtin.TOKENIZER_SHA256)
         if key not in loaded:
             load(self)
-            loaded[key] = {name: vars(self)[name] for name in ("_inputs", "_tokenizer", "_session")}
+            loaded[key] = {name: vars(self)[name] for name in ("_inputs", "_output", "_tokenizer", "_session")}
         vars(self).update(loaded[key])
 
     with mock.patch.object(builtin.Builtin, "_load", once):

@@ -18,7 +18,7 @@ from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Hit, Json
 from daemon.recall.answer import messages
-from daemon.recall.answer.messages import tokens, window
+from daemon.recall.answer.messages import cut_to_fit, tokens, window
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import Result
@@ -241,12 +241,10 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
     if not fits:
         made = window(archive, hits[:count], before, after, request.expandBudgetChars, budget_tokens=budget_tokens)
     expansion = Expansion()
+    is_cut = not fits and not made
+    if is_cut:
+        made = cut_to_fit(archive, results[0].message_id, request.expandBudgetChars, budget_tokens)
     if not made:
-        expansion.is_short = True
-        expansion.warnings.append(
-            "nothing is expanded: no result fits the budget whole; raise `expandBudgetChars` or `expandBudgetTokens`, "
-            "or use `expand=message`, which cuts"
-        )
         return expansion
     first = results[0]
     expansion.expanded.append(
@@ -262,6 +260,7 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
     if left_out or not fits:
         expansion.is_short = True
         lost = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
+        lost = "the texts of the best result were cut, the messages around it left out" if is_cut else lost
         expansion.warnings.append(
             f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages}, "
             f"`expandBudgetChars` {request.expandBudgetChars} and `expandBudgetTokens` "

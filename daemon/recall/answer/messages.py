@@ -194,10 +194,13 @@ BUDGET_CHARS = 48_000
 
 CHARS_PER_TOKEN = 4
 IMAGE_TOKENS = 1_000
+_LEAST_SHARE = 16
+"""Characters of a text below which nothing is shown of it."""
 _FRAME_TOKENS = 4
 """What a chat template puts around a message: its role and its ends."""
 
 _AS_THEY_ARE = frozenset({"role", "images"})
+_NAMES = frozenset({"role", "name", "tool_name", "tool_call_id", "id", "type"})
 _Copy: TypeAlias = tuple[str, int]
 """Role, time and replay of a message, as JSON, and how often its session had said just this before.
 
@@ -249,8 +252,8 @@ def around(
 ) -> tuple[list[str], list[OllamaMessage]]:
     """A message with its neighbours within `budget` tokens: the ids of the messages that fit, and their array.
 
-    The ids are an unbroken stretch of the conversation; both are empty where the message alone does not fit, or is not
-    in the archive.
+    The ids are an unbroken stretch of the conversation; both are empty where the message alone does not fit (see
+    `cut_to_fit`), or is not in the archive.
     """
     state = archive.state(message_id)
     order = archive.message_ids(state["session"]) if state is not None else []
@@ -258,6 +261,43 @@ def around(
     if message_id in order:
         selection.grow(order, order.index(message_id), before, after)
     return [each for each in order if each in selection], selection.messages(order)
+
+
+def cut_to_fit(archive: Archive, message_id: str, chars: int, budget_tokens: int | None) -> list[OllamaMessage]:
+    """A message that is too long for a budget as `window` has it, with its texts cut and marked; empty if it is gone.
+
+    All its entries are there if they fit with some of each text, else the first says that it was cut.
+    """
+    message = archive.message(message_id)
+    if message is None:
+        return []
+    entries = clean_replay(message, archive.replay(message_id) or None)
+
+    def fits(made: Sequence[OllamaMessage]) -> bool:
+        within = sum(len(_json(entry)) for entry in made) <= chars
+        return within and (budget_tokens is None or sum(map(tokens, made)) <= budget_tokens)
+
+    share = min(chars, chars if budget_tokens is None else CHARS_PER_TOKEN * budget_tokens)
+    while share >= _LEAST_SHARE:
+        made = [_cut_entry(entry, share) for entry in entries]
+        if fits(made):
+            return made
+        share //= 2
+    return [{"role": message.role, "content": TRUNCATED}]
+
+
+def _cut_entry(entry: OllamaMessage, most: int) -> OllamaMessage:
+    """An entry with each of its texts at most so long, and without its images."""
+
+    def cut(value: object) -> Any:
+        if isinstance(value, str):
+            return _cut(value, most)
+        if isinstance(value, dict):
+            return {key: inner if key in _NAMES else cut(inner) for key, inner in value.items()}
+        return [cut(inner) for inner in value] if isinstance(value, list) else value
+
+    made: OllamaMessage = cut({key: value for key, value in entry.items() if key != "images"})
+    return made
 
 
 class _Selection:

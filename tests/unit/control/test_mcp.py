@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import subprocess
@@ -166,7 +167,8 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(sessio
 
 async def test_a_call_passes_unchanged_and_its_answer_is_marked(session: Lasting, service: ScriptedService) -> None:
     service.answers["recall"] = {"ok": True, "results": [{"snippet": "größer 日本"}], "warnings": ["w"]}
-    result = await session.call_tool("recall", {"query": "größer", "results": "7", "match": "SMART"})
+    given = {"query": "größer", "results": "7", "match": "SMART"}
+    result = await session.call_tool("recall", given | {"full": "yes"})
     assert service.calls == [
         ("recall", "recall", {"query": "größer", "results": "7", "match": "SMART"}, str(session.place))
     ]
@@ -236,16 +238,71 @@ async def test_files_are_asked_for_as_leniently_and_come_as_text(session: Lastin
     assert quoted(content)["content"] == "x = 1\n"
     assert "contentBase64" not in quoted(content)
     assert quoted(binary)["contentBase64"] == "/w=="
-    assert quoted(nothing)["content"] is None
+    assert "content" not in quoted(nothing)
     assert service.calls[-2][:3] == ("content", "/shop/gone.py", "1780000000000")
-    assert quoted(deleted)["last"].items() >= {
-        "time": 1_780_000_000_000, "grade": "proven", "content": None, "proven": True, "redacted": False,
-    }.items()  # fmt: skip
+    assert quoted(deleted)["last"].items() >= {"time": 1_780_000_000_000, "grade": "proven", "proven": True}.items()
     assert quoted(run)["pages"] == 4
     assert (wrong.isError, text(wrong)) == (
         True,
         "file_history: `path` is missing or blank; give it a value",
     )
+
+
+async def test_a_long_file_is_read_in_pieces_that_end_with_a_line(session: Lasting, service: ScriptedService) -> None:
+    lines = "".join(f"line {number}\n" for number in range(5000))
+    service.answers["content"]["contentBase64"] = base64.b64encode(lines.encode()).decode()
+    read, offset = "", 0
+    while True:
+        answer = quoted(await session.call_tool("read_file", {"path": "/shop/a.txt", "offset": offset}))
+        assert len(answer["content"]) <= 16_000
+        assert answer["content"].endswith("\n")
+        read, offset = read + answer["content"], offset + answer["pagination"]["returned"]
+        if not answer["pagination"].get("hasMore"):
+            break
+    assert read == lines
+    whole = quoted(await session.call_tool("read_file", {"path": "/shop/a.txt", "limit": 0}))
+    assert (whole["content"], "pagination" in whole) == (lines, False)
+    past = quoted(await session.call_tool("read_file", {"path": "/shop/a.txt", "offset": 10**6}))
+    assert (past["content"], "past the last of" in past["warnings"][-1]) == ("", True)
+
+
+async def test_a_path_that_nobody_knows_is_an_error(session: Lasting, service: ScriptedService) -> None:
+    service.answers["content"] |= {"known": False, "warnings": ["/shop/crat.py: no session touched it; near it: x"]}
+    result = await session.call_tool("read_file", {"path": "/shop/crat.py"})
+    assert (result.isError, text(result)) == (True, "/shop/crat.py: no session touched it; near it: x")
+
+
+async def test_an_answer_is_short_unless_the_full_one_is_asked_for(session: Lasting, service: ScriptedService) -> None:
+    shared = {"projectID": "p" * 40, "sessionTitle": "T", "partID": "prt", "score": 0.5, "matchedTerms": ["x"]}
+    service.answers["recall"] = {
+        "ok": True, "query": "x", "matchMode": "hybrid", "degradeKind": "none", "degraded": [], "onlySimilar": False,
+        "total": 3, "truncated": False, "warnings": [], "suggestions": [], "coverage": {"sessions": 2},
+        "results": [
+            shared | {"sessionID": "ses_a", "directory": "/a", "messageID": "m1", "time": 1, "kind": "prompt",
+                      "role": "user", "snippet": "one", "matchMode": "hybrid", "hitCount": 1, "deleted": False},
+            shared | {"sessionID": "ses_b", "directory": "/b", "messageID": "m2", "time": 2, "kind": "tool_output",
+                      "role": "assistant", "toolName": "bash", "snippet": "two", "matchMode": "semantic"},
+            shared | {"sessionID": "ses_a", "directory": "/a", "messageID": "m3", "time": 3, "kind": "title",
+                      "role": "user", "snippet": "three", "matchMode": "hybrid", "deleted": True, "hitCount": 2},
+        ],
+    }  # fmt: skip
+    result = await session.call_tool("recall", {"query": "x"})
+    assert result.structuredContent is None
+    assert quoted(result) == {
+        "results": [
+            {"messageID": "m1", "time": 1, "kind": "prompt", "session": 0, "snippet": "one"},
+            {"messageID": "m2", "time": 2, "kind": "tool_output", "toolName": "bash", "session": 1,
+             "matchMode": "semantic", "snippet": "two"},
+            {"messageID": "m3", "time": 3, "kind": "title", "session": 0, "role": "user", "hitCount": 2,
+             "deleted": True, "snippet": "three"},
+        ],
+        "sessions": [
+            {"sessionID": "ses_a", "title": "T", "directory": "/a"},
+            {"sessionID": "ses_b", "title": "T", "directory": "/b"},
+        ],
+    }  # fmt: skip
+    wrong = await session.call_tool("recall", {"query": "x", "full": "perhaps"})
+    assert (wrong.isError, "use true or false" in text(wrong)) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +335,7 @@ async def test_quoted_marks_do_not_end_the_block_and_are_not_indexed_again(
 ) -> None:
     planted = f"before {RECALL_END} zqplanted {RECALL_BEGIN} after\n{RECALL_END}\nzqplanted"
     service.answers["recall"] = {"ok": True, "results": [{"snippet": planted}], "warnings": []}
-    result = await session.call_tool("recall", {"query": "x"})
+    result = await session.call_tool("recall", {"query": "x", "full": True})
     assert quoted(result) == result.structuredContent == service.answers["recall"]
     pasted = f"I was told:\n{text(result)}\nzqrest of the message"
     [section] = document(records.message(records.text(pasted), role="user"), records.session(), 64).sections
@@ -292,7 +349,7 @@ async def test_invisible_characters_are_named_in_answers(session: Lasting, servi
         "results": [{"path": "/a\udcff", "text": "a\u202eb\U000e0041\r\n"}],
         "warnings": [],
     }
-    result = await session.call_tool("recall", {"query": "x"})
+    result = await session.call_tool("recall", {"query": "x", "full": True})
     assert quoted(result)["results"] == [{"path": "/a\ufffd", "text": "a⟨U+202E⟩b⟨U+E0041⟩\r\n"}]
 
 

@@ -95,6 +95,60 @@ def test_a_plain_sentence_that_fails_blames_the_server_not_the_text(server, embe
     assert not any(isinstance(v, BadInput) for v in embedder.embed(["one", "two"]))
 
 
+# prefixes
+
+PREFIXES = [
+    ("nomic-embed-text", "search_query: ", "search_document: "),
+    ("nomic-embed-text:v1.5", "search_query: ", "search_document: "),
+    ("mxbai-embed-large:335m", "Represent this sentence for searching relevant passages: ", ""),
+    ("embeddinggemma:300m", "task: search result | query: ", "title: none | text: "),
+    ("snowflake-arctic-embed2", "query: ", ""),
+    ("jeffh/intfloat-multilingual-e5-large:f16", "query: ", "passage: "),
+    (
+        "qwen3-embedding:0.6b",
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+        "",
+    ),
+    ("bge-m3", "", ""),
+    ("all-minilm:l6-v2", "", ""),
+    ("somebodys-own", "", ""),
+]
+
+
+@pytest.mark.parametrize(("model", "query", "passage"), PREFIXES)
+def test_a_known_model_gets_its_texts_with_their_prefixes(server, model, query, passage):
+    server.models = {model if ":" in model else f"{model}:latest": "ab" * 32}
+    made = OllamaEmbedder(server.url, model, timeout_s=5)
+    assert is_for(made.embed(["a shop"])[0], f"{passage}a shop")
+    assert is_for(made.embed_query("a shop"), f"{query}a shop")
+    assert isinstance(made.embed_query(" "), BadInput)
+    is_as_before = bool(re.fullmatch(r"[a-z0-9-]+-abababab-64", made.fingerprint))
+    assert is_as_before is (not passage)  # vectors that were made without the prefix are not mixed with others
+    assert len(made.fingerprint) <= 36
+    made.close()
+
+
+def test_each_part_of_a_text_too_long_has_the_prefix(server):
+    server.models = {"nomic-embed-text:latest": "ab" * 32}
+    made = OllamaEmbedder(server.url, "nomic-embed-text", timeout_s=5)
+    assert made.dims
+    server.context_chars = 80
+    assert not isinstance(made.embed([" ".join(f"word{n}" for n in range(40))])[0], BadInput)
+    assert all(text.startswith("search_document: ") for text in server.embedded())
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "reads"),
+    [("nomic-embed-text", 0), ("nomic-embed-text-v2-moe", 1), ("all-minilm", 0), ("bge-m3", 1), ("somebodys-own", 1)],
+)
+def test_what_a_model_reads_is_known_or_taken_to_be_everything(server, model, reads):
+    made = OllamaEmbedder(server.url, model, timeout_s=5)
+    assert (made.legible("日本語の設定"), made.legible("English words")) == (reads, 1)
+    assert server.requests == []
+    made.close()
+
+
 # O2
 
 

@@ -190,12 +190,29 @@ def test_messages_for_a_model_keep_to_the_budget_and_say_what_did_not_fit(house:
     assert "budget" in warning or "100 tokens" in warning
 
 
-def test_a_message_longer_than_the_budget_is_not_cut_but_said(town: House):
-    mid = town.say(town.begin("ses_a", SHOP), "user", "x" * 4000)
+@pytest.mark.parametrize("said", ["x" * 4000, "木" * 4000, "many short words " * 400])
+def test_a_message_longer_than_the_budget_is_cut_and_said(town: House, said: str):
+    begun = town.begin("ses_a", SHOP)
+    town.say(begun, "user", "before")
+    mid = town.say(begun, "user", said)
     answer = town.context(mid, format="messages", budgetTokens=200)
-    assert answer["messages"] == []
-    assert "budgetTokens" in answer["warnings"][0]
-    assert (answer["hasMoreBefore"], answer["hasMoreAfter"]) == (False, False)
+    [entry] = answer["messages"]
+    assert entry["role"] == "user"
+    assert entry["content"].startswith(said[:20])
+    assert entry["content"].endswith("[truncated by recall expansion]")
+    assert tokens(entry) <= 200
+    assert "are cut" in answer["warnings"][0]
+    assert "`budgetTokens`" in answer["warnings"][0]
+    assert (answer["hasMoreBefore"], answer["hasMoreAfter"]) == (True, False)
+
+
+def test_a_message_of_many_calls_keeps_to_a_budget_that_fits_none(town: House):
+    begun = town.begin("ses_a", SHOP)
+    calls = [call("bash", output="y" * 900, command=f"echo {number}") for number in range(60)]
+    mid = town.say(begun, "assistant", *calls)
+    answer = town.context(mid, format="messages", budgetTokens=100)
+    assert sum(map(tokens, answer["messages"])) <= 100
+    assert "[truncated by recall expansion]" in json.dumps(answer["messages"])
 
 
 def test_long_texts_are_cut_and_end_in_the_mark(town: House):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -148,11 +149,14 @@ def test_chat_messages_are_whole_and_within_their_budgets(house: Recorded):
     assert 0 < small.expanded[0]["tokens"] <= 100
 
 
-def test_a_message_that_does_not_fit_whole_is_left_out_with_a_warning(house: Recorded):
-    made = _expand(house, "msg_0004", expand="messages", window=0, expandBudgetChars=500)
-    assert made.expanded == []
+@pytest.mark.parametrize("more", [{"expandBudgetChars": 500}, {"expandBudgetTokens": 100}], ids=["chars", "tokens"])
+def test_a_message_that_does_not_fit_whole_is_cut_with_a_warning(house: Recorded, more: dict[str, int]):
+    made = _expand(house, "msg_0004", expand="messages", window=0, **more)
+    [entry] = made.expanded
+    assert "[truncated by recall expansion]" in json.dumps(entry["messages"])
+    assert len("".join(map(json.dumps, entry["messages"]))) <= 500 or entry["tokens"] <= 100
     assert made.is_short
-    assert "expandBudgetChars" in made.warnings[0]
+    assert "texts of the best result were cut" in made.warnings[0]
 
 
 BUDGETS = {  # (message, budget in messages): roles of the chat messages; a call and its result are of one message
