@@ -24,8 +24,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         yield made
 
 
-def _ask(house: Recorded, query: str, **more: object) -> Json:
-    return house.recall().answer(Recall(query=query, **more))  # type: ignore[arg-type]
+def _ask(house: Recorded, query: str, **more) -> Json:
+    return house.recall().answer(Recall(query=query, **more))
 
 
 # query, what is searched instead, the message
