@@ -138,7 +138,9 @@ class Response:
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        if not self.scope.emptied_by:
+        if outcome.instead:
+            warnings += hints.searched_instead(outcome.instead, is_limited=bool(self.scope.limited_by))
+        elif not self.scope.emptied_by:
             warnings += hints.word_warnings(
                 self.query,
                 match,
@@ -180,7 +182,11 @@ class Response:
             return "time"
         if self._shortfalls():
             return "indexing"
-        if self.outcome.fallback or any(result.relevance in {"project", "global"} for result in self.outcome.results):
+        if (
+            self.outcome.fallback
+            or self.outcome.instead
+            or any(result.relevance in {"project", "global"} for result in self.outcome.results)
+        ):
             return "fallback"
         return "budget" if expansion.is_short else "none"
 

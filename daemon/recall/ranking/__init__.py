@@ -11,7 +11,9 @@ from daemon.archive import STAGES, Archive
 from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters, Match
 from daemon.recall.catalog import Row
-from daemon.recall.query.parse import Query
+from daemon.recall.query import names
+from daemon.recall.query.parse import Query, Tier, parse
+from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
 from daemon.recall.ranking.by_date import DEPTH, dated, said_of
 from daemon.recall.ranking.candidates import CandidateSearch
@@ -19,6 +21,7 @@ from daemon.recall.ranking.copies import Contents, folded
 from daemon.recall.ranking.grouping import Result, Wanted, spread
 from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.ranking.order import Archived, held, ordered
+from daemon.recall.ranking.weights import NEAR_SPELLING_SHARE
 from daemon.redact import redact
 
 _GROUP_DEPTH = 200
@@ -53,8 +56,9 @@ class Outcome:
     """What a search came to.
 
     `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
-    words of the query that candidates hold; `fallback` is the mode fallen back on; `candidates` counts messages, and
-    `gone` those of them that the archive does not have; `dated` says what was sorted by date.
+    words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
+    has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
+    archive does not have; `dated` says what was sorted by date.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -70,6 +74,7 @@ class Outcome:
     gone: int = 0
     fallback: str = ""
     dated: str = ""
+    instead: tuple[tuple[str, str], ...] = ()
 
 
 _SHARE_OF_SEARCH = 0.9
@@ -140,6 +145,8 @@ class Search:
                 break
             self._round(outcome, plan.match, filters, relevance)
         is_bare = plan.query.is_exact and not plan.query.words
+        if plan.rounds and plan.query.is_exact and plan.match in {"smart", "hybrid"} and not outcome.late:
+            self._search_instead(outcome)
         if plan.rounds and not outcome.results and plan.match == "smart" and not is_bare and not self._budget.is_over:
             self._fall_back(outcome)
         return outcome
@@ -147,6 +154,43 @@ class Search:
     def arrange(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
         """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
         return grouping.falling(self._arranged(candidates, mode, needed))
+
+    def _search_instead(self, outcome: Outcome) -> None:
+        """Where no text has the names: their paths without a line; else the nearest spelling of a bare name."""
+        plan, held = self._plan, [result for result in outcome.results if result.is_by_words]
+        if any(result.grade <= Tier.SOME for result in held) or redact(plan.query.text) != plan.query.text:
+            return
+        instead = {name: path for name in plan.query.named if (path := names.without_line(name))}
+        if not instead and not outcome.results and len(plan.query.named) == 1 and not plan.query.words:
+            name = plan.query.named[0]
+            instead = {name: self._candidates.nearest(name, self._budget.deadline)}
+        if not instead or not all(instead.values()) or self._budget.is_over:
+            return
+        text = plan.query.text
+        for name, other in instead.items():
+            text = text.replace(name, other)
+        query = parse(text, plan.query.plain)
+        if set(instead.values()).isdisjoint(query.named):  # a word, but meant as a name all the same
+            query = Query(text, tuple(instead.values()))
+        again = Outcome()
+        self._plan = replace(plan, query=query)
+        for relevance, filters in plan.rounds:
+            self._round(again, plan.match, filters, relevance)
+        if not any(result.is_by_words and result.grade <= Tier.SOME for result in again.results):
+            self._plan = plan
+            return
+        others = parsed_words(instead.values())
+        outcome.results = [
+            replace(
+                result,
+                spelling_pairs=tuple(instead.items()),
+                terms=tuple(term for term in result.terms if not parsed_words((term,)) <= others),
+                score=round(result.score * NEAR_SPELLING_SHARE, 4),
+            )
+            for result in again.results
+            if result.grade <= Tier.SOME
+        ]
+        outcome.instead, outcome.is_inside = tuple(instead.items()), False
 
     def _fall_back(self, outcome: Outcome) -> None:
         """No text has the words: what is near in meaning, where meaning can be asked at all."""
