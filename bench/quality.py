@@ -16,7 +16,8 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -75,26 +76,39 @@ def options() -> argparse.ArgumentParser:
     return made
 
 
+def wanted_sets(given: argparse.Namespace) -> Iterator[quality_house.QuestionSet]:
+    """The sets that were asked for and have data, one after the other; the others are named on standard error."""
+    for name, read in quality_sets.sets(given.data, quality_sets.Size(given.most, given.questions)):
+        if given.only and name not in given.only:
+            continue
+        if isinstance(read, str):
+            print(f"{name}: left out: {read}", file=sys.stderr)
+        else:
+            yield read()
+
+
+@contextmanager
+def housed(
+    made: quality_house.QuestionSet, given: argparse.Namespace, scratch: Path, embedder: Builtin
+) -> Iterator[quality_house.House]:
+    """The set's archive, in the folder that keeps it or in `scratch`."""
+    place = (given.keep or scratch) / made.name.replace(", ", "-").replace(" ", "-")
+    place.mkdir(parents=True, exist_ok=True)
+    with quality_house.house(place, made.talks, embedder) as house:
+        house.semantic.prepare()
+        yield house
+
+
 def main() -> None:
     given = options().parse_args()
-    size = quality_sets.Size(given.most, given.questions)
     heads = "".join(f" {mode + ': hit@1 @5 @10 MRR':23} |" for mode in MODES)
     print(f"{'set':15}{'asked':>5} |{heads} hybrid beside the better half")
     every: dict[str, dict[str, list[int]]] = {}
     embedder = Builtin()
-    for name, read in quality_sets.sets(given.data, size):
-        if given.only and name not in given.only:
-            continue
-        if isinstance(read, str):
-            print(f"{name:15} left out: {read}")
-            continue
-        made = read()
-        with tempfile.TemporaryDirectory() as scratch:
-            place = (given.keep or Path(scratch)) / name.replace(", ", "-").replace(" ", "-")
-            place.mkdir(parents=True, exist_ok=True)
-            with quality_house.house(place, made.talks, embedder) as house:
-                every[name] = {mode: house.places(mode, made.questions) for mode in MODES}
-        print(table_row(name, every[name]), flush=True)
+    for made in wanted_sets(given):
+        with tempfile.TemporaryDirectory() as scratch, housed(made, given, Path(scratch), embedder) as house:
+            every[made.name] = {mode: house.places(mode, made.questions) for mode in MODES}
+        print(table_row(made.name, every[made.name]), flush=True)
         for note in sorted(house.notes):
             print(f"{'':15} note: {note}")
     if given.json:

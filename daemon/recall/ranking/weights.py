@@ -16,13 +16,13 @@ from daemon.recall.query.parse import Tier
 
 # -- what a message's score is made of -------------------------------------------------------------------------------
 
-FEATURES = {"words": 1.2, "window": 1.2, "coverage": 3.0, "proximity": 0.75, "meaning": 3.0}
+FEATURES = {"words": 0.6, "window": 1.9, "coverage": 1.2, "proximity": 0.1, "meaning": 3.0}
 """What each of fuse.Features counts at most."""
 WINDOW_FADES = 600.0
 """Characters of a message at which its window counts half: short ones need their neighbours to be understood."""
 UNRELATED, ALIKE = 0.1, 0.8
 """The cosines of texts that have nothing to do with each other, and of those that say the same: meaning 0 and 1."""
-VERBATIM = 0.5
+VERBATIM = 0.1
 """A text that the word index missed, but that holds a name or phrase as it stands."""
 DAY = 8.0
 """A message of a day that the query names: nearly what words and meaning give together."""
