@@ -197,7 +197,7 @@ class Search:
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.reads(self._plan.query):
-                outcome.warnings.append(self._candidates.unread())
+                outcome.warnings.append(self._candidates.unread(self._plan.match))
                 return
             for relevance, filters in self._plan.rounds[:1]:
                 self._round(outcome, "semantic", filters, relevance)
