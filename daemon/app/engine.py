@@ -19,6 +19,7 @@ from typing import Self, TypeVar
 from daemon import log
 from daemon.app import targets
 from daemon.app.calls.contents import ContentCalls
+from daemon.app.calls.models import ModelCalls
 from daemon.app.calls.runs import RunCalls
 from daemon.app.indexing import Unindexed
 from daemon.app.scanning import MOMENT_S, Recovery, Scanning
@@ -47,7 +48,7 @@ _LISTED = 5
 _NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
-class Engine(Scanning, RunCalls, ContentCalls):
+class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:

@@ -51,6 +51,7 @@ COMMANDS = {
     "trajectory": "Show how a model found its answers.",
     "status": "Show what is archived, indexed and waiting.",
     "index": "Read everything OpenCode has now.",
+    "models": "Show which embedding models are at hand, and which fits.",
     "run": "Run the service in the foreground.",
     "mcp": "Serve recall to agents (MCP, stdin and stdout).",
     "adapter": "Serve OpenCode's models to clients of Ollama.",

@@ -64,6 +64,10 @@ class Index(Request[answers.Index]):
     """Read everything OpenCode has, and index all of it."""
 
 
+class Models(Request[answers.Models]):
+    """Which embedding models are at hand, what each reads of this archive, and how fast it is on this machine."""
+
+
 class Recall(Request[Json]):
     """One of the calls of recall, by name, its arguments as a client wrote them.
 
@@ -197,6 +201,7 @@ CALLS: dict[type[Request[Any]], Call] = {
         Call(Recall, _SEARCH_SECONDS, fields_in_address=("call",)),
         Call(Export, part=str, part_name="text"),
         Call(Index, changes=True),
+        Call(Models),
         Call(Reconstitute, changes=True),
         Call(Estimate),
         Call(Trajectories, _SHORT_SECONDS),

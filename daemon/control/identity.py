@@ -35,6 +35,7 @@ _DEPENDS = {
     "recall/recall_timeline": _WORDS,
     "recall/recall_files": _WORDS,
     "index": ("embedding", "index", "limits", "archive"),
+    "models": ("embedding", "limits.indexed_kb", "limits.embedded_kb"),
     "reconstitute": (*_SEARCH, "limits.pages", "chat", "agent", "output", "targets", *_SERVER),
     "estimate": (*_SEARCH, "chat", "agent", "targets", *_SERVER),
     "status": ("",),

@@ -24,7 +24,7 @@ READING = word_set(
     "history show export trajectory mcp"
 )
 """Our commands whose answer is quoted from the records, as that of `reconstitute PATH` may be."""
-DOING = word_set("restore alias status index run adapter service config")
+DOING = word_set("restore alias status models index run adapter service config")
 """The others: what they print is what they did."""
 _PROGRAM = "reconstitute"
 _MODULE = "daemon.cli"

@@ -45,8 +45,8 @@ class Response:
     waiting: Waiting
 
     def body(self) -> Json:
-        """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, warnings,
-        suggestions, coverage, nearMisses, expanded?}``.
+        """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, sort,
+        warnings, suggestions, coverage, nearMisses, expanded?}``.
 
         A result is that of results.as_json, `expanded` that of expand.expand, a suggestion ``{reason, action,
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
@@ -76,6 +76,7 @@ class Response:
             "degradeKind": self._degraded(expansion),
             "degraded": [*self.degraded(), *self._shortfalls()],
             "group": request.group,
+            "sort": request.sort,
             "warnings": [*notes, *warnings],
             "suggestions": suggestions,
             "coverage": self._coverage(),
@@ -126,6 +127,7 @@ class Response:
     def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
         warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
+        warnings += [outcome.dated] if outcome.dated and outcome.results else []
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
             fix = "narrower filters help" if is_index else "ask again in a moment"
@@ -136,7 +138,9 @@ class Response:
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        if not self.scope.emptied_by:
+        if outcome.instead:
+            warnings += hints.searched_instead(outcome.instead, is_limited=bool(self.scope.limited_by))
+        elif not self.scope.emptied_by:
             warnings += hints.word_warnings(
                 self.query,
                 match,
@@ -178,7 +182,11 @@ class Response:
             return "time"
         if self._shortfalls():
             return "indexing"
-        if self.outcome.fallback or any(result.relevance in {"project", "global"} for result in self.outcome.results):
+        if (
+            self.outcome.fallback
+            or self.outcome.instead
+            or any(result.relevance in {"project", "global"} for result in self.outcome.results)
+        ):
             return "fallback"
         return "budget" if expansion.is_short else "none"
 

@@ -31,6 +31,7 @@ _MARK = re.compile(r"\s+|[/\\]+|['’]|.", re.DOTALL)
 _BOUND = frozenset("-./~_+#")
 """Marks that are part of a name where it begins or ends with them: a letter beside them makes it a longer one."""
 _ENDS = ".,;:!?…"
+_PLACE_IN_FILE = re.compile(r"(?P<path>.*(?:\.[A-Za-z]\w*|[/\\][\w.-]+))(?::\d+(?:[:-]\d+)?|#L\d+(?:-L?\d+)?)")
 _MOST_FOLDED = 20_000  # characters of a text whose full-width letters are taken for plain ones
 _MOST_READ = 100_000  # characters in which other forms of a word are looked for
 _LONGEST_SHOWN = 80
@@ -127,6 +128,18 @@ def written(word: str, text: str) -> str:
         if form[:2] == base[:2] and tokens.stem(form) == tokens.stem(base):
             return piece.group()
     return word
+
+
+def without_line(name: str) -> str:
+    """The path of ``cart.py:88``, ``cart.py:88:5`` or ``cart.py#L88``; "" for any other name."""
+    match = _PLACE_IN_FILE.fullmatch(name)
+    return match["path"] if match else ""
+
+
+def as_written(word: str, text: str) -> str:
+    """A word of the index, folded, as `text` has it: rateLimit or rate_limit for ``ratelimit``; "" where not."""
+    match = re.search(rf"(?<![^\W_]){'[-_ ]?'.join(map(re.escape, word))}(?![^\W_])", text, re.IGNORECASE)
+    return match.group() if match else ""
 
 
 def is_plain(name: str) -> bool:

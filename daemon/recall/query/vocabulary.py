@@ -1,16 +1,17 @@
-"""Which names of a question this archive takes for ordinary words: "declare/create", `int()`, "best practices".
+"""What this archive's words say of a question's names: which are ordinary words, and what is spelt nearly so.
 
-Marks alone make no name. A name is what the archive writes as code, what few of its texts have, or what is quoted in a
-short query. All else counts as its words: as a name, it would put whatever holds it above what answers the question.
+"declare/create", `int()` and "best practices" may be names, or words: marks alone make no name. A name is what the
+archive writes as code, what few of its texts have, or what is quoted in a short query. All else counts as its words: as
+a name, it would put whatever holds it above what answers the question.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from daemon.index import Filters, Match
+from daemon.index import Filters, LexicalIndex
 from daemon.index.tokens import STOP_WORDS
 from daemon.model import Kind
 from daemon.recall.query import names, parse
@@ -25,30 +26,41 @@ COMMON_NAME = 0.05
 _MOST_LOOKED_AT = 20  # texts that have two words with a slash between them
 _MOST_NAMES = 5
 _ROW = re.compile(r"[^\W\d_]+(?:[/:][^\W\d_]+){1,2}")  # of more words it is a path
+_LETTERS = re.compile(r"[A-Za-z]+")
 _PIECE = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """What is asked of the word index.
-
-    `frequencies` tells how many texts there are, and how many have each word of a text (LexicalIndex.frequencies);
-    `holding` the newest texts that hold a text as it stands (LexicalIndex.literal).
-    """
-
-    frequencies: Callable[[str], tuple[int, Mapping[str, int]]]
-    holding: Callable[[str, Filters, int], Sequence[Match]]
-
-
-def settled(query: Query, vocabulary: Vocabulary) -> Query:
+def settled(query: Query, lexical: LexicalIndex) -> Query:
     """The query with those of its names as plain words that are no names in this archive."""
     doubtful = [name for name in query.named if _is_doubtful(name, query)][:_MOST_NAMES]
     if not doubtful:
         return query
-    texts, counts = vocabulary.frequencies(" ".join(piece for name in doubtful for piece in (name, *_words(name))))
+    texts, counts = lexical.frequencies(" ".join(piece for name in doubtful for piece in (name, *_words(name))))
     known = _Counts(texts, {term.casefold(): count for term, count in counts.items()})
-    plain = [name for name in doubtful if _is_plain(name, known, vocabulary)]
+    plain = [name for name in doubtful if _is_plain(name, known, lexical)]
     return parse.parse(query.text, frozenset(plain)) if plain else query
+
+
+def nearest(name: str, lexical: LexicalIndex) -> str:
+    """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
+    return _nearest(name, lexical) or _nearest_words(name, lexical)
+
+
+def _nearest(word: str, lexical: LexicalIndex) -> str:
+    for other, _ in lexical.spellings(word, 1):
+        for match in lexical.search(other, Filters(), 1):
+            return names.as_written(other, match.text)
+    return ""
+
+
+def _nearest_words(name: str, lexical: LexicalIndex) -> str:
+    """With the nearest spelling of each word that no text has; "" where one of them has none."""
+    _, counts = lexical.frequencies(_LETTERS.sub(r"\g<0> ", name))
+    unknown = [word for word in _LETTERS.findall(name) if not counts.get(word, 1)]
+    similar = {word: _nearest(word, lexical) for word in unknown}
+    if not similar or not all(similar.values()):
+        return ""
+    return _LETTERS.sub(lambda word: similar.get(word[0], word[0]), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +86,9 @@ def _is_doubtful(name: str, query: Query) -> bool:
     return is_long and name.isalpha()
 
 
-def _is_plain(name: str, known: _Counts, vocabulary: Vocabulary) -> bool:
+def _is_plain(name: str, known: _Counts, lexical: LexicalIndex) -> bool:
     if _ROW.fullmatch(name):
-        return all(map(known.of, _words(name))) and not _is_code(name, vocabulary)
+        return all(map(known.of, _words(name))) and not _is_code(name, lexical)
     if names.is_plain(name) or " " in name:
         return all(map(known.is_common, _words(name)))
     return known.is_common(name, COMMON_NAME)
@@ -88,9 +100,9 @@ def _words(name: str) -> Iterator[str]:
     yield from [word for word in words if word.lower() not in STOP_WORDS]
 
 
-def _is_code(name: str, vocabulary: Vocabulary) -> bool:
+def _is_code(name: str, lexical: LexicalIndex) -> bool:
     """Whether at least half of the newest texts that have it write it as code: quoted, in a longer path, for a tool."""
-    matches = vocabulary.holding(name, Filters(), _MOST_LOOKED_AT)
+    matches = lexical.literal(name, Filters(), _MOST_LOOKED_AT)
     wanted = re.escape(name)
     code = re.compile(rf"[/\\.~@`'\"-]{wanted}(?!\w)|(?<!\w){wanted}(?:[/\\`'\"(]|\.\w)", re.IGNORECASE)
     in_code = sum(match.kind == Kind.TOOL_INPUT or code.search(match.text) is not None for match in matches)

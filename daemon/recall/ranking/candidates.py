@@ -199,14 +199,19 @@ class CandidateSearch:
         self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
         return with_texts[0] if with_texts else None
 
+    def nearest(self, name: str, deadline: float) -> str:
+        """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
+        made: list[str] = []
+        self._in_time(lambda: made.append(vocabulary.nearest(name, self._lexical)), deadline)
+        return made[0] if made else ""
+
     def settled(self, query: Query, deadline: float) -> Query:
         """The query with those of its names as words that are none in this archive; as it is where that is not told in
         time.
         """
         made = [query]
         if query.is_exact:
-            known = vocabulary.Vocabulary(self._lexical.frequencies, self._lexical.literal)
-            self._in_time(lambda: made.append(vocabulary.settled(query, known)), deadline)
+            self._in_time(lambda: made.append(vocabulary.settled(query, self._lexical)), deadline)
         return made[-1]
 
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:

@@ -69,6 +69,7 @@ def examples(root: Path) -> dict[str, Any]:
             "reconstitute": engine.reconstitute(PROJECT, questions=["Why are the rows numbered?"]),
             "estimate": engine.estimate(PROJECT),
             "trajectories": engine.trajectories(started=1_790_000_000_000),
+            "models": engine.models(),
             "status": engine.status(),
         }
     error = BadRequest("'/x': not an absolute path; write it from the root")

@@ -91,10 +91,13 @@ def test_a_half_embedded_archive_ranks_what_has_the_words_first(house: Recorded)
     assert _ids(answer)[0] == late
 
 
-def test_an_absent_identifier_finds_nothing_rather_than_something_like_it(house: Recorded):
-    answer = house.recall().search("rateLimitz")
+def test_an_absent_identifier_finds_nothing_or_its_nearest_spelling_with_a_warning(house: Recorded):
+    answer = house.recall().search("quuxLimitz")
     assert answer.hits == ()
-    assert any("'rateLimitz'" in warning for warning in answer.warnings)
+    assert any("'quuxLimitz'" in warning for warning in answer.warnings)
+    answer = house.recall().search("rateLimitz")
+    assert answer.hits
+    assert any("'rateLimitz'; these are results for 'rateLimit" in warning for warning in answer.warnings)
 
 
 def test_an_absent_identifier_in_a_question_leaves_only_similar_results(house: Recorded):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from daemon.recall.query import Recall, parse
-from daemon.recall.query.vocabulary import LEAST_COMMON, Vocabulary, settled
+from daemon.recall.query.vocabulary import LEAST_COMMON, settled
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 COMMON = "How do you declare an int or create one? Best practices of JavaScript say to read first and write then."
@@ -57,7 +57,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("question", "named", "searched"), QUESTIONS)
 def test_a_name_is_what_the_archive_uses_as_one(house: Recorded, question: str, named: tuple[str, ...], searched: str):
-    query = settled(parse.parse(question), Vocabulary(house.lexical.frequencies, house.lexical.literal))
+    query = settled(parse.parse(question), house.lexical)
     assert query.named == named
     assert query.searched == (searched or question)
 

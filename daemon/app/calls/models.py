@@ -1,0 +1,153 @@
+"""The call `models`: which embedding models are at hand, what each reads of this archive, and how fast it is here.
+
+Each model embeds a few of the archive's own texts. A server loads a model for that, which may take a while and put
+another one out of its memory, so only a person's request does it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.control import answers, calls
+from daemon.control.calls import Progress
+from daemon.embed import Embedder, reads
+from daemon.embed.builtin import Builtin
+from daemon.embed.known_models import known
+from daemon.errors import BadInput, Retry, Skip
+from daemon.ingest import Upkeep
+from daemon.ingest.outbox import Entries
+from daemon.redact import redact
+from daemon.transcript.chunks import chunks
+
+_MESSAGES = 200
+"""Messages in the sample, evenly from the whole archive."""
+_TEXTS = 64
+_MEASURED_S = 2.0
+_PROBE_S = 2.0
+_LOADING_S = 60.0
+"""How long a server may take for a request; it may have to load the model."""
+_MUCH_UNREAD = 0.02
+_LONG_S = 12 * 3600
+
+
+class ModelCalls:
+    """A part of the engine: it has the archive and the model in use."""
+
+    archive: Archive
+    upkeep: Upkeep
+    config: Config
+
+    def current(self, _progress: Progress) -> list[str]:
+        """See RecallCalls."""
+        return []
+
+    def models(self, _request: calls.Models, progress: Progress) -> answers.Models:
+        """See calls.Models."""
+        answer = answers.Models(warnings=self.current(progress), messages=self.archive.message_count())
+        sample = self._sample()
+        answer.sample = len(sample)
+        in_use = self.upkeep.embedder
+        others = [other for other in self._others(answer.warnings) if other[0].name != in_use.name]
+        for done, (embedder, setting) in enumerate([(in_use, ""), *others]):
+            progress({"phase": "models", "done": done, "total": len(others) + 1})
+            model = _measured(embedder, sample, answer.messages)
+            model.in_use, model.setting = embedder is in_use, setting
+            answer.models.append(model)
+            if embedder is not in_use:
+                embedder.close()
+        answer.advice = advice(answer.models)
+        return answer
+
+    def _sample(self) -> list[list[str]]:
+        """The chunks of some messages that have any."""
+        ids = list(self.archive.all_message_ids())
+        entries = Entries(self.archive, self.config.limits.indexed_kb, windows=False)
+        found = (entries.of(message_id) for message_id in ids[:: max(1, len(ids) // _MESSAGES)][:_MESSAGES])
+        cut = (chunks(entry.document, self.config.limits.embedded_kb) for entry in found if entry is not None)
+        return [[chunk.text for chunk in some] for some in cut if some]
+
+    def _others(self, warnings: list[str]) -> Iterator[tuple[Embedder, str]]:
+        """Models that could be used, each with the setting that chooses it."""
+        embedding = self.config.embedding
+        is_default = embedding.model_dir == ""
+        yield Builtin(), 'embedding.provider = "builtin"' + ("" if is_default else ', embedding.model_dir = ""')
+        if not is_default:
+            yield Builtin(Path(embedding.model_dir).expanduser()), 'embedding.provider = "builtin"'
+        # Late: the client takes 0.4 s to import.
+        from daemon.embed.ollama import OllamaEmbedder  # noqa: PLC0415 - see above
+        from daemon.ollama_server import OllamaServer  # noqa: PLC0415 - see above
+
+        server = OllamaServer(embedding.url, _PROBE_S, setting="embedding.url")
+        try:
+            for name in sorted(server.models()):
+                can = server.show(name).can("embedding")
+                if can or (can is None and known(name) is not None):
+                    short = name.removesuffix(":latest")
+                    remote = OllamaEmbedder(
+                        embedding.url, short, embedding.num_ctx, embedding.batch, timeout_s=_LOADING_S
+                    )
+                    yield remote, f'embedding.provider = "ollama", embedding.model = "{short}"'
+        except (Retry, Skip) as error:
+            warnings.append(f"Ollama's models were not looked at: {redact(str(error))}")
+        finally:
+            server.close()
+
+
+def _measured(embedder: Embedder, sample: Sequence[Sequence[str]], messages: int) -> answers.EmbeddingModel:
+    model = answers.EmbeddingModel(name=embedder.name)
+    try:
+        model.dims = embedder.dims
+        legible = [[text for text in texts if reads(embedder, text)] for texts in sample]
+        texts = [text for some in legible for text in some]
+        model.readable = sum(map(bool, legible)) / len(sample) if sample else None
+        model.texts_per_second = texts_per_second(embedder, texts or ["The quick brown fox jumps over the lazy dog."])
+        if sample:
+            model.seconds = round(len(texts) / len(sample) * messages / model.texts_per_second, 1)
+    except (Retry, Skip) as error:
+        model.error = redact(str(error))
+    return model
+
+
+def texts_per_second(embedder: Embedder, texts: Sequence[str], clock: Callable[[], float] = time.monotonic) -> float:
+    """How many texts the model embeds in a second, by some of `texts` and for about two seconds.
+
+    Raises:
+        ModelUnavailable: it does not work.
+        BadInput: it takes none of the texts.
+    """
+    chosen = texts[:: max(1, len(texts) // _TEXTS)][:_TEXTS]
+    embedder.embed(chosen[:1])  # it is loaded by now
+    began, done = clock(), 0
+    for text in chosen:
+        vector = embedder.embed([text])[0]
+        done += not isinstance(vector, BadInput)
+        if clock() - began >= _MEASURED_S:
+            break
+    if not done and isinstance(vector, BadInput):
+        raise vector
+    return round(done / max(clock() - began, 1e-6), 1)
+
+
+def advice(models: Sequence[answers.EmbeddingModel]) -> str:
+    """What to do, in a sentence; the first of `models` is the one in use."""
+    in_use, *others = models
+    usable = [model for model in others if not model.error]
+    if in_use.error:
+        use = f"; or use {usable[0].name}: {usable[0].setting}" if usable else ""
+        return f"{in_use.name} does not work: {in_use.error}{use}"
+    share = 1.0 if in_use.readable is None else in_use.readable
+    better = max(usable, key=lambda model: (model.readable or 0.0, model.texts_per_second), default=None)
+    if share < 1 - _MUCH_UNREAD:
+        unread = f"{in_use.name} cannot read {1 - share:.0%} of the messages, which only words find"
+        if better is not None and (better.readable or 0.0) > share:
+            return f"{unread}; {better.name} reads {better.readable:.0%}: {better.setting}"
+        return f"{unread}; get a multilingual model, such as bge-m3 (ollama pull bge-m3) or one for embedding.model_dir"
+    quicker = [model for model in usable if (model.readable or 0.0) >= share and 2 * model.seconds < in_use.seconds]
+    if in_use.seconds > _LONG_S and quicker:
+        best = min(quicker, key=lambda model: model.seconds)
+        return f"{in_use.name} is slow for an archive of this size; {best.name} is quicker: {best.setting}"
+    return f"{in_use.name} reads what is in this archive; nothing needs to be changed"
