@@ -338,7 +338,7 @@ class Search:
             return grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
         results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
-            results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
+            results = sorted(results, key=lambda result: (result.band, -result.score, -result.created))
         grouped = grouping.grouped(results, plan.group)
         if self._folds:
             grouped = folded(grouped, self._contents)
