@@ -135,6 +135,9 @@ class Response:
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
             warnings.append("nothing was found by words; what follows was found by meaning")
+        unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
+        if unread:
+            warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
@@ -197,6 +200,7 @@ class Response:
         if (
             self.outcome.fallback
             or self.outcome.instead
+            or self.outcome.states.get("semantic") == "not legible"
             or any(result.relevance in {"project", "global"} for result in self.outcome.results)
         ):
             return "fallback"

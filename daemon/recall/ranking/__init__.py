@@ -202,7 +202,7 @@ class Search:
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.reads(self._plan.query):
-                outcome.warnings.append(self._candidates.unread())
+                outcome.warnings.append(self._candidates.unread(self._plan.match))
                 return
             for relevance, filters in self._plan.rounds[:1]:
                 self._round(outcome, "semantic", filters, relevance)
@@ -356,7 +356,7 @@ class Search:
             return self._above(groups)
         results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
-            results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
+            results = sorted(results, key=lambda result: (result.band, -result.score, -result.created))
         grouped = self._above(grouping.grouped(results, plan.group))
         if self._folds:
             grouped = folded(grouped, self._contents)
