@@ -728,7 +728,7 @@ def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
             made.say("noisy", "user", f"walrus tusk number {number}")
         for name in ("quiet", "calm"):
             _session(made, name, "/w")
-            made.say(name, "user", "the walrus tusk of the zoo")
+            made.say(name, "user", f"the walrus tusk of the {name} zoo")
         made.index()
         page = _ask(made, "walrus tusk", match="smart", results=6)
         sessions = [one["sessionID"] for one in page["results"]]
