@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer import hints, results
+from daemon.recall.answer import hints, instead, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.answer.waiting import Waiting
@@ -136,8 +136,10 @@ class Response:
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        if outcome.instead:
-            warnings += hints.searched_instead(outcome.instead, is_limited=bool(self.scope.limited_by))
+        if self.query.is_of_days and page:
+            warnings += instead.days_alone(self.query)
+        elif outcome.instead:
+            warnings += instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
         elif not self.scope.emptied_by:
             warnings += hints.word_warnings(
                 self.query,
