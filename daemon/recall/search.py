@@ -97,7 +97,7 @@ class RecallEngine:
         now = time.time_ns() // 1_000_000 if now is None else now
         budget = Budget(self._budget_s)
         scope = by_all_names(self._archive, resolve(request, self._catalog.rows(), here, now))
-        return self._respond(request, scope, budget, now).body()
+        return self._respond(request, scope, budget, now, folds=True).body()
 
     def search(self, query: str, match: Match = "hybrid", limit: int = 10, filters: Filters = ANY) -> SearchResults:
         """At most `limit` messages that pass `filters`.
@@ -146,8 +146,8 @@ class RecallEngine:
             self._on_failure("lexical", error)
             return []
 
-    def _respond(self, request: Recall, scope: Scope, budget: Budget, now: int) -> Response:
-        """Search, and what its answer is made from."""
+    def _respond(self, request: Recall, scope: Scope, budget: Budget, now: int, *, folds: bool = False) -> Response:
+        """Search, and what its answer is made from; `folds`: copies of a message are one result."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
         if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
@@ -162,6 +162,8 @@ class RecallEngine:
             request.group,
             is_one_session=bool(request.sessionID),
             explain=request.explain,
+            folds=folds,
+            sort=request.sort,
         )
         search = Search(self._archive, candidates, rows, plan, budget, prepare=self._prepare)
         return Response(

@@ -21,6 +21,7 @@ Role = Literal["all", "user", "assistant"]
 Group = Literal["part", "message", "session", "project"]
 Expand = Literal["none", "message", "context", "messages"]
 Archived = Literal["include", "only", "exclude"]
+Sort = Literal["relevance", "newest", "oldest"]
 Within = Literal["below", "exact", "project"]
 Moment = int | float | str
 
@@ -66,6 +67,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     archived: Annotated[Archived, _a("Sessions that were archived in OpenCode.")] = "include"
     deleted: Annotated[Archived, _a("Messages that OpenCode has deleted since.")] = "include"
     group: Annotated[Group, _a("One result for each part, message, session or project.")] = "message"
+    sort: Annotated[Sort, _a("The best first, or all that hold the words by date.")] = "relevance"
     results: Annotated[int, _a("The most results to return.", minimum=1, maximum=50)] = 10
     width: Annotated[int, _a("Characters of a snippet.", minimum=50, maximum=1000)] = 200
     explain: Annotated[bool, _a("Explain each score.")] = False

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
 from daemon.errors import BadRequest, Retry, Skip
-from daemon.index import Filters
+from daemon.index import Filters, Match
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, parse
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
+from daemon.recall.ranking.by_date import DEPTH, dated, said_of
 from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking.copies import Contents, folded
 from daemon.recall.ranking.grouping import Result, Wanted, spread
 from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.ranking.order import Archived, held, ordered
@@ -34,7 +36,8 @@ class Plan:
     """What to search for.
 
     `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
-    results need not be spread over several sessions.
+    results need not be spread over several sessions. `folds`: copies of a message are one result. `sort`: relevance,
+    newest or oldest.
     """
 
     query: Query
@@ -44,6 +47,8 @@ class Plan:
     group: str = "message"
     is_one_session: bool = False
     explain: bool = False
+    folds: bool = False
+    sort: str = "relevance"
 
 
 @dataclass(slots=True)
@@ -53,7 +58,7 @@ class Outcome:
     `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
     words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
     has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
-    archive does not have.
+    archive does not have; `dated` says what was sorted by date.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -68,6 +73,7 @@ class Outcome:
     candidates: int = 0
     gone: int = 0
     fallback: str = ""
+    dated: str = ""
     instead: tuple[tuple[str, str], ...] = ()
 
 
@@ -122,6 +128,7 @@ class Search:
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
+        self._contents = Contents(archive, is_part=plan.group == "part")
 
     def run(self) -> Outcome:
         """The results in order.
@@ -209,9 +216,13 @@ class Search:
         depth = max(50, 3 * plan.results) if one_by_one else _GROUP_DEPTH
         # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
         telling = WORDS if mode != "semantic" else NEAR
+        if plan.sort != "relevance":
+            self._add_dated(outcome, mode, filters, telling)
+            return
         for deeper in (True, True, False):
             candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
-            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) >= plan.results)
+            copies = sum(len(result.copies) for result in results)
+            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) - copies >= plan.results)
             if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
                 break
             depth *= 4
@@ -227,6 +238,48 @@ class Search:
             else result
             for result in new
         ]
+        if self._folds and outcome.rounds > 1:
+            outcome.results = folded(outcome.results, self._contents)
+
+    def _add_dated(self, outcome: Outcome, mode: str, filters: Filters, telling: Sequence[str]) -> None:
+        """All that one set of filters lets through and that holds what was asked for, by date, with what is there."""
+        plan, is_newest_first = self._plan, self._plan.sort == "newest"
+        candidates, is_full = self._gather_all(mode, filters, telling)
+        made = dated(self._ordered(candidates, mode, DEPTH), plan.query, mode, is_newest_first=is_newest_first)
+        outcome.rounds += 1
+        outcome.is_full |= is_full
+        self._note(outcome, candidates)
+        both = dated([*outcome.results, *made.results], plan.query, "literal", is_newest_first=is_newest_first).results
+        outcome.results = grouping.grouped(both, plan.group)
+        if self._folds:
+            outcome.results = folded(outcome.results, self._contents)
+        outcome.dated = said_of(
+            made.what, len(outcome.results), is_newest_first=is_newest_first, is_full=outcome.is_full
+        )
+
+    def _gather_all(self, mode: str, filters: Filters, telling: Sequence[str]) -> tuple[CandidateLists, bool]:
+        """Candidates as deep as results are sorted by date, and whether there may be more.
+
+        What holds a text as it stands comes newest first: for the oldest it goes on from where the lists ended.
+        """
+
+        def gather(narrowed: Filters) -> CandidateLists:
+            return self._candidates.gather(self._plan.query, mode, narrowed, DEPTH, deadline=self._budget.deadline)
+
+        found = more = gather(filters)
+        is_in_order = mode in {"literal", "regex"} and self._plan.sort == "oldest"
+        while is_in_order and more.is_full(DEPTH, telling) and not self._budget.is_over:
+            before = 1 + max(self._oldest(matches) for matches in more.lists.values() if len(matches) >= DEPTH)
+            if filters.before is not None and before >= filters.before:
+                break  # so many in one millisecond
+            filters = replace(filters, before=before)
+            more = gather(filters)
+            found = grouping.together(found, more)
+            found.late += [late for late in more.late if late not in found.late]
+        return found, more.is_full(DEPTH, telling)
+
+    def _oldest(self, matches: Sequence[Match]) -> int:
+        return min((about.created for match in matches if (about := self._about(match.message_id))), default=0)
 
     def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
         """What a round tells besides its results."""
@@ -265,17 +318,21 @@ class Search:
         candidates, results, is_all = spread(wanted, candidates, arranged, gather)
         return candidates, results, is_full, is_all
 
-    def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
+    def _ordered(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
+        """Candidates by relevance, one result a matching part."""
         plan = self._plan
         archived = {i: about for i in candidates.best() if (about := self._about(i)) is not None}
-        if self._is_near_only(mode):
+        if self._is_near_only(mode) or (mode == "semantic" and plan.sort != "relevance"):
             similar = candidates.similar()
             archived = {i: about for i, about in archived.items() if i in similar}
         waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
         is_partly = waiting["semantic"] > waiting["lexical"]
-        results = ordered(
+        return ordered(
             plan.query, mode, candidates, archived, needed, is_partly_embedded=is_partly, explain=plan.explain
         )
+
+    def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
+        plan, results = self._plan, self._ordered(candidates, mode, needed)
         if plan.group not in _ONE_BY_ONE:
             by_score = mode in {"smart", "hybrid"}
             return grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
@@ -283,7 +340,13 @@ class Search:
         if plan.group == "part" and mode in {"smart", "hybrid"}:
             results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
         grouped = grouping.grouped(results, plan.group)
+        if self._folds:
+            grouped = folded(grouped, self._contents)
         return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)
+
+    @property
+    def _folds(self) -> bool:
+        return self._plan.folds and self._plan.group in _ONE_BY_ONE
 
     def _is_near_only(self, mode: str) -> bool:
         """Whether nobody asked for likeness, and only what is near enough counts."""

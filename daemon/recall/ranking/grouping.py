@@ -24,7 +24,8 @@ class Result:
 
     `score` is 0 to 1 and falls along an answer; `grade` 0 is the best way to hold what was asked for, and a find of a
     worse grade stands below all of a better one; `mode` is how it was found; `sources` are the lists that had it;
-    `relevance` is set where an answer was filled up from farther directories; `hits` counts the finds of its group.
+    `relevance` is set where an answer was filled up from farther directories; `hits` counts the finds of its group;
+    `copies` are messages that say exactly the same, each with its session.
     """
 
     message_id: str
@@ -41,6 +42,7 @@ class Result:
     reasons: tuple[str, ...] = ()
     relevance: str = ""
     hits: int = 1
+    copies: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_own(self) -> bool:

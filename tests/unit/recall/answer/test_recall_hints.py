@@ -40,6 +40,7 @@ EVERY = {
     "archived": "only",
     "deleted": "exclude",
     "group": "session",
+    "sort": "newest",
     "results": 5,
     "width": 100,
     "explain": True,
