@@ -197,7 +197,7 @@ class Search:
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.reads(self._plan.query):
-                outcome.warnings.append(self._candidates.unread())
+                outcome.warnings.append(self._candidates.unread(self._plan.match))
                 return
             for relevance, filters in self._plan.rounds[:1]:
                 self._round(outcome, "semantic", filters, relevance)
@@ -338,7 +338,7 @@ class Search:
             return grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
         results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
-            results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
+            results = sorted(results, key=lambda result: (result.band, -result.score, -result.created))
         grouped = grouping.grouped(results, plan.group)
         if self._folds:
             grouped = folded(grouped, self._contents)
