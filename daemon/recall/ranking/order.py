@@ -52,7 +52,7 @@ def ordered(
     `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
     says what each feature added to its score.
     """
-    if mode in {"smart", "hybrid"}:
+    if mode in {"smart", "hybrid"} and not query.is_of_days:
         graded = _fused(query, candidates, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
         graded = [(0, fused) for fused in _plain(mode, candidates, archived)]
@@ -150,7 +150,7 @@ def _by_features(
     near, similar = candidates.near(), candidates.similar()
     fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
     plain = [Ranked(hit.message_id, hit.score, _sources(hit, near), hit.parts) for hit in fused]
-    ranked, wanted = _with_standing(plain, candidates, archived), dates.dates_in(query.text)
+    ranked, wanted = _with_standing(plain, candidates, archived), query.days
     if wanted:
         for place, hit in enumerate(ranked):
             added = weights.DAY * dates.nearness(wanted, archived[hit.message_id].created)
