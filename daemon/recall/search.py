@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from daemon.archive import STAGES, Archive
@@ -150,8 +151,10 @@ class RecallEngine:
         """Search, and what its answer is made from; `folds`: copies of a message are one result."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
-        if request.match in {"hybrid", "smart", "fuzzy"}:
-            query = candidates.settled(query, budget.deadline)
+        if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
+            local = datetime.fromtimestamp(now / 1000)  # noqa: DTZ006 - days are the machine's own
+            then = None if request.match == "fuzzy" else local
+            query = candidates.settled(query, scope.rounds[-1][1], then, budget.deadline)
         plan = Plan(
             query,
             request.match,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer import hints, results
+from daemon.recall.answer import hints, instead, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.answer.waiting import Waiting
@@ -145,20 +145,7 @@ class Response:
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        warnings += self._below(page)
-        if outcome.instead:
-            warnings += hints.searched_instead(outcome.instead, is_limited=bool(self.scope.limited_by))
-        elif not self.scope.emptied_by and (page or not outcome.below[0]):
-            warnings += hints.word_warnings(
-                self.query,
-                match,
-                page,
-                missing,
-                is_inside=outcome.is_inside,
-                is_limited=bool(self.scope.limited_by),
-                is_sure=outcome.states.get("lexical") == "used"
-                and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
-            )
+        warnings += [*self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
         if outcome.gone:
@@ -180,6 +167,26 @@ class Response:
 
     def _shortfalls(self) -> list[str]:
         return self.waiting.shortfalls(self.outcome.states)
+
+    def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
+        """What must be said of what was searched for, and of what was not found."""
+        outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
+        if self.query.is_of_days and page:
+            return instead.days_alone(self.query)
+        if outcome.instead:
+            return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
+        if self.scope.emptied_by or (not page and outcome.below[0]):
+            return []
+        return hints.word_warnings(
+            self.query,
+            match,
+            page,
+            missing,
+            is_inside=outcome.is_inside,
+            is_limited=bool(self.scope.limited_by),
+            is_sure=outcome.states.get("lexical") == "used"
+            and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
+        )
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""

@@ -152,12 +152,6 @@ def word_warnings(
     return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
 
 
-def searched_instead(instead: Sequence[tuple[str, str]], *, is_limited: bool) -> list[str]:
-    """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
-    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    return [f"{nothing} {_shown(name)}; these are results for {_shown(other)}" for name, other in instead]
-
-
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
     wanted = _listed(as_asked(query)) or _shown(query.text)

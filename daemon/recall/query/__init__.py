@@ -57,8 +57,8 @@ class Recall(Struct, frozen=True, kw_only=True):
     toolName: Annotated[str, _a("Only this tool, by its exact name.")] = ""
     path: Annotated[str, _a("Only messages that touched or mention this absolute path, or one beneath it.")] = ""
     title: Annotated[str, _a("Only sessions whose title contains this.")] = ""
-    before: Annotated[Moment | None, _a("Only earlier than this: epoch ms or a date like 2026-01-31.")] = None
-    after: Annotated[Moment | None, _a("Only this or later: epoch ms or a date like 2026-01-31.")] = None
+    before: Annotated[Moment | None, _a("Only earlier than this: epoch ms, 2026-01-31, '3 May', 'last week'.")] = None
+    after: Annotated[Moment | None, _a("Only this or later: epoch ms, 2026-01-31, '3 May', yesterday.")] = None
     last: Annotated[str, _a("Only the last while: 2h, 7d, 3w.")] = ""
     from_: Annotated[str, _a("Only since: '30d ago', a date, a time.")] = msgspec.field(name="from", default="")
     to: Annotated[str, _a("Only until: 'now', '2d ago', a date, a time.")] = ""
