@@ -201,7 +201,7 @@ def test_a_malformed_time_is_warned_of_and_ignored(house: Recorded):
 
 
 @pytest.mark.parametrize(
-    "more", [{"role": "user", "type": "tool"}, {"role": "assistant", "kinds": ["prompt"]}], ids=str
+    "more", [{"role": "user", "kinds": ["answer"]}, {"role": "assistant", "kinds": ["prompt"]}], ids=str
 )
 def test_a_role_that_has_no_such_texts_is_said(house: Recorded, more: dict[str, Any]):
     answer = _ask(house, "checkout", **more)
