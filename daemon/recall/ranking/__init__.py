@@ -19,7 +19,7 @@ from daemon.recall.ranking.candidates import CandidateSearch
 from daemon.recall.ranking.grouping import Result, Wanted, spread
 from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.ranking.order import Archived, held, ordered
-from daemon.recall.ranking.weights import NEAR_SPELLING_SHARE
+from daemon.recall.ranking.weights import LEAST_COSINE, NEAR_SPELLING_SHARE, SHORT_COSINE
 from daemon.redact import redact
 
 _GROUP_DEPTH = 200
@@ -247,7 +247,9 @@ class Search:
 
         def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
-            return self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+            candidates = self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+            self._add_texts(candidates, mode)
+            return candidates
 
         def arranged(candidates: CandidateLists) -> list[Result]:
             return self.arrange(candidates, mode, 4 * self._plan.results if one_by_one else depth * 4)
@@ -264,6 +266,15 @@ class Search:
         wanted = Wanted(mode, self._plan.results, one_by_one, depth, within_s, self._session_of)
         candidates, results, is_all = spread(wanted, candidates, arranged, gather)
         return candidates, results, is_full, is_all
+
+    def _add_texts(self, candidates: CandidateLists, mode: str) -> None:
+        """The texts of what only meaning found, where their length decides whether it is similar enough."""
+        if not (mode == "hybrid" or self._is_near_only(mode)) or candidates.by_words() or self._budget.is_over:
+            return
+        matches = candidates.lists.get("semantic", [])
+        unsure = [match for match in matches if LEAST_COSINE <= match.score < LEAST_COSINE + SHORT_COSINE]
+        with_texts = {match.record: match for match in self._candidates.with_texts(unsure)}
+        candidates.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
 
     def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
         plan = self._plan
