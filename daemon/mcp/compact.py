@@ -46,6 +46,8 @@ def _search(answer: Json) -> Json:
         del made["degradeKind"]
     if made.get("matchMode") == "hybrid":
         del made["matchMode"]
+    if made.get("sort") == "relevance":
+        del made["sort"]
     if not made.get("truncated"):
         made.pop("total", None)
     return {"results": results, "sessions": list(sessions.values())} | {

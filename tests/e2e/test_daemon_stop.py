@@ -19,7 +19,7 @@ from tests.support.processes.daemon_process import Daemon, until
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.stores.make_opencode import Database, JsonStore
 
-BUDGET_S = 90
+BUDGET_S = 240
 MANY = 1800
 FILES = 500
 CANARY = "The quick brown fox jumps over the lazy dog."

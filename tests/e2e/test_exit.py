@@ -108,7 +108,7 @@ class Place:
             "RECONSTITUTE_EMBEDDING_URL": "http://127.0.0.1:9", "RECONSTITUTE_CHAT_URL": "http://127.0.0.1:9",
         }  # fmt: skip
         command = [sys.executable, "-m", "daemon.cli", *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
         assert "Error in sitecustomize" not in done.stderr, done.stderr
         return done
 

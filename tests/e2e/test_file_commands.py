@@ -50,7 +50,7 @@ def answer(daemon: Daemon, *arguments: str, code: int = 0) -> Any:
 
 def raw(daemon: Daemon, *arguments: str) -> bytes:
     return subprocess.run(
-        daemon.command(*arguments), cwd=CHECKOUT, env=daemon.environment, capture_output=True, check=True, timeout=60
+        daemon.command(*arguments), cwd=CHECKOUT, env=daemon.environment, capture_output=True, check=True, timeout=240
     ).stdout
 
 

@@ -39,7 +39,7 @@ def test_nothing_that_commands_write_is_open_to_others(tmp_path: Path) -> None:
     for words in commands:
         done = subprocess.run(
             [*OPEN_TO_ALL, sys.executable, "-m", "daemon.cli", *words],
-            env=environment, capture_output=True, text=True, check=False, timeout=120,
+            env=environment, capture_output=True, text=True, check=False, timeout=240,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
     made = [path for path in root.rglob("*") if not path.is_symlink()]

@@ -110,7 +110,7 @@ class OpenCode:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=120)
 
     def _signal(self, number: signal.Signals) -> None:
         # The whole group, so that a command of its bash tool does not outlive it.

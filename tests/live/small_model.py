@@ -74,10 +74,10 @@ class SmallModel:
 
     def __exit__(self, *_: object) -> None:
         # It ends with its standard input.
-        self.process.communicate(timeout=90)
+        self.process.communicate(timeout=240)
 
     @property
     def chats(self) -> int:
         """How often it was asked for a reply so far, by its own count."""
-        with urllib.request.urlopen(f"{self.url}/count", timeout=90) as answer:
+        with urllib.request.urlopen(f"{self.url}/count", timeout=240) as answer:
             return int(json.load(answer)["chats"])

@@ -16,7 +16,7 @@ from tests.live.recorded import Recorded, read_quiet_source, read_source
 from tests.live.scenario import PROMPT, Scenario, expected
 from tests.live.scripted_model import Call, ScriptedModel, Step
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def _request(daemon: Daemon, name: str, garden: Path, workers: Workers) -> None:
 def _last_clean_run(seen: Aftermath) -> None:
     seen.daemon.start()
     seen.daemon.wait_until_ready()
-    seen.found = seen.daemon.wait_until_found(seen.holder, timeout_s=120)
+    seen.found = seen.daemon.wait_until_found(seen.holder, timeout_s=240)
     seen.daemon.wait_until_drained()
     seen.daemon.wait_for_results(2)
     seen.status = seen.daemon.status()

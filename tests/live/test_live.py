@@ -23,7 +23,7 @@ from tests.live.scenario import Scenario, Turn, expected
 from tests.live.scripted_model import ScriptedModel, Step
 from tests.support.processes.daemon_process import Daemon, waiting
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 TURNS = 3
 REQUEST = "rebuild-garden.txt"

@@ -19,7 +19,7 @@ from tests.live.recovery_work import read, write
 from tests.live.scripted_model import ScriptedModel, Step
 from tests.support.processes.daemon_process import Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 COMMITTED = {"docs/guide.md": "# Guide\n", "docs/deep/notes.txt": "deep\n", "README.md": "# Shop\n"}
 

@@ -32,12 +32,13 @@ from tests.live.recorded import read_quiet_source
 from tests.live.scripted_model import Call, ScriptedModel, Step, _Handler
 from tests.support.processes.daemon_process import Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 QUESTION = "What grows in the garden?"
 ANSWER = "Beans grow there, and a row of late peas beside the wall that faces south."
 TEMPTED = "Look for yourself"
 SYSTEM = "Name vegetables only."
+PATIENT = Patience(create=240.0, prompt=240.0, read=240.0, delete=240.0)
 
 
 @dataclass
@@ -91,7 +92,7 @@ class Live:
         """Of every session that the server has, wherever it runs."""
         found = set()
         for query in ({}, {"directory": str(self.place)}):
-            listed = httpx.get(f"{self.server.url}/session", params=query, timeout=90, trust_env=False)
+            listed = httpx.get(f"{self.server.url}/session", params=query, timeout=240, trust_env=False)
             found |= {session["title"] for session in listed.json()}
         return sorted(found)
 
@@ -114,7 +115,7 @@ def running(binary: Path, provider: Provider, tmp_path_factory: pytest.TempPathF
     (root / "AGENTS.md").write_text("Speak of turnips only.\n")
     with OpenCode(binary, root / "oc", provider.url) as opencode:
         url = str(opencode._http.base_url).rstrip("/")
-        with OpenCodeServer(url, directory=root / "place", patience=Patience(prompt=60)) as server:
+        with OpenCodeServer(url, directory=root / "place", patience=PATIENT) as server:
             yield Live(opencode, provider, server, root / "place", root)
 
 
@@ -195,7 +196,7 @@ def test_a_model_that_asks_for_tools_gets_nothing_executed(
     (tmp_path / "secret").write_text("a secret word: quincunx")
     live.provider.add(TEMPTED, _temptation(tmp_path))
     before = sorted(live.root.rglob("*by-*"))
-    with OpenCodeServer(live.server.url, directory=tmp_path / "place", patience=Patience(prompt=60)) as server:
+    with OpenCodeServer(live.server.url, directory=tmp_path / "place", patience=PATIENT) as server:
         if not seen:
             # As a server elsewhere has it: no such folder on its machine.
             monkeypatch.setattr("daemon.chat.opencode.folder.prepare", lambda directory: None)
@@ -371,7 +372,7 @@ def test_the_daemons_archive_holds_nothing_of_what_a_model_was_asked(
             theirs = opencode.create_session(project, "")
             opencode.prompt(theirs, "The user's own words")
             url = str(opencode._http.base_url)
-            chat = OpenCodeChat(url, "", timeout_s=60, context_tokens=50_000, directory=tmp_path / "place")
+            chat = OpenCodeChat(url, "", timeout_s=300, context_tokens=50_000, directory=tmp_path / "place")
             system = {"role": "system", "content": "A system text with the word zyzzyva."}
             for number in range(3):
                 told = [system, {"role": "user", "content": f"{QUESTION} ({number})"}]
@@ -380,7 +381,7 @@ def test_the_daemons_archive_holds_nothing_of_what_a_model_was_asked(
             with OpenCodeServer(url, directory=tmp_path / "place") as server:
                 left = server.create()
                 server.prompt(left, system["content"], QUESTION)
-                daemon.wait_until_found({"own": opencode.messages(theirs)[0]["info"]["id"]}, timeout_s=90)
+                daemon.wait_until_found({"own": opencode.messages(theirs)[0]["info"]["id"]}, timeout_s=240)
                 read_quiet_source(opencode.data_dir)
                 status = daemon.wait_until_drained()
                 assert sum(source["seen"] - source["kept"] for source in status["sources"]) >= 2

@@ -23,7 +23,7 @@ from tests.live.recovery_truth import Notes, Score, compare
 from tests.live.scripted_model import MODEL, Call, ScriptedModel, Step
 from tests.support.processes.daemon_process import Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 FORMATTER = "#!/bin/sh\nsed -i 's/ *= */ = /' \"$1\"\n"
 WRITTEN, FORMATTED = "x=1\ny=2\n", "x = 1\ny = 2\n"

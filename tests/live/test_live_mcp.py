@@ -19,7 +19,7 @@ from tests.live.opencode import OpenCode, make_project
 from tests.live.scripted_model import Call, ScriptedModel, Step
 from tests.support.processes.daemon_process import CHECKOUT, Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 SERVER = "reconstitute"
 PLANTED = "zqmarzipan"

@@ -26,7 +26,7 @@ from tests.live.scenario import Scenario, expected
 from tests.live.scripted_model import Call, ScriptedModel
 from tests.support.processes.daemon_process import Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 VERSIONS = ("1.1.65", "1.15.13", "1.18.33")
 
@@ -76,7 +76,7 @@ def migrated(
                 known[fresh] = str(garden)
                 seen.stages.append(read_quiet_source(opencode.data_dir))
                 seen.events |= _events(opencode.data_dir)
-                assert seen.daemon.wait_until_found(seen.holder, timeout_s=90).keys() == seen.holder.keys()
+                assert seen.daemon.wait_until_found(seen.holder, timeout_s=240).keys() == seen.holder.keys()
         seen.status = seen.daemon.wait_until_drained()
         done = seen.daemon.ask("export", "--format", "jsonl", "--raw")
         assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from tests.live.scripted_model import ScriptedModel, Step
 from tests.support.pages.page_links import broken
 from tests.support.processes.daemon_process import Daemon, until
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 TURNS = 4
 OLD, NEW = "Garden plans", "Orchard plans"

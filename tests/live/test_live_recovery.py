@@ -27,7 +27,7 @@ from tests.live.scripted_model import ScriptedModel
 from tests.support.processes.daemon_process import Daemon
 from tests.support.servers.plain_service import PlainService
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 UNCERTAIN = {"ignored/x.txt", "link.txt"}
 """Of the git project: what no snapshot holds, and programs may have changed; and a link, which is not restored."""

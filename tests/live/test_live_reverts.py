@@ -21,7 +21,7 @@ from tests.live.recovery_work import Bench, bash, edit, read, write
 from tests.live.scripted_model import ScriptedModel
 from tests.support.processes.daemon_process import Daemon
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 WITHOUT_JOURNAL = ("1.3.2", "1.15.13")
 

@@ -40,7 +40,7 @@ from tests.support.stores.make_opencode import JsonStore
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, recorded
 from tests.support.stores.recorded_sessions import call as tool
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 PLACE = composed(b"").decode()
 SHOP = "/home/dev/shop"

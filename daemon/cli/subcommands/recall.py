@@ -68,12 +68,14 @@ def show_result(result: dict[str, Any]) -> None:
     """One result: what and when, where, and the words around the match."""
     kind = "/".join(str(result[key]) for key in ("kind", "toolName") if result.get(key))
     count = result.get("hitCount") or 0
+    copies = (result.get("copies") or {}).get("count") or 0
     facts = [
         str(result.get("role") or ""),
         terminal.moment(result.get("time")),
         kind,
         _LABELS.get(str(result.get("matchMode")), "near match" if result.get("near") else ""),
         terminal.count(count, "hit") if count > 1 else "",
+        f"and {copies} {'copy' if copies == 1 else 'copies'}" if copies else "",
         "archived" if result.get("archived") else "",
         "deleted in OpenCode" if result.get("deleted") else "",
     ]

@@ -45,8 +45,8 @@ class Response:
     waiting: Waiting
 
     def body(self) -> Json:
-        """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, warnings,
-        suggestions, coverage, nearMisses, expanded?}``.
+        """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, sort,
+        warnings, suggestions, coverage, nearMisses, expanded?}``.
 
         A result is that of results.as_json, `expanded` that of expand.expand, a suggestion ``{reason, action,
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
@@ -76,6 +76,7 @@ class Response:
             "degradeKind": self._degraded(expansion),
             "degraded": [*self.degraded(), *self._shortfalls()],
             "group": request.group,
+            "sort": request.sort,
             "warnings": [*notes, *warnings],
             "suggestions": suggestions,
             "coverage": self._coverage(),
@@ -126,6 +127,7 @@ class Response:
     def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
         warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
+        warnings += [outcome.dated] if outcome.dated and outcome.results else []
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
             fix = "narrower filters help" if is_index else "ask again in a moment"
@@ -133,24 +135,13 @@ class Response:
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
             warnings.append("nothing was found by words; what follows was found by meaning")
+        unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
+        if unread:
+            warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        if self.query.is_of_days and page:
-            warnings += instead.days_alone(self.query)
-        elif outcome.instead:
-            warnings += instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
-        elif not self.scope.emptied_by:
-            warnings += hints.word_warnings(
-                self.query,
-                match,
-                page,
-                missing,
-                is_inside=outcome.is_inside,
-                is_limited=bool(self.scope.limited_by),
-                is_sure=outcome.states.get("lexical") == "used"
-                and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
-            )
+        warnings += [*self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
         if outcome.gone:
@@ -161,11 +152,42 @@ class Response:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
         return list(dict.fromkeys([*warnings, *self._shortfalls()]))
 
+    def _below(self, page: Sequence[Result]) -> list[str]:
+        """What the threshold left out, where that leaves a page unfilled."""
+        number, best = self.outcome.below
+        if not number or len(page) >= self.request.results:
+            return []
+        return [
+            f"`threshold` {self.request.threshold:g} left out {counted(number, 'result')}, the best of score {best:g}"
+        ]
+
     def _shortfalls(self) -> list[str]:
         return self.waiting.shortfalls(self.outcome.states)
 
+    def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
+        """What must be said of what was searched for, and of what was not found."""
+        outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
+        if self.query.is_of_days and page:
+            return instead.days_alone(self.query)
+        if outcome.instead:
+            return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
+        if self.scope.emptied_by or (not page and outcome.below[0]):
+            return []
+        return hints.word_warnings(
+            self.query,
+            match,
+            page,
+            missing,
+            is_inside=outcome.is_inside,
+            is_limited=bool(self.scope.limited_by),
+            is_sure=outcome.states.get("lexical") == "used"
+            and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
+        )
+
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
+        if self.outcome.below[0] and not page:
+            return [], [], []
         now, budget = time.monotonic(), self.budget
         until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
         helper = Suggester(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
@@ -185,6 +207,7 @@ class Response:
         if (
             self.outcome.fallback
             or self.outcome.instead
+            or self.outcome.states.get("semantic") == "not legible"
             or any(result.relevance in {"project", "global"} for result in self.outcome.results)
         ):
             return "fallback"

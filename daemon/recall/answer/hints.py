@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon import records
 from daemon.display import counted, one_line, shorten
 from daemon.model import Json
 from daemon.recall.catalog import Row
@@ -19,7 +20,7 @@ from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Query, Tier, as_asked, split
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
-from daemon.redact import redact
+from daemon.redact import redact, redact_value
 
 MOST_WORDS = 4
 """Absent words of a query for which near spellings are looked up."""
@@ -267,6 +268,7 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
         "projectID": request.projectID,
         "scope": request.scope,
         "archived": request.archived,
+        "where": records.dumps(request.where).decode(),
     }
     value = redact(str(values.get(name, "")))
     reason = (
@@ -344,9 +346,7 @@ def _without(request: Recall, *names: str) -> Json:
 
 
 def _redacted(value: object) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    return [redact(each) for each in value] if isinstance(value, list) else value
+    return redact(value) if isinstance(value, str) else redact_value(value)
 
 
 # -- near misses -----------------------------------------------------------------------------------------------------

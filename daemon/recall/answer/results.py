@@ -28,6 +28,8 @@ RECENT_MS = 7 * 86_400_000
 _LONG_TITLE = 500
 _SHOWN_TEXT = 8192
 _MARGIN = 512
+_COPIES = 5
+"""Copies of a message that are named; all are counted."""
 _NO_TIME = "some snippets are the beginnings of their texts"
 
 _SOURCES = {
@@ -119,6 +121,11 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
         made["toolName"] = display.clean(tool)
     if result.spelling_pairs:
         made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.spelling_pairs]
+    if result.copies:
+        first = [
+            {"messageID": message_id, "sessionID": session_id} for message_id, session_id in result.copies[:_COPIES]
+        ]
+        made["copies"] = {"count": len(result.copies), "first": first}
     if display.level != "part":
         made["hitCount"] = result.hits
     title_terms = _in_title(row, display)

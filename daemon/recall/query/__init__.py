@@ -9,7 +9,7 @@ cannot be read). Light to load: the command line and the MCP server describe the
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,6 +21,7 @@ Role = Literal["all", "user", "assistant"]
 Group = Literal["part", "message", "session", "project"]
 Expand = Literal["none", "message", "context", "messages"]
 Archived = Literal["include", "only", "exclude"]
+Sort = Literal["relevance", "newest", "oldest"]
 Within = Literal["below", "exact", "project"]
 Moment = int | float | str
 
@@ -63,9 +64,22 @@ class Recall(Struct, frozen=True, kw_only=True):
     to: Annotated[str, _a("Only until: 'now', '2d ago', a date, a time.")] = ""
     since: Annotated[str, _a("The same as `from`.")] = ""
     until: Annotated[str, _a("The same as `to`.")] = ""
+    where: Annotated[
+        dict[str, Any],
+        _a(
+            "Conditions on role, kind, tool, session, project, directory and time: "
+            '{"role": "user", "time": {"$gte": "7d"}}; with '
+            "$eq, $ne, $in, $nin, $gt, $gte, $lt, $lte, $and and $or."
+        ),
+    ] = {}
+    threshold: Annotated[
+        float,
+        _a("Only results of at least this score, 0 to 1; of `match=semantic` it is the cosine.", minimum=0, maximum=1),
+    ] = 0.0
     archived: Annotated[Archived, _a("Sessions that were archived in OpenCode.")] = "include"
     deleted: Annotated[Archived, _a("Messages that OpenCode has deleted since.")] = "include"
     group: Annotated[Group, _a("One result for each part, message, session or project.")] = "message"
+    sort: Annotated[Sort, _a("The best first, or all that hold the words by date.")] = "relevance"
     results: Annotated[int, _a("The most results to return.", minimum=1, maximum=50)] = 10
     width: Annotated[int, _a("Characters of a snippet.", minimum=50, maximum=1000)] = 200
     explain: Annotated[bool, _a("Explain each score.")] = False

@@ -9,17 +9,19 @@ from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
 from daemon.errors import BadRequest, Retry, Skip
-from daemon.index import Filters
+from daemon.index import Filters, Match
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, parse
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
+from daemon.recall.ranking.by_date import DEPTH, dated, said_of
 from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking.copies import Contents, folded
 from daemon.recall.ranking.grouping import Result, Wanted, spread
 from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.ranking.order import Archived, held, ordered
-from daemon.recall.ranking.weights import LEAST_COSINE, NEAR_SPELLING_SHARE, SHORT_COSINE
+from daemon.recall.ranking.weights import NEAR_SPELLING_SHARE
 from daemon.redact import redact
 
 _GROUP_DEPTH = 200
@@ -34,7 +36,8 @@ class Plan:
     """What to search for.
 
     `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
-    results need not be spread over several sessions.
+    results need not be spread over several sessions. `folds`: copies of a message are one result. `sort`: relevance,
+    newest or oldest. Results below `threshold` are left out, and those that `passes`, where there is one, refuses.
     """
 
     query: Query
@@ -44,6 +47,10 @@ class Plan:
     group: str = "message"
     is_one_session: bool = False
     explain: bool = False
+    folds: bool = False
+    sort: str = "relevance"
+    threshold: float = 0.0
+    passes: Callable[[Result], bool] | None = None
 
 
 @dataclass(slots=True)
@@ -53,7 +60,8 @@ class Outcome:
     `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
     words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
     has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
-    archive does not have.
+    archive does not have; `dated` says what was sorted by date; `below` is how many results the threshold left out,
+    and the best score of them.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -68,6 +76,8 @@ class Outcome:
     candidates: int = 0
     gone: int = 0
     fallback: str = ""
+    dated: str = ""
+    below: tuple[int, float] = (0, 0.0)
     instead: tuple[tuple[str, str], ...] = ()
 
 
@@ -122,6 +132,8 @@ class Search:
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
+        self._below = (0, 0.0)
+        self._contents = Contents(archive, is_part=plan.group == "part")
 
     def run(self) -> Outcome:
         """The results in order.
@@ -181,16 +193,16 @@ class Search:
                 score=round(result.score * NEAR_SPELLING_SHARE, 4),
             )
             for result in again.results
-            if result.grade <= Tier.SOME
+            if result.grade <= Tier.SOME and result.score * NEAR_SPELLING_SHARE >= plan.threshold
         ]
-        outcome.instead, outcome.is_inside = tuple(instead.items()), False
+        outcome.instead, outcome.is_inside, outcome.dated = tuple(instead.items()), False, again.dated
 
     def _fall_back(self, outcome: Outcome) -> None:
         """No text has the words: what is near in meaning, where meaning can be asked at all."""
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.reads(self._plan.query):
-                outcome.warnings.append(self._candidates.unread())
+                outcome.warnings.append(self._candidates.unread(self._plan.match))
                 return
             for relevance, filters in self._plan.rounds[:1]:
                 self._round(outcome, "semantic", filters, relevance)
@@ -209,14 +221,21 @@ class Search:
         depth = max(50, 3 * plan.results) if one_by_one else _GROUP_DEPTH
         # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
         telling = WORDS if mode != "semantic" else NEAR
+        if plan.sort != "relevance":
+            self._add_dated(outcome, mode, filters, telling)
+            return
         for deeper in (True, True, False):
             candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
-            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) >= plan.results)
+            copies = sum(len(result.copies) for result in results)
+            is_enough = len(results) >= plan.results or bool(self._below[0])
+            if one_by_one and plan.passes is None:
+                is_enough = is_enough or len(candidates.best()) - copies >= plan.results
             if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
                 break
             depth *= 4
         outcome.rounds += 1
-        outcome.is_full |= is_full and (one_by_one or not is_all)
+        # What is deeper in the lists has no higher score.
+        outcome.is_full |= is_full and (one_by_one or not is_all) and not self._below[0]
         self._note(outcome, candidates)
         seen = {result.key(plan.group) for result in outcome.results}
         ceiling = outcome.results[-1].score if outcome.results else 1.0
@@ -227,6 +246,49 @@ class Search:
             else result
             for result in new
         ]
+        if self._folds and outcome.rounds > 1:
+            outcome.results = folded(outcome.results, self._contents)
+
+    def _add_dated(self, outcome: Outcome, mode: str, filters: Filters, telling: Sequence[str]) -> None:
+        """All that one set of filters lets through and that holds what was asked for, by date, with what is there."""
+        plan, is_newest_first = self._plan, self._plan.sort == "newest"
+        candidates, is_full = self._gather_all(mode, filters, telling)
+        results = self._above(self._ordered(candidates, mode, DEPTH))
+        made = dated(results, plan.query, mode, is_newest_first=is_newest_first)
+        outcome.rounds += 1
+        outcome.is_full |= is_full
+        self._note(outcome, candidates)
+        both = dated([*outcome.results, *made.results], plan.query, "literal", is_newest_first=is_newest_first).results
+        outcome.results = grouping.grouped(both, plan.group)
+        if self._folds:
+            outcome.results = folded(outcome.results, self._contents)
+        outcome.dated = said_of(
+            made.what, len(outcome.results), is_newest_first=is_newest_first, is_full=outcome.is_full
+        )
+
+    def _gather_all(self, mode: str, filters: Filters, telling: Sequence[str]) -> tuple[CandidateLists, bool]:
+        """Candidates as deep as results are sorted by date, and whether there may be more.
+
+        What holds a text as it stands comes newest first: for the oldest it goes on from where the lists ended.
+        """
+
+        def gather(narrowed: Filters) -> CandidateLists:
+            return self._candidates.gather(self._plan.query, mode, narrowed, DEPTH, deadline=self._budget.deadline)
+
+        found = more = gather(filters)
+        is_in_order = mode in {"literal", "regex"} and self._plan.sort == "oldest"
+        while is_in_order and more.is_full(DEPTH, telling) and not self._budget.is_over:
+            before = 1 + max(self._oldest(matches) for matches in more.lists.values() if len(matches) >= DEPTH)
+            if filters.before is not None and before >= filters.before:
+                break  # so many in one millisecond
+            filters = replace(filters, before=before)
+            more = gather(filters)
+            found = grouping.together(found, more)
+            found.late += [late for late in more.late if late not in found.late]
+        return found, more.is_full(DEPTH, telling)
+
+    def _oldest(self, matches: Sequence[Match]) -> int:
+        return min((about.created for match in matches if (about := self._about(match.message_id))), default=0)
 
     def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
         """What a round tells besides its results."""
@@ -234,6 +296,7 @@ class Search:
         outcome.states |= candidates.states
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
         outcome.late += [late for late in candidates.late if late not in outcome.late]
+        outcome.below = (outcome.below[0] + self._below[0], max(outcome.below[1], self._below[1]))
         outcome.held |= held(self._plan.query, candidates)
         for term, count in candidates.stats.frequencies.items():
             outcome.frequencies[term.lower()] = max(count, outcome.frequencies.get(term.lower(), 0))
@@ -248,7 +311,8 @@ class Search:
         def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
             candidates = self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
-            self._add_texts(candidates, mode)
+            if mode == "hybrid" or self._is_near_only(mode):
+                candidates.add_texts(self._candidates.with_texts)
             return candidates
 
         def arranged(candidates: CandidateLists) -> list[Result]:
@@ -267,19 +331,11 @@ class Search:
         candidates, results, is_all = spread(wanted, candidates, arranged, gather)
         return candidates, results, is_full, is_all
 
-    def _add_texts(self, candidates: CandidateLists, mode: str) -> None:
-        """The texts of what only meaning found, where their length decides whether it is similar enough."""
-        if not (mode == "hybrid" or self._is_near_only(mode)) or candidates.by_words() or self._budget.is_over:
-            return
-        matches = candidates.lists.get("semantic", [])
-        unsure = [match for match in matches if LEAST_COSINE <= match.score < LEAST_COSINE + SHORT_COSINE]
-        with_texts = {match.record: match for match in self._candidates.with_texts(unsure)}
-        candidates.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
-
-    def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
+    def _ordered(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
+        """Candidates by relevance, one result a matching part."""
         plan = self._plan
         archived = {i: about for i in candidates.best() if (about := self._about(i)) is not None}
-        if self._is_near_only(mode):
+        if self._is_near_only(mode) or (mode == "semantic" and plan.sort != "relevance"):
             similar = candidates.similar()
             archived = {i: about for i, about in archived.items() if i in similar}
         waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
@@ -287,14 +343,31 @@ class Search:
         results = ordered(
             plan.query, mode, candidates, archived, needed, is_partly_embedded=is_partly, explain=plan.explain
         )
+        return results if plan.passes is None else [result for result in results if plan.passes(result)]
+
+    def _above(self, results: list[Result]) -> list[Result]:
+        """Those that reach the threshold; how many do not is kept."""
+        low = [result.score for result in results if result.score < self._plan.threshold]
+        self._below = (len(low), max(low, default=0.0))
+        return [result for result in results if result.score >= self._plan.threshold] if low else results
+
+    def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
+        plan, results = self._plan, self._ordered(candidates, mode, needed)
         if plan.group not in _ONE_BY_ONE:
             by_score = mode in {"smart", "hybrid"}
-            return grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
+            groups = grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
+            return self._above(groups)
         results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
-            results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
-        grouped = grouping.grouped(results, plan.group)
+            results = sorted(results, key=lambda result: (result.band, -result.score, -result.created))
+        grouped = self._above(grouping.grouped(results, plan.group))
+        if self._folds:
+            grouped = folded(grouped, self._contents)
         return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)
+
+    @property
+    def _folds(self) -> bool:
+        return self._plan.folds and self._plan.group in _ONE_BY_ONE
 
     def _is_near_only(self, mode: str) -> bool:
         """Whether nobody asked for likeness, and only what is near enough counts."""

@@ -138,18 +138,17 @@ class CandidateSearch:
         """
         return reads(self._embedder, query.text)
 
-    def unread(self) -> str:
+    def unread(self, mode: str) -> str:
         """The warning where it cannot."""
-        return (
-            f"{self._embedder.name} cannot read this question, so it is searched by words only, or what is similar is "
-            "a guess; a multilingual model can: name one in embedding.model_dir, or one of Ollama's in embedding.model"
-        )
+        what = "what is similar is a guess" if mode == "semantic" else "only words are searched"
+        fix = "name a multilingual model in embedding.model_dir, or one of Ollama's in embedding.model"
+        return f"{self._embedder.name} cannot read this question, so {what}; {fix}"
 
     def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
         """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
         if self.reads(query):
             return True
-        candidates.warnings.append(self.unread())
+        candidates.warnings.append(self.unread(mode))
         if mode == "hybrid":
             candidates.states["semantic"] = "not legible"
         return mode != "hybrid"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from daemon.index import Match
@@ -29,7 +29,7 @@ _LETTERS_OF_A_WORD = 8  # at most, where words are not told by spaces
 def least_cosine(text: str) -> float:
     """How similar a text must be to be a result by its meaning alone: the more, the shorter it is; "" is not known."""
     words = max(len(text.split()), len(text) / _LETTERS_OF_A_WORD)
-    return LEAST_COSINE + (SHORT_COSINE / max(1.0, words) if text else 0.0)
+    return LEAST_COSINE + (SHORT_COSINE / max(1.0, words) ** 2 if text else 0.0)
 
 
 @dataclass(slots=True)
@@ -85,6 +85,14 @@ class CandidateLists:
             for match in self.every("semantic")
             if match.score >= floor and match.score >= least_cosine(match.text)
         }
+
+    def add_texts(self, with_texts: Callable[[Sequence[Match]], list[Match]]) -> None:
+        """Add the texts of what only meaning found, where their length decides whether it is similar enough."""
+        matches = self.lists.get("semantic", [])
+        unsure = [match for match in matches if LEAST_COSINE <= match.score < LEAST_COSINE + SHORT_COSINE]
+        if unsure and not self.by_words():
+            known = {match.record: match for match in with_texts(unsure)}
+            self.lists["semantic"] = [known.get(match.record, match) for match in matches]
 
     def similar(self) -> set[str]:
         """The messages whose meaning is similar enough, or that have words of the query besides."""

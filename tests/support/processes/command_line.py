@@ -33,7 +33,7 @@ class Cli:
         if not forks.chooses_encodings(environment):
             return forks.command(*words, cwd=self.home, environment=env)
         command = [sys.executable, "-m", "daemon.cli", *words]
-        return subprocess.run(command, capture_output=True, check=False, cwd=self.home, env=env, timeout=60)
+        return subprocess.run(command, capture_output=True, check=False, cwd=self.home, env=env, timeout=240)
 
     def env(self, **more: str) -> dict[str, str]:
         source = str(Path(__file__).parents[3])
@@ -46,7 +46,7 @@ class Cli:
         process = forks.on_terminal(os.ttyname(theirs), *words, cwd=self.home, environment=env)
         seen = b""
         # The terminal stays open here, so that it has no end before the process has opened it.
-        while mine in wait([mine, process.sentinel], 60) or process.is_alive():
+        while mine in wait([mine, process.sentinel], 240) or process.is_alive():
             seen += os.read(mine, 65536)
         code = process.exitcode
         process.close()

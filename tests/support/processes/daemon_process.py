@@ -28,7 +28,7 @@ T = TypeVar("T")
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
-def until(ask: Callable[[], T], timeout_s: float = 90, what: str = "") -> T:
+def until(ask: Callable[[], T], timeout_s: float = 240, what: str = "") -> T:
     """What `ask` answers as soon as that is true; AssertionError with the last answer when the time is over."""
     deadline = time.monotonic() + timeout_s
     while True:
@@ -109,7 +109,7 @@ class Daemon:
     def _words(self, *arguments: str) -> list[str]:
         return ["--config", str(self.config), *arguments]
 
-    def ask(self, *arguments: str, timeout_s: float = 120, cwd: Path = CHECKOUT) -> subprocess.CompletedProcess[str]:
+    def ask(self, *arguments: str, timeout_s: float = 240, cwd: Path = CHECKOUT) -> subprocess.CompletedProcess[str]:
         """Another `reconstitute` process with the same configuration, to its end."""
         done = forks.command(*self._words(*arguments), cwd=cwd, environment=self.environment, timeout_s=timeout_s)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -139,7 +139,7 @@ class Daemon:
         self.wait_until_ready()
         return self
 
-    def wait_until_ready(self, timeout_s: float = 120) -> None:
+    def wait_until_ready(self, timeout_s: float = 240) -> None:
         """Return when it answers; AssertionError, with its log's end, when it ended or does not."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -163,7 +163,7 @@ class Daemon:
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:
         with httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.socket)), base_url="http://local", timeout=120
+            transport=httpx.HTTPTransport(uds=str(self.socket)), base_url="http://local", timeout=240
         ) as client:
             yield client
 
@@ -187,7 +187,7 @@ class Daemon:
         results: list[dict[str, Any]] = answer.json()["results"]
         return results
 
-    def wait_until_found(self, wanted: dict[str, str], timeout_s: float = 90) -> dict[str, float]:
+    def wait_until_found(self, wanted: dict[str, str], timeout_s: float = 240) -> dict[str, float]:
         """Token -> seconds until a search for it found its message; tokens not found in time are left out."""
         begun = time.monotonic()
         found: dict[str, float] = {}
@@ -227,7 +227,7 @@ class Daemon:
         """Every file of the request queue, by its path in there."""
         return sorted(str(p.relative_to(self.requests_dir)) for p in self.requests_dir.rglob("*") if p.is_file())
 
-    def terminate(self, timeout_s: float = 90) -> tuple[int, float]:
+    def terminate(self, timeout_s: float = 240) -> tuple[int, float]:
         """SIGTERM, as systemd sends it: (exit code, seconds it took)."""
         assert self.process is not None
         begun = time.monotonic()
@@ -241,7 +241,7 @@ class Daemon:
         """SIGKILL to the daemon alone; what it may have started is left to notice by itself."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=240)
         self._forget_ended()
 
     def _forget_ended(self) -> None:
@@ -262,7 +262,7 @@ class Daemon:
                 pass
         if self.process is not None:
             self.process.kill()  # a fork has its group only once it runs
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=240)
         shutil.rmtree(self.runtime_dir, ignore_errors=True)
 
 

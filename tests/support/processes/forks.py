@@ -45,7 +45,7 @@ _CHOOSE_ENCODINGS = ("PYTHON", "LC_", "LANG")
 
 
 def command(
-    *words: str, cwd: Path, environment: Mapping[str, str], timeout_s: float = 60
+    *words: str, cwd: Path, environment: Mapping[str, str], timeout_s: float = 240
 ) -> subprocess.CompletedProcess[bytes]:
     """`reconstitute` with these words, to its end."""
     return _ended(_command, words, str(cwd), dict(environment), timeout_s=timeout_s)

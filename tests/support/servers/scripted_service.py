@@ -224,7 +224,7 @@ class ScriptedService:
             for done in range(3):
                 progress({"phase": self.phase, "done": done + 1, "total": 3})
         if call.name in {*LONG, "recall"}:
-            self.gate.wait(90)
+            self.gate.wait(240)
 
 
 @contextmanager
@@ -235,10 +235,10 @@ def serving(service: Any, socket_path: Path, **options: Any) -> Iterator[Server]
     thread.start()
     server = Server(service, socket_path, **options)
     try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(90)
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(240)
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(90)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(240)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(90)
+        thread.join(240)
         loop.close()

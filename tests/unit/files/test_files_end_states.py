@@ -84,7 +84,7 @@ _ACTIONS = st.lists(
 )
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_after_any_commits_the_rows_say_what_histories_say(

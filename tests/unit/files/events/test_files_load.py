@@ -119,7 +119,7 @@ def plain(history: FileHistory) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_STEP, max_size=14))
 def test_a_path_has_the_same_history_whether_it_or_everything_is_asked_for(
@@ -180,7 +180,7 @@ def test_moves_in_a_circle_end(archive: Archive) -> None:
     assert set(loader.prefixes_read) == {"/w/a", "/w/b"}
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(240)
 def test_moves_that_flatten_or_wrap_a_folder_end(archive: Archive) -> None:
     """`mv d/e n; rm -r d; mv n d`: what came from d/e may not be looked for in itself for ever."""
     keep(archive, [
