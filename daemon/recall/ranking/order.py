@@ -52,7 +52,7 @@ def ordered(
     `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
     says what each feature added to its score.
     """
-    if mode in {"smart", "hybrid"}:
+    if mode in {"smart", "hybrid"} and not query.is_of_days:
         graded = _fused(query, candidates, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
         graded = [(0, fused) for fused in _plain(mode, candidates, archived)]
@@ -110,7 +110,7 @@ def _fused(
             return _fused(query, wordy, archived, needed, is_partly_embedded=is_partly_embedded)
         if query.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
             # The name itself is there, and nobody will take another one for it.
-            if stats.is_worded:
+            if len(query.words) > 1:
                 return _with_names(query, candidates, archived, needed, replace(stats, is_exact=False))
             graded = _best_first(fused, _tier(query, candidates, names.stands_loosely), needed, archived)
         if not query.words:  # a bare name: what does not hold it answers another question
@@ -150,7 +150,7 @@ def _by_features(
     near, similar = candidates.near(), candidates.similar()
     fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
     plain = [Ranked(hit.message_id, hit.score, _sources(hit, near), hit.parts) for hit in fused]
-    ranked, wanted = _with_standing(plain, candidates, archived), dates.dates_in(query.text)
+    ranked, wanted = _with_standing(plain, candidates, archived), query.days
     if wanted:
         for place, hit in enumerate(ranked):
             added = weights.DAY * dates.nearness(wanted, archived[hit.message_id].created)
