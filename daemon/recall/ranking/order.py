@@ -110,7 +110,7 @@ def _fused(
             return _fused(query, wordy, archived, needed, is_partly_embedded=is_partly_embedded)
         if query.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
             # The name itself is there, and nobody will take another one for it.
-            if stats.is_worded:
+            if len(query.words) > 1:
                 return _with_names(query, candidates, archived, needed, replace(stats, is_exact=False))
             graded = _best_first(fused, _tier(query, candidates, names.stands_loosely), needed, archived)
         if not query.words:  # a bare name: what does not hold it answers another question

@@ -38,7 +38,7 @@ DAYS_AFTER = (0.6, 0.4, 0.4)
 MEANING_OF_NAMES = 0.05
 """Where only a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
 MEANING_BESIDE_NAMES = 0.5
-"""Where a query has a word or two besides, and a text holds the name: it stands first by other rules anyway."""
+"""Where a query has one word besides, and a text holds the name: it stands first by other rules anyway."""
 MEANING_IN_PART = 0.3
 """While only some messages have vectors: what has none yet must not stand below what has."""
 
