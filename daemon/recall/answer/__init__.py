@@ -108,6 +108,7 @@ class Response:
         )
         made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
         self.outcome.late += display.late
+        self.outcome.gone += sum(item is None for _, item in made)
         return [(result, item) for result, item in made if item is not None]
 
     def degraded(self) -> list[str]:
@@ -134,7 +135,10 @@ class Response:
             cut = "; ".join(dict.fromkeys(outcome.late))
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
-            warnings.append("nothing was found by words; what follows was found by meaning")
+            instead = (
+                "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
+            )
+            warnings.append(f"nothing was found by words; what follows {instead}")
         unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
         if unread:
             warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")

@@ -77,6 +77,7 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
     warnings: list[str] = []
     after, before = bounds(request, now, warnings)
     kinds = _kinds(request)
+    warnings += _unsaid(request.role, kinds)
     top = absolute(request.directory, here, "directory")
     base = top or (normal(here) if here.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
@@ -161,14 +162,22 @@ def _narrowest(
         value = request.from_ if name == "from" else getattr(request, name)
         if value is None or _is_nothing(name, value, warnings):
             continue
-        if name == "last":
-            span = parse_span(str(value))
-            limits += [(now - span, name)] if span is not None else []
-            continue
-        is_end = name in {"to", "until"}
-        moment = parse_time(value, now, name, is_end=is_end)
-        limits += [(moment + is_end, name)] if moment is not None else []
+        try:
+            moment = _moment(name, value, now)
+        except BadRequest as error:  # as with OpenCode's recall plugin, a malformed time is no reason to answer nothing
+            warnings.append(f"{error}; it was ignored, so the answer is not limited by it")
+        else:
+            limits += [(moment, name)] if moment is not None else []
     return narrowest(limits) if limits else None
+
+
+def _moment(name: str, value: float | str, now: int) -> int | None:
+    if name == "last":
+        span = parse_span(str(value))
+        return now - span if span is not None else None
+    is_end = name in {"to", "until"}
+    moment = parse_time(value, now, name, is_end=is_end)
+    return moment + is_end if moment is not None else None
 
 
 def _is_nothing(name: str, value: float | str, warnings: list[str]) -> bool:
@@ -217,6 +226,16 @@ def _kinds(request: Recall) -> tuple[str, ...]:
             "leave one of them out"
         )
     return both
+
+
+_OF_USERS = frozenset({Kind.PROMPT, Kind.TITLE, Kind.TASK})
+
+
+def _unsaid(role: str, kinds: tuple[str, ...]) -> list[str]:
+    """A warning where messages of this role have no text of these kinds."""
+    is_unsaid = {"user": _OF_USERS.isdisjoint(kinds), "assistant": set(kinds) == {Kind.PROMPT}}.get(role, False)
+    named = ", ".join(kinds)
+    return [f"`role={role}`: such messages hardly have any {named}; leave `role` out"] if kinds and is_unsaid else []
 
 
 # -- sessions --------------------------------------------------------------------------------------------------------

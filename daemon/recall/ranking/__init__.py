@@ -198,14 +198,20 @@ class Search:
         outcome.instead, outcome.is_inside, outcome.dated = tuple(instead.items()), False, again.dated
 
     def _fall_back(self, outcome: Outcome) -> None:
-        """No text has the words: what is near in meaning, where meaning can be asked at all."""
+        """No text has the words: near spellings of all of them, else what is near in meaning, if it can be asked."""
+        (relevance, filters), is_full = self._plan.rounds[0], outcome.is_full
+        self._round(outcome, "fuzzy", filters, relevance)
+        outcome.results = [result for result in outcome.results if self._holds_nearly_all(result)]
+        if outcome.results:
+            outcome.fallback = "fuzzy"
+            return
+        outcome.is_full = is_full
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.reads(self._plan.query):
                 outcome.warnings.append(self._candidates.unread(self._plan.match))
                 return
-            for relevance, filters in self._plan.rounds[:1]:
-                self._round(outcome, "semantic", filters, relevance)
+            self._round(outcome, "semantic", filters, relevance)
         except BadRequest:
             raise
         except (Retry, Skip) as error:
@@ -213,6 +219,11 @@ class Search:
             outcome.states["semantic"] = "failed"
         else:
             outcome.fallback = "semantic" if outcome.results else ""
+
+    def _holds_nearly_all(self, result: Result) -> bool:
+        query, pairs = self._plan.query, result.spelling_pairs
+        wanted = parsed_words((*query.named, *query.words))
+        return bool(pairs) and parsed_words((*result.terms, *(asked for asked, _ in pairs))) >= wanted
 
     def _round(self, outcome: Outcome, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
@@ -310,7 +321,10 @@ class Search:
 
         def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
-            return self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+            candidates = self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+            if mode == "hybrid" or self._is_near_only(mode):
+                candidates.add_texts(self._candidates.with_texts)
+            return candidates
 
         def arranged(candidates: CandidateLists) -> list[Result]:
             return self.arrange(candidates, mode, 4 * self._plan.results if one_by_one else depth * 4)

@@ -183,6 +183,31 @@ def test_absent_words_are_named_and_results_are_called_similar(house: Recorded):
     assert answer["matchMode"] == "semantic"
 
 
+def test_smart_falls_back_to_near_spellings_before_meaning(house: Recorded):
+    answer = _ask(house, "kettel cantene", match="smart")
+    assert _ids(answer) == ["msg_0008"]
+    assert (answer["matchMode"], answer["degradeKind"], answer["onlySimilar"]) == ("fuzzy", "fallback", True)
+    assert "spelt nearly so" in _said(answer)
+    assert {there for _, there in answer["results"][0]["near"]} == {"kettle", "canteen"}
+
+
+def test_a_malformed_time_is_warned_of_and_ignored(house: Recorded):
+    every = _ask(house, "checkout", match="literal", results=50)
+    for name in ("before", "after", "from_", "to", "since", "until", "last"):
+        answer = _ask(house, "checkout", match="literal", results=50, **{name: "yesteryear"})
+        assert _ids(answer) == _ids(every), name
+        assert "'yesteryear'" in answer["warnings"][0]
+        assert "it was ignored" in answer["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    "more", [{"role": "user", "kinds": ["answer"]}, {"role": "assistant", "kinds": ["prompt"]}], ids=str
+)
+def test_a_role_that_has_no_such_texts_is_said(house: Recorded, more: dict[str, Any]):
+    answer = _ask(house, "checkout", **more)
+    assert f"`role={more['role']}`: such messages hardly have any" in _said(answer)
+
+
 @pytest.mark.parametrize(
     ("query", "more", "is_only_similar"),
     [
