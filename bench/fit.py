@@ -81,12 +81,12 @@ def candidates_of(house: quality_house.House, question: quality_house.Question, 
     cosines: dict[str, float] = {}
     for match in found.every("semantic"):
         cosines[match.message_id] = max(match.score, cosines.get(match.message_id, -1.0))
-    wanted, sessions = dates.dates_in(query.text), [states[i]["session"] for i in ids]
+    sessions = [states[i]["session"] for i in ids]
     numbers = {session: number for number, session in enumerate(dict.fromkeys(sessions))}
     return Candidates(
         np.array([[getattr(features[i], name) for name in NAMES] for i in ids]),
         np.array([cosines.get(i, -1.0) for i in ids]),
-        np.array([weights.DAY * dates.nearness(wanted, states[i]["created"]) for i in ids]),
+        np.array([weights.DAY * dates.nearness(query.days, states[i]["created"]) for i in ids]),
         np.array([numbers[session] for session in sessions]),
         np.array([session in question.right for session in numbers]),
     )

@@ -291,5 +291,5 @@ _READERS: tuple[tuple[str, str, Callable[[Path, Size], Read]], ...] = (
     ("code", "", _code),
     ("code, no names", "", _nameless_code),
     ("qmsum", "qmsum", _meetings),
-    *((f"manual {language}", f"man/{language}", _manual) for language in ("en", "de", "fr", "es", "ru", "ja", "zh_CN")),
+    *((f"manual {language}", f"man/{language}", _manual) for language in ("en", "ja", "zh_CN", "de", "ru", "fr", "es")),
 )

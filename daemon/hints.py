@@ -30,8 +30,8 @@ ARGUMENTS = frozenset({
     "expandResults", "explain", "fallback", "format", "from", "grade", "group", "kinds", "last", "limit", "lines",
     "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset", "old", "output", "path", "project",
     "projectID", "query", "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session",
-    "sessionID", "sessions", "since", "sort", "started", "title", "to", "toolName", "type", "until", "width", "window",
-    "within",
+    "sessionID", "sessions", "since", "sort", "started", "threshold", "title", "to", "toolName", "type", "until",
+    "where", "width", "window", "within",
 })  # fmt: skip
 """The arguments of all calls."""
 

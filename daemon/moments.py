@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+from daemon import days
 from daemon.errors import BadRequest
 
 _EARLIEST = 946_684_800_000  # 2000-01-01: a smaller number is seconds, or a slip
@@ -78,15 +79,19 @@ def parse_span(text: str, name: str = "last") -> int | None:
 
 
 def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False) -> int | None:
-    """Epoch ms of what `parse_moment` reads, and besides of ``now``, ``today``, ``yesterday``, ``7d``, ``30d ago``.
+    """Epoch ms of what `parse_moment` reads, of ``now``, ``7d``, ``30d ago``, and of days as people name them
+    (days.read): ``yesterday``, ``last week``, ``monday``, ``3 May``.
 
-    A date alone is the beginning of that day, or with `is_end` its last millisecond; `now` is epoch ms, `name` is what
-    the error calls the value. None for a blank text.
+    Days are their beginning, or with `is_end` their last millisecond; `now` is epoch ms, `name` is what the error calls
+    the value. None for a blank text.
 
     Raises:
         BadRequest: anything else, also numbers that are no time after the year 2000.
     """
-    form = "write 7d, '30d ago', now, yesterday, 2026-01-31, 2026-01-31T14:30:00Z or epoch milliseconds"
+    form = (
+        "write 7d, '30d ago', now, yesterday, 'last week', monday, '3 May', 2026-01-31, 2026-01-31T14:30:00Z or epoch "
+        "milliseconds"
+    )
     if not isinstance(value, str):
         return _checked(int(value) if abs(value) < 1e18 else -1, name, str(value), form)
     wanted = " ".join(value.lower().split())
@@ -94,13 +99,12 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
         return None
     if wanted == "now":
         return now
-    if wanted in {"today", "yesterday"}:
-        day = dt.datetime.fromtimestamp(now / 1000).astimezone().date()  # the machine's own day
-        day -= dt.timedelta(days=wanted == "yesterday")
-        return _absolute(day.isoformat(), name, form, is_end=is_end)
-    span = _span(wanted)
+    span = _span(days.in_digits(wanted))
     if span is not None:
         return max(now - span, 0)
+    named = days.read(wanted, dt.datetime.fromtimestamp(now / 1000))  # noqa: DTZ006 - the machine's own zone
+    if named is not None:
+        return _checked(named[1] - 1 if is_end else named[0], name, value, form)
     return _absolute(value.strip(), name, form, is_end=is_end)
 
 

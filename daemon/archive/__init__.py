@@ -22,7 +22,7 @@ from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
 from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
-from daemon.archive.own_records import OwnRecords
+from daemon.archive.own_records import CONTENTS, OwnRecords
 from daemon.archive.parts import drop_unnamed, large_records, parts_of
 from daemon.archive.session_records import KnownSecrets, SessionRecords
 from daemon.archive.store import Store
@@ -30,7 +30,7 @@ from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, OllamaMessage, Session, Vector
 
-__all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
+__all__ = ["CONTENTS", "STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 
 
 SCHEMA = 1
@@ -259,21 +259,6 @@ class Archive(OwnRecords):
         for sha256, vector in vectors:
             batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
         self.commit(batch)
-
-    def put_unread(self, contents: str, unread: Mapping[str, bool]) -> None:
-        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible."""
-        batch = self.batch()
-        for message_id, is_unread in unread.items():
-            if is_unread:
-                batch.put(keys.unread(message_id), contents.encode())
-            else:
-                batch.delete(keys.unread(message_id))
-        if len(batch):
-            self.commit(batch)
-
-    def unread(self, contents: str) -> int:
-        """How many messages an index of these contents lacks, because its model cannot read them."""
-        return sum(1 for _, value in self._store.scan(keys.UNREAD) if value == contents.encode())
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""

@@ -11,10 +11,16 @@ from daemon.archive import keys
 from daemon.archive.batch import Batch
 from daemon.archive.store import Store
 
+CONTENTS = "semantic contents"
+"""The note of what the semantic index holds (outbox.index_contents), to be asked without opening it or its model."""
+
 
 class OwnRecords(ABC):
     """A part of the archive, which has what it stands on."""
 
+    _unread_changes = 0
+    _unread: tuple[int, str, int] = (-1, "", 0)
+    """(state of `_unread_changes`, contents, count) when it was counted last."""
     _store: Store
     _clock: Callable[[], int]
 
@@ -105,3 +111,26 @@ class OwnRecords(ABC):
         batch = self.batch()
         batch.put(keys.note(name), text.encode())
         self.commit(batch)
+
+    def put_unread(self, contents: str, unread: Mapping[str, bool]) -> None:
+        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible."""
+        batch = self.batch()
+        for message_id, is_unread in unread.items():
+            if is_unread:
+                batch.put(keys.unread(message_id), contents.encode())
+            else:
+                batch.delete(keys.unread(message_id))
+        if len(batch):
+            self.commit(batch)
+            self._unread_changes += 1
+
+    def unread(self, contents: str = "") -> int:
+        """How many messages an index of these contents lacks, because its model cannot read them.
+
+        Without `contents` it is the semantic index that was opened last. Counted once, and again after a change.
+        """
+        contents, changes = contents or self.note(CONTENTS), self._unread_changes
+        if self._unread[:2] != (changes, contents):
+            count = sum(1 for _, value in self._store.scan(keys.UNREAD) if value == contents.encode())
+            self._unread = (changes, contents, count)
+        return self._unread[2]

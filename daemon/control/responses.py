@@ -12,6 +12,7 @@ import difflib
 import json
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -110,9 +111,29 @@ def stream(where: str, service: Service, call: Call, request: Request[Any]) -> R
     return StreamingResponse(lines.all(), media_type="application/x-ndjson", headers=_HEADERS)
 
 
+_UNDER_WAY = set[threading.Thread]()
+
+
 def _start(run: Callable[[], None]) -> None:
     """Not in an executor: its threads would be waited for at exit, however long they take (docs/reliability.md, D3)."""
-    threading.Thread(target=run, name="control-call", daemon=True).start()
+
+    def work() -> None:
+        try:
+            run()
+        finally:
+            _UNDER_WAY.discard(thread)
+
+    thread = threading.Thread(target=work, name="control-call", daemon=True)
+    _UNDER_WAY.add(thread)
+    thread.start()
+
+
+def finish(within_s: float) -> bool:
+    """Wait for calls that are still at work, also those whose callers are gone; whether all ended."""
+    until = time.monotonic() + within_s
+    for thread in list(_UNDER_WAY):
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in list(_UNDER_WAY))
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:

@@ -15,6 +15,7 @@ import logging
 import os
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -121,13 +122,19 @@ class Server:
         await self._server.startup(sockets=[self._socket])
 
     async def stop(self) -> None:
-        """Take no more calls, give those under way a moment, close. Stopping twice is no error."""
+        """Take no more calls, give those under way a moment, close. Stopping twice is no error.
+
+        A call goes on when its caller hangs up: when this returns, it has ended too, or DRAIN_SECONDS are over.
+        """
         if self._server is None or self._socket is None:
             return
         server, self._server = self._server, None
         if not endpoint.remove(self._path, self._inode):
             _log.warning("the control socket's file was replaced or removed by someone else")
+        until = time.monotonic() + DRAIN_SECONDS
         await server.shutdown(sockets=[self._socket])
+        if not await asyncio.to_thread(responses.finish, max(0.0, until - time.monotonic())):
+            _log.warning("a control call was still at work %d s after the server was stopped", DRAIN_SECONDS)
 
 
 class _Connection(H11Protocol):

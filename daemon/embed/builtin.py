@@ -77,7 +77,7 @@ class Builtin:
 
     @property
     def how(self) -> SentenceModel:
-        """The model's files and how they are used; reads no more than its configuration.
+        """The model's files and how they are used; reads its configuration, and dense layers where it has some.
 
         Raises:
             ModelUnavailable: files are missing or damaged, or it has a step that we cannot do.

@@ -53,7 +53,10 @@ def learned_scripts(vocabulary: Iterable[str]) -> frozenset[str]:
     words: Counter[str] = Counter()
     letters: dict[str, set[str]] = {}
     for piece in pieces:
-        scripts = ["LATIN" if letter.isascii() else script_of(letter) for letter in piece if letter.isalpha()]
+        if piece.isascii():  # most are
+            words["LATIN"] += sum(map(str.isalpha, piece)) > 1
+            continue
+        scripts = [script_of(letter) for letter in piece if letter.isalpha()]
         if len(scripts) > 1:
             words.update(set(scripts))
         elif scripts:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from daemon.archive import STAGES, Archive
+from daemon.archive import CONTENTS, STAGES, Archive
 from daemon.embed import Embedder, OnThisMachine, reads
 from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.filesystem import durable
@@ -36,8 +36,6 @@ from daemon.transcript.chunks import chunks
 
 _SAMPLE = 50
 _NAME = "belongs-to"
-_CONTENTS = "semantic contents"
-"""The archive's note of what its semantic index holds, to be asked without opening it or its model."""
 _SHOWN_REASONS = 5
 OnEvent = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
@@ -192,7 +190,7 @@ class Upkeep:
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
                     self._claim("semantic", place, index_contents(embedder))
-                self._archive.set_note(_CONTENTS, index_contents(embedder))
+                self._archive.set_note(CONTENTS, index_contents(embedder))
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
                 raise
@@ -341,7 +339,7 @@ class Upkeep:
                 "count": _count(self._semantic),
                 "notes": _count(self.notes),
                 "embedder": self.choice,
-                "unread": self._archive.unread(self._archive.note(_CONTENTS)),
+                "unread": self._archive.unread(),
                 "refused": len(refused),
                 "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
             },

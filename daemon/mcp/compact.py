@@ -17,6 +17,7 @@ _RECORDED = frozenset({"input", "arguments", "metadata", "contentBase64"})
 """What stands beneath is as it was recorded."""
 _SAID_ELSEWHERE = frozenset({"ok", "query", "group", "degraded", "coverage"})
 """Of an answer to a search: what was asked, what the warnings say too, and figures of the archive."""
+_UNREAD = ("loadErrorCount", "loadErrors")
 _OF_A_RESULT = ("messageID", "time", "kind", "toolName")
 _IF_THERE = ("near", "copies", "matchReasons", "deleted", "pruned")
 _SAYS_NOTHING = frozenset({"step-start", "step-finish", "snapshot"})
@@ -50,9 +51,12 @@ def _search(answer: Json) -> Json:
         del made["sort"]
     if not made.get("truncated"):
         made.pop("total", None)
-    return {"results": results, "sessions": list(sessions.values())} | {
-        key: value for key, value in made.items() if key != "results"
-    }
+    unread = {key: value for key, value in (answer.get("coverage") or {}).items() if key in _UNREAD}
+    return (
+        {"results": results, "sessions": list(sessions.values())}
+        | unread
+        | {key: value for key, value in made.items() if key != "results"}
+    )
 
 
 def _result(result: Json, answer: Json, sessions: dict[str, Json]) -> Json:

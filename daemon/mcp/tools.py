@@ -255,7 +255,7 @@ def _plain(name: str, field: Json) -> Json:
     if any(kind.get("type") == "number" for kind in kinds):
         kinds = [kind for kind in kinds if kind.get("type") != "integer"]
     schema = {key: value for key, value in field.items() if key != "anyOf"}
-    if schema.get("default", 0) in (None, "", []):
+    if schema.get("default", 0) in (None, "", [], {}):
         del schema["default"]
     if schema.get("type") == "array":
         items = schema["items"] if "enum" in schema["items"] else {**schema["items"], **_known(name)}

@@ -8,8 +8,9 @@ and change neither. Whatever was unavailable, left out or deleted at its source 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from daemon.archive import STAGES, Archive
@@ -21,10 +22,11 @@ from daemon.model import Hit, Json
 from daemon.recall.answer import Response
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.answer.waiting import Waiting
-from daemon.recall.catalog import Catalog
+from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Match, Recall, parse
 from daemon.recall.query.parse import Query
-from daemon.recall.query.scope import Allowed, Scope, by_all_names, resolve
+from daemon.recall.query.scope import Allowed, Scope, by_all_names, facts_of, resolve
+from daemon.recall.query.where import kinds_of
 from daemon.recall.ranking import Budget, Plan, Search
 from daemon.recall.ranking.candidates import CandidateSearch
 from daemon.recall.ranking.grouping import Result
@@ -149,8 +151,10 @@ class RecallEngine:
         """Search, and what its answer is made from; `folds`: copies of a message are one result."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
-        if request.match in {"hybrid", "smart", "fuzzy"}:
-            query = candidates.settled(query, budget.deadline)
+        if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
+            local = datetime.fromtimestamp(now / 1000)  # noqa: DTZ006 - days are the machine's own
+            then = None if request.match == "fuzzy" else local
+            query = candidates.settled(query, scope.rounds[-1][1], then, budget.deadline)
         plan = Plan(
             query,
             request.match,
@@ -161,6 +165,8 @@ class RecallEngine:
             explain=request.explain,
             folds=folds,
             sort=request.sort,
+            threshold=request.threshold,
+            passes=self._passing(scope, rows),
         )
         search = Search(self._archive, candidates, rows, plan, budget, prepare=self._prepare)
         return Response(
@@ -178,6 +184,30 @@ class RecallEngine:
             now=now,
             waiting=self._waiting(),
         )
+
+    def _passing(self, scope: Scope, rows: Mapping[str, Row]) -> Callable[[Result], bool] | None:
+        """Whether a result fulfils the condition of `where`; None where there is none."""
+        where = scope.where
+        if where is None:
+            return None
+        roles = {filters.role for _, filters in scope.rounds}
+        role = {"role": next(iter(roles))} if len(roles) == 1 and "" not in roles else {}
+
+        def passes(result: Result) -> bool:
+            row, match = rows.get(result.session_id), result.match
+            facts = (facts_of(row) if row else {}) | role | {"time": result.created}
+            if match.part_id:
+                facts |= {"kind": match.kind, "tool": match.tool}
+            verdict = where.holds(facts)
+            message = self._archive.message(result.message_id) if verdict is None else None
+            if message is None:
+                return verdict is not False
+            facts |= {"role": message.role}
+            some = kinds_of(message, where)
+            sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in some]
+            return any(where.holds(facts | section) is not False for section in sections)
+
+        return passes
 
     def _waiting(self) -> Waiting:
         missing = {stage: self._archive.waiting(stage) for stage in STAGES}

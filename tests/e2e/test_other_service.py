@@ -46,6 +46,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
     "trajectory": (["trajectory"], ""),
     "status": (["status", "--json"], "meant-archive"),
     "index": (["index"], ""),
+    "models": (["models"], "in use"),
     ":path": ([MEANT], "Read "),
 }
 """Of each command a call, and what its answer holds when it comes from the archive that is meant."""

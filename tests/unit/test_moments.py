@@ -58,6 +58,12 @@ TIMES = {
     "2 hours ago": NOON - 2 * HOUR,
     "90 min": NOON - 90 * 60_000,
     "last 3 weeks": NOON - 21 * DAY,
+    "two hours ago": NOON - 2 * HOUR,
+    "a day ago": NOON - DAY,
+    "last week": MIDNIGHT - 12 * DAY,
+    "Saturday": MIDNIGHT,
+    "20 Nov": MIDNIGHT - DAY,
+    "yesterday 12:00": NOON - DAY,
     "1.5h ago": NOON - 90 * 60_000,
     "999999y": 0,
     "2026-11-20": MIDNIGHT - DAY,
@@ -78,10 +84,14 @@ def test_relative_and_absolute_times_are_understood(value, expected):
 def test_the_end_of_a_day_is_its_last_millisecond():
     assert parse_time("2026-11-20", NOON, "to", is_end=True) == MIDNIGHT - 1
     assert parse_time("yesterday", NOON, "to", is_end=True) == MIDNIGHT - 1
+    assert parse_time("last week", NOON, "to", is_end=True) == MIDNIGHT - 5 * DAY - 1
     assert parse_time("2d ago", NOON, "to", is_end=True) == NOON - 2 * DAY
 
 
-@pytest.mark.parametrize("value", ["soon", "7x", "d", "2026-13-01", 12, 1_795_262_400, 1e300, "7d 3h", "ago", "NaN"])
+@pytest.mark.parametrize(
+    "value",
+    ["soon", "next week", "last week of May", "7x", "d", "2026-13-01", 12, 1_795_262_400, 1e300, "7d 3h", "ago", "NaN"],
+)
 def test_a_time_that_cannot_be_read_is_named_with_what_can(value):
     with pytest.raises(BadRequest, match=r"`since` .*epoch milliseconds"):
         parse_time(value, NOON, "since")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer import hints, results
+from daemon.recall.answer import hints, instead, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.answer.waiting import Waiting
@@ -108,6 +108,7 @@ class Response:
         )
         made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
         self.outcome.late += display.late
+        self.outcome.gone += sum(item is None for _, item in made)
         return [(result, item) for result, item in made if item is not None]
 
     def degraded(self) -> list[str]:
@@ -134,23 +135,17 @@ class Response:
             cut = "; ".join(dict.fromkeys(outcome.late))
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
-            warnings.append("nothing was found by words; what follows was found by meaning")
+            instead = (
+                "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
+            )
+            warnings.append(f"nothing was found by words; what follows {instead}")
+        unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
+        if unread:
+            warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        if outcome.instead:
-            warnings += hints.searched_instead(outcome.instead, is_limited=bool(self.scope.limited_by))
-        elif not self.scope.emptied_by:
-            warnings += hints.word_warnings(
-                self.query,
-                match,
-                page,
-                missing,
-                is_inside=outcome.is_inside,
-                is_limited=bool(self.scope.limited_by),
-                is_sure=outcome.states.get("lexical") == "used"
-                and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
-            )
+        warnings += [*self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
         if outcome.gone:
@@ -161,11 +156,42 @@ class Response:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
         return list(dict.fromkeys([*warnings, *self._shortfalls()]))
 
+    def _below(self, page: Sequence[Result]) -> list[str]:
+        """What the threshold left out, where that leaves a page unfilled."""
+        number, best = self.outcome.below
+        if not number or len(page) >= self.request.results:
+            return []
+        return [
+            f"`threshold` {self.request.threshold:g} left out {counted(number, 'result')}, the best of score {best:g}"
+        ]
+
     def _shortfalls(self) -> list[str]:
         return self.waiting.shortfalls(self.outcome.states)
 
+    def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
+        """What must be said of what was searched for, and of what was not found."""
+        outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
+        if self.query.is_of_days and page:
+            return instead.days_alone(self.query)
+        if outcome.instead:
+            return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
+        if self.scope.emptied_by or (not page and outcome.below[0]):
+            return []
+        return hints.word_warnings(
+            self.query,
+            match,
+            page,
+            missing,
+            is_inside=outcome.is_inside,
+            is_limited=bool(self.scope.limited_by),
+            is_sure=outcome.states.get("lexical") == "used"
+            and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
+        )
+
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
+        if self.outcome.below[0] and not page:
+            return [], [], []
         now, budget = time.monotonic(), self.budget
         until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
         helper = Suggester(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
@@ -185,6 +211,7 @@ class Response:
         if (
             self.outcome.fallback
             or self.outcome.instead
+            or self.outcome.states.get("semantic") == "not legible"
             or any(result.relevance in {"project", "global"} for result in self.outcome.results)
         ):
             return "fallback"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon import records
 from daemon.display import counted, one_line, shorten
 from daemon.model import Json
 from daemon.recall.catalog import Row
@@ -19,7 +20,7 @@ from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Query, Tier, as_asked, split
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
-from daemon.redact import redact
+from daemon.redact import redact, redact_value
 
 MOST_WORDS = 4
 """Absent words of a query for which near spellings are looked up."""
@@ -151,12 +152,6 @@ def word_warnings(
     return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
 
 
-def searched_instead(instead: Sequence[tuple[str, str]], *, is_limited: bool) -> list[str]:
-    """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
-    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    return [f"{nothing} {_shown(name)}; these are results for {_shown(other)}" for name, other in instead]
-
-
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
     wanted = _listed(as_asked(query)) or _shown(query.text)
@@ -273,6 +268,7 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
         "projectID": request.projectID,
         "scope": request.scope,
         "archived": request.archived,
+        "where": records.dumps(request.where).decode(),
     }
     value = redact(str(values.get(name, "")))
     reason = (
@@ -350,9 +346,7 @@ def _without(request: Recall, *names: str) -> Json:
 
 
 def _redacted(value: object) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    return [redact(each) for each in value] if isinstance(value, list) else value
+    return redact(value) if isinstance(value, str) else redact_value(value)
 
 
 # -- near misses -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ cannot be read). Light to load: the command line and the MCP server describe the
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -57,13 +57,25 @@ class Recall(Struct, frozen=True, kw_only=True):
     toolName: Annotated[str, _a("Only this tool, by its exact name.")] = ""
     path: Annotated[str, _a("Only messages that touched or mention this absolute path, or one beneath it.")] = ""
     title: Annotated[str, _a("Only sessions whose title contains this.")] = ""
-    before: Annotated[Moment | None, _a("Only earlier than this: epoch ms or a date like 2026-01-31.")] = None
-    after: Annotated[Moment | None, _a("Only this or later: epoch ms or a date like 2026-01-31.")] = None
+    before: Annotated[Moment | None, _a("Only earlier than this: epoch ms, 2026-01-31, '3 May', 'last week'.")] = None
+    after: Annotated[Moment | None, _a("Only this or later: epoch ms, 2026-01-31, '3 May', yesterday.")] = None
     last: Annotated[str, _a("Only the last while: 2h, 7d, 3w.")] = ""
     from_: Annotated[str, _a("Only since: '30d ago', a date, a time.")] = msgspec.field(name="from", default="")
     to: Annotated[str, _a("Only until: 'now', '2d ago', a date, a time.")] = ""
     since: Annotated[str, _a("The same as `from`.")] = ""
     until: Annotated[str, _a("The same as `to`.")] = ""
+    where: Annotated[
+        dict[str, Any],
+        _a(
+            "Conditions on role, kind, tool, session, project, directory and time: "
+            '{"role": "user", "time": {"$gte": "7d"}}; with '
+            "$eq, $ne, $in, $nin, $gt, $gte, $lt, $lte, $and and $or."
+        ),
+    ] = {}
+    threshold: Annotated[
+        float,
+        _a("Only results of at least this score, 0 to 1; of `match=semantic` it is the cosine.", minimum=0, maximum=1),
+    ] = 0.0
     archived: Annotated[Archived, _a("Sessions that were archived in OpenCode.")] = "include"
     deleted: Annotated[Archived, _a("Messages that OpenCode has deleted since.")] = "include"
     group: Annotated[Group, _a("One result for each part, message, session or project.")] = "message"

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from daemon import records
-from daemon.errors import BadRequest
+from daemon.errors import BadRecord, BadRequest
 from daemon.model import Json, Kind
 from daemon.recall.query import CALLS, Recall, RecallContext, RecallSessions
 
@@ -136,11 +136,9 @@ def _fit(value: object, kind: inspect.Type, name: str, warnings: list[str]) -> A
         return _word(value, tuple(map(str, kind.values)))
     if isinstance(kind, inspect.ListType):
         return _words(value, kind.item_type, name)
-    if isinstance(kind, inspect.BoolType):
-        return _truth(value)
     if isinstance(kind, inspect.IntType):
         return _bounded(_whole(value), bounds, name, warnings)
-    return _text(value)
+    return _SIMPLE.get(type(kind), _text)(value)
 
 
 def _fit_any(value: object, kinds: Iterable[inspect.Type], bounds: Json, name: str, warnings: list[str]) -> Any:
@@ -187,6 +185,28 @@ def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
+def _share(value: object) -> float:
+    """From 0 to 1; what lies outside is no limit that anything could be measured by."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise _Unfit("a number from 0 to 1")
+    return number
+
+
+def _object(value: object) -> Json:
+    """An object, or JSON text that is one."""
+    try:
+        made = records.loads(value.encode()) if isinstance(value, str) else value
+    except (BadRecord, UnicodeError):
+        made = None
+    if not isinstance(made, dict):
+        raise _Unfit('a JSON object such as {"role": "user"}')
+    return made
+
+
 def _truth(value: object) -> bool:
     folded = str(value).strip().lower() if isinstance(value, str | int | float) else ""
     if folded in _YES or folded in _NO:
@@ -225,6 +245,13 @@ def _text(value: object) -> str:
     if not _is_number(value) or abs(value) > _GREATEST:
         raise _Unfit("a text")
     return str(value)
+
+
+_SIMPLE: dict[type[inspect.Type], Callable[[object], Any]] = {
+    inspect.BoolType: _truth,
+    inspect.FloatType: _share,
+    inspect.DictType: _object,
+}
 
 
 def _folded(name: str) -> str:

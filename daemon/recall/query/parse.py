@@ -7,10 +7,12 @@ that are merely similar.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import IntEnum
 
+from daemon.days import CalendarDate, Days, mentions
 from daemon.errors import BadRequest
 from daemon.index.tokens import MARKS, STOP_WORDS, UNSPACED
 from daemon.recall.query import names
@@ -29,6 +31,8 @@ _BETWEEN = re.compile(r"[\s\u3000-\u3004\u3008-\u303f\u30fb\uff01-\uff0f\uff1a-\
 _BORDER = re.compile(rf"(?<=[{UNSPACED}])(?=[^\W_{UNSPACED}])|(?:(?<=[^\W_{UNSPACED}])|(?<=\(\)))(?=[{UNSPACED}])")
 _SPACED_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 _ROW_MARK = re.compile(r"[/:]")
+_OF_DAYS = frozenset({"happen", "happened", "happening", "work", "worked", "working", "done", "doing", "ask", "asked"})
+"""What a question of days alone may say besides stop words."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
 _COMPOUND = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")
 _SHAPES = (
@@ -64,21 +68,29 @@ class Hold(IntEnum):
 class Query:
     """A query taken apart: `named` must be found as they stand, `words` are what else it says.
 
-    `plain` are what looks like names and counts as its words.
+    `plain` are what looks like names and counts as its words; `days` are the days that it names, and `without` the
+    stretches that do, where they are not searched as words.
     """
 
     text: str
     named: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
+    days: tuple[CalendarDate | Days, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def searched(self) -> str:
         """The text that is searched by words and meaning: what counts as its words stands there as words."""
-        text = self.text
+        text = self._said
         for name in self.plain:
             text = text.replace(name, _ROW_MARK.sub(" ", name))
         return text
+
+    @property
+    def is_of_days(self) -> bool:
+        """Whether it asks what there was on certain days, and nothing else."""
+        return bool(self.without) and not self.named and not self.words
 
     @property
     def is_exact(self) -> bool:
@@ -88,12 +100,16 @@ class Query:
     @property
     def is_short(self) -> bool:
         """Whether it is a word or two to be looked up, and no question."""
-        return not self.named and len(self.words) <= MOST_SHORT and len(self.text.split()) <= MOST_SHORT + 1
+        return not self.named and len(self.words) <= MOST_SHORT and len(self._said.split()) <= MOST_SHORT + 1
 
     @property
     def phrase(self) -> str:
         """A short query as it may stand in a text."""
-        return " ".join(self.text.split()).strip(_TRIM) if self.is_short else ""
+        return " ".join(self._said.split()).strip(_TRIM) if self.is_short else ""
+
+    @property
+    def _said(self) -> str:
+        return _without(self.text, self.without)
 
 
 def check(query: str) -> None:
@@ -108,34 +124,75 @@ def check(query: str) -> None:
         raise BadRequest(f"the query has {len(query)} characters: at most {LONGEST_QUERY} are searched")
 
 
-def parse(text: str, plain: Collection[str] = ()) -> Query:
+def parse(
+    text: str,
+    plain: Collection[str] = (),
+    days: Sequence[CalendarDate | Days] | None = None,
+    without: Sequence[str] = (),
+) -> Query:
     """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
 
-    A query of marks alone names them. Those of `plain` count as their words.
+    A query of marks alone names them. Those of `plain` count as their words; the stretches `without` do not count.
+    `days`: those that it names; None for those of the calendar, which are read here.
     """
     if not _WORD.search(text):
         return Query(text, (text.strip(),) if text.strip() else ())
     named: list[str] = []
     words: list[str] = []
-    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(text)):
+    if days is None:
+        days = [mention.days for mention in mentions(text)]
+    rest = _without(text, without)
+    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(rest)):
         if quoted in plain:
             words += _content(quoted)
         else:
             named.append(quoted)
-    for token, bare in _tokens(text):
+    for token, bare in _tokens(rest):
         if _is_name(token, bare) and bare not in plain:
             named.append(bare)
         else:
             words += _content(bare)
+    if without and words and not named and _OF_DAYS.issuperset(words):
+        words = []
     return Query(
-        text, tuple(dict.fromkeys(name for name in named if name)), tuple(dict.fromkeys(words)), tuple(sorted(plain))
+        text,
+        tuple(dict.fromkeys(name for name in named if name)),
+        tuple(dict.fromkeys(words)),
+        tuple(sorted(plain)),
+        tuple(days),
+        tuple(without),
     )
+
+
+def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool]) -> Query:
+    """The query with the days that it names as seen from `now`, which is naive and local.
+
+    Where messages of then exist, as `has_messages` tells, what names the days is not searched as words: "last week" is
+    no "most recent call last". What names a day of the calendar goes only where the query asks for nothing else.
+    """
+    named = mentions(_QUOTED.sub(" ", query.text), now)
+    days = [mention.days for mention in named]
+    there = [(mention, some) for mention in named if (some := _latest(mention.days, now)) and has_messages(some)]
+    made = parse(query.text, query.plain, days, [mention.text for mention, _ in there])
+    if made.is_of_days:
+        return replace(made, days=tuple(some for _, some in there))
+    return parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
+
+
+def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
+    return days if isinstance(days, Days) else days.latest(now.date())
+
+
+def _without(text: str, stretches: Sequence[str]) -> str:
+    for stretch in stretches:
+        text = text.replace(stretch, " ", 1)
+    return text
 
 
 def as_asked(query: Query) -> tuple[str, ...]:
     """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
     made = dict.fromkeys(query.named)
-    for token, bare in _tokens(query.text):
+    for token, bare in _tokens(_without(query.text, query.without)):
         if (not _is_name(token, bare) or bare in query.plain) and (words := _content(bare)):
             made |= dict.fromkeys(words if bare.isalnum() else (bare,))
     return tuple(made)

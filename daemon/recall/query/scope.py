@@ -20,7 +20,9 @@ from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall, Type
+from daemon.recall.query import where as conditions
 from daemon.recall.query.places import Fits, Place, absolute, at_hand, is_within, normal, place_of, several
+from daemon.recall.query.where import Where
 from daemon.redact import redact
 
 TEXT = (Kind.PROMPT, Kind.ANSWER, Kind.TITLE)
@@ -52,6 +54,7 @@ class Scope:
 
     `limited_by` names the filters in force, `emptied_by` the one that no session passes; `eligible` is how many
     sessions do; `place` is what directoryRelevance is measured by; `allowed` are the kinds and the tool to be shown.
+    `where` is the condition that each result must fulfil besides.
     """
 
     rounds: tuple[tuple[str, Filters], ...]
@@ -61,6 +64,7 @@ class Scope:
     warnings: tuple[str, ...] = ()
     place: Place | None = None
     allowed: Allowed = ANYTHING
+    where: Where | None = None
 
 
 def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
@@ -73,12 +77,14 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
     warnings: list[str] = []
     after, before = bounds(request, now, warnings)
     kinds = _kinds(request)
+    warnings += _unsaid(request.role, kinds)
     top = absolute(request.directory, here, "directory")
     base = top or (normal(here) if here.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
     if place is not None and top and (request.within == "project" or request.fallback):
         warnings += several(place)
-    steps = [*_session_steps(request, rows, here, warnings), *_directory_steps(request, place)]
+    where = conditions.parse(request.where, now)
+    steps = [*_session_steps(request, rows, here, warnings), *_directory_steps(request, place), *_where_steps(where)]
     fallback = request.fallback and bool(request.directory.strip())
     main = [step for step in steps if not (fallback and step[0] == "directory")]
     fit, emptied_by = _narrowed(rows, main, request.sessions)
@@ -92,6 +98,7 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
         path=path,
         deleted={"only": True, "exclude": False}.get(request.deleted),
     )
+    filters = conditions.narrowed(filters, where) if where else filters
     rounds: tuple[tuple[str, Filters], ...]
     if fallback and place is not None:
         rounds = _buckets(fit, filters, place, is_all=len(fit) == len(rows))
@@ -105,11 +112,12 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
         "toolName": bool(filters.tool),
         "path": bool(path),
         "deleted": request.deleted != "include",
+        "where": where is not None,
         "sessionsLimit": bool(request.sessions),
     }
     limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
-    allowed = Allowed(kinds, filters.tool)
-    return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed)
+    allowed = Allowed(filters.kinds, filters.tool)
+    return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed, where)
 
 
 def by_all_names(archive: Archive, scope: Scope) -> Scope:
@@ -154,14 +162,22 @@ def _narrowest(
         value = request.from_ if name == "from" else getattr(request, name)
         if value is None or _is_nothing(name, value, warnings):
             continue
-        if name == "last":
-            span = parse_span(str(value))
-            limits += [(now - span, name)] if span is not None else []
-            continue
-        is_end = name in {"to", "until"}
-        moment = parse_time(value, now, name, is_end=is_end)
-        limits += [(moment + is_end, name)] if moment is not None else []
+        try:
+            moment = _moment(name, value, now)
+        except BadRequest as error:  # as with OpenCode's recall plugin, a malformed time is no reason to answer nothing
+            warnings.append(f"{error}; it was ignored, so the answer is not limited by it")
+        else:
+            limits += [(moment, name)] if moment is not None else []
     return narrowest(limits) if limits else None
+
+
+def _moment(name: str, value: float | str, now: int) -> int | None:
+    if name == "last":
+        span = parse_span(str(value))
+        return now - span if span is not None else None
+    is_end = name in {"to", "until"}
+    moment = parse_time(value, now, name, is_end=is_end)
+    return moment + is_end if moment is not None else None
 
 
 def _is_nothing(name: str, value: float | str, warnings: list[str]) -> bool:
@@ -212,6 +228,16 @@ def _kinds(request: Recall) -> tuple[str, ...]:
     return both
 
 
+_OF_USERS = frozenset({Kind.PROMPT, Kind.TITLE, Kind.TASK})
+
+
+def _unsaid(role: str, kinds: tuple[str, ...]) -> list[str]:
+    """A warning where messages of this role have no text of these kinds."""
+    is_unsaid = {"user": _OF_USERS.isdisjoint(kinds), "assistant": set(kinds) == {Kind.PROMPT}}.get(role, False)
+    named = ", ".join(kinds)
+    return [f"`role={role}`: such messages hardly have any {named}; leave `role` out"] if kinds and is_unsaid else []
+
+
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +264,17 @@ def _session_steps(request: Recall, rows: Mapping[str, Row], here: str, warnings
     if request.archived != "include":
         steps.append(("archived", lambda row: (row.archived is not None) == (request.archived == "only")))
     return steps
+
+
+def _where_steps(where: Where | None) -> list[tuple[str, Fits]]:
+    if where is None:
+        return []
+    return [("where", lambda row: where.holds(facts_of(row)) is not False)]
+
+
+def facts_of(row: Row) -> dict[str, object]:
+    """What a condition may ask of a session."""
+    return {"session": row.id, "project": row.project_id, "directory": normal(row.directory)}
 
 
 def _directory_steps(request: Recall, place: Place | None) -> list[tuple[str, Fits]]:

@@ -37,7 +37,7 @@ class Plan:
 
     `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
     results need not be spread over several sessions. `folds`: copies of a message are one result. `sort`: relevance,
-    newest or oldest.
+    newest or oldest. Results below `threshold` are left out, and those that `passes`, where there is one, refuses.
     """
 
     query: Query
@@ -49,6 +49,8 @@ class Plan:
     explain: bool = False
     folds: bool = False
     sort: str = "relevance"
+    threshold: float = 0.0
+    passes: Callable[[Result], bool] | None = None
 
 
 @dataclass(slots=True)
@@ -58,7 +60,8 @@ class Outcome:
     `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
     words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
     has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
-    archive does not have; `dated` says what was sorted by date.
+    archive does not have; `dated` says what was sorted by date; `below` is how many results the threshold left out,
+    and the best score of them.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -74,6 +77,7 @@ class Outcome:
     gone: int = 0
     fallback: str = ""
     dated: str = ""
+    below: tuple[int, float] = (0, 0.0)
     instead: tuple[tuple[str, str], ...] = ()
 
 
@@ -128,6 +132,7 @@ class Search:
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
+        self._below = (0, 0.0)
         self._contents = Contents(archive, is_part=plan.group == "part")
 
     def run(self) -> Outcome:
@@ -188,19 +193,25 @@ class Search:
                 score=round(result.score * NEAR_SPELLING_SHARE, 4),
             )
             for result in again.results
-            if result.grade <= Tier.SOME
+            if result.grade <= Tier.SOME and result.score * NEAR_SPELLING_SHARE >= plan.threshold
         ]
-        outcome.instead, outcome.is_inside = tuple(instead.items()), False
+        outcome.instead, outcome.is_inside, outcome.dated = tuple(instead.items()), False, again.dated
 
     def _fall_back(self, outcome: Outcome) -> None:
-        """No text has the words: what is near in meaning, where meaning can be asked at all."""
+        """No text has the words: near spellings of all of them, else what is near in meaning, if it can be asked."""
+        (relevance, filters), is_full = self._plan.rounds[0], outcome.is_full
+        self._round(outcome, "fuzzy", filters, relevance)
+        outcome.results = [result for result in outcome.results if self._holds_nearly_all(result)]
+        if outcome.results:
+            outcome.fallback = "fuzzy"
+            return
+        outcome.is_full = is_full
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.reads(self._plan.query):
-                outcome.warnings.append(self._candidates.unread())
+                outcome.warnings.append(self._candidates.unread(self._plan.match))
                 return
-            for relevance, filters in self._plan.rounds[:1]:
-                self._round(outcome, "semantic", filters, relevance)
+            self._round(outcome, "semantic", filters, relevance)
         except BadRequest:
             raise
         except (Retry, Skip) as error:
@@ -208,6 +219,11 @@ class Search:
             outcome.states["semantic"] = "failed"
         else:
             outcome.fallback = "semantic" if outcome.results else ""
+
+    def _holds_nearly_all(self, result: Result) -> bool:
+        query, pairs = self._plan.query, result.spelling_pairs
+        wanted = parsed_words((*query.named, *query.words))
+        return bool(pairs) and parsed_words((*result.terms, *(asked for asked, _ in pairs))) >= wanted
 
     def _round(self, outcome: Outcome, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
@@ -222,12 +238,15 @@ class Search:
         for deeper in (True, True, False):
             candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
             copies = sum(len(result.copies) for result in results)
-            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) - copies >= plan.results)
+            is_enough = len(results) >= plan.results or bool(self._below[0])
+            if one_by_one and plan.passes is None:
+                is_enough = is_enough or len(candidates.best()) - copies >= plan.results
             if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
                 break
             depth *= 4
         outcome.rounds += 1
-        outcome.is_full |= is_full and (one_by_one or not is_all)
+        # What is deeper in the lists has no higher score.
+        outcome.is_full |= is_full and (one_by_one or not is_all) and not self._below[0]
         self._note(outcome, candidates)
         seen = {result.key(plan.group) for result in outcome.results}
         ceiling = outcome.results[-1].score if outcome.results else 1.0
@@ -245,7 +264,8 @@ class Search:
         """All that one set of filters lets through and that holds what was asked for, by date, with what is there."""
         plan, is_newest_first = self._plan, self._plan.sort == "newest"
         candidates, is_full = self._gather_all(mode, filters, telling)
-        made = dated(self._ordered(candidates, mode, DEPTH), plan.query, mode, is_newest_first=is_newest_first)
+        results = self._above(self._ordered(candidates, mode, DEPTH))
+        made = dated(results, plan.query, mode, is_newest_first=is_newest_first)
         outcome.rounds += 1
         outcome.is_full |= is_full
         self._note(outcome, candidates)
@@ -287,6 +307,7 @@ class Search:
         outcome.states |= candidates.states
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
         outcome.late += [late for late in candidates.late if late not in outcome.late]
+        outcome.below = (outcome.below[0] + self._below[0], max(outcome.below[1], self._below[1]))
         outcome.held |= held(self._plan.query, candidates)
         for term, count in candidates.stats.frequencies.items():
             outcome.frequencies[term.lower()] = max(count, outcome.frequencies.get(term.lower(), 0))
@@ -327,19 +348,27 @@ class Search:
             archived = {i: about for i, about in archived.items() if i in similar}
         waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
         is_partly = waiting["semantic"] > waiting["lexical"]
-        return ordered(
+        results = ordered(
             plan.query, mode, candidates, archived, needed, is_partly_embedded=is_partly, explain=plan.explain
         )
+        return results if plan.passes is None else [result for result in results if plan.passes(result)]
+
+    def _above(self, results: list[Result]) -> list[Result]:
+        """Those that reach the threshold; how many do not is kept."""
+        low = [result.score for result in results if result.score < self._plan.threshold]
+        self._below = (len(low), max(low, default=0.0))
+        return [result for result in results if result.score >= self._plan.threshold] if low else results
 
     def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
         plan, results = self._plan, self._ordered(candidates, mode, needed)
         if plan.group not in _ONE_BY_ONE:
             by_score = mode in {"smart", "hybrid"}
-            return grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
+            groups = grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
+            return self._above(groups)
         results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
-            results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
-        grouped = grouping.grouped(results, plan.group)
+            results = sorted(results, key=lambda result: (result.band, -result.score, -result.created))
+        grouped = self._above(grouping.grouped(results, plan.group))
         if self._folds:
             grouped = folded(grouped, self._contents)
         return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)

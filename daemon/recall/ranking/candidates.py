@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
 from daemon.embed import Embedder, reads
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError, Retry, Skip, Stop
@@ -17,7 +19,7 @@ from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticInde
 from daemon.model import Vector
 from daemon.recall.query import names, parse, vocabulary
 from daemon.recall.query.parse import Query
-from daemon.recall.ranking import fuzzy, union
+from daemon.recall.ranking import fuzzy, of_days, union
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
 from daemon.recall.ranking.lists import CandidateLists
 from daemon.recall.ranking.question import Question, is_over, left
@@ -78,6 +80,8 @@ class CandidateSearch:
             BadRequest: no regular expression.
             ReconstituteError: nothing could be asked.
         """
+        if query.is_of_days:
+            return self._all({"lexical": partial(of_days.prompts, self._lexical, query, filters, depth)}, deadline)
 
         def words(candidates: CandidateLists) -> None:
             self._by_words(candidates, query, filters, depth, deadline, with_windows=with_windows)
@@ -101,14 +105,12 @@ class CandidateSearch:
             self._by_meaning(candidates, query, mode, filters, deep, without_texts=not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
-        questions: dict[str, Callable[[CandidateLists], None]] = {}
-        if mode != "semantic":
-            questions["lexical"] = by_words
+        questions = {"lexical": by_words} if mode != "semantic" else {}
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
         candidates = self._all(questions, deadline)
         self._complete(candidates, query, mode, filters, deadline)
-        if mode == "hybrid" and query.is_short and not is_over(deadline):
+        if mode == "hybrid" and query.is_short:
             self._tell_held(candidates, deadline)
         return candidates
 
@@ -136,18 +138,17 @@ class CandidateSearch:
         """
         return reads(self._embedder, query.text)
 
-    def unread(self) -> str:
+    def unread(self, mode: str) -> str:
         """The warning where it cannot."""
-        return (
-            f"{self._embedder.name} cannot read this question, so it is searched by words only, or what is similar is "
-            "a guess; a multilingual model can: name one in embedding.model_dir, or one of Ollama's in embedding.model"
-        )
+        what = "what is similar is a guess" if mode == "semantic" else "only words are searched"
+        fix = "name a multilingual model in embedding.model_dir, or one of Ollama's in embedding.model"
+        return f"{self._embedder.name} cannot read this question, so {what}; {fix}"
 
     def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
         """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
         if self.reads(query):
             return True
-        candidates.warnings.append(self.unread())
+        candidates.warnings.append(self.unread(mode))
         if mode == "hybrid":
             candidates.states["semantic"] = "not legible"
         return mode != "hybrid"
@@ -158,7 +159,7 @@ class CandidateSearch:
         """
         index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
         wanted = [match for match in matches if match.message_id in held]
-        if index is None or not wanted:
+        if index is None or not wanted or is_over(deadline):
             return
 
         def tell(own: CandidateLists) -> None:
@@ -205,13 +206,23 @@ class CandidateSearch:
         self._in_time(lambda: made.append(vocabulary.nearest(name, self._lexical)), deadline)
         return made[0] if made else ""
 
-    def settled(self, query: Query, deadline: float) -> Query:
-        """The query with those of its names as words that are none in this archive; as it is where that is not told in
-        time.
+    def settled(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
+        """The query as this archive takes it; as it is where that is not told in time.
+
+        Those of its names that are none here count as words, and days that it names are days where messages of then
+        pass the filters. `now` is naive and local; without it no days are looked for.
         """
         made = [query]
-        if query.is_exact:
-            self._in_time(lambda: made.append(vocabulary.settled(query, self._lexical)), deadline)
+
+        def ask() -> None:
+            settled = vocabulary.settled(query, self._lexical) if query.is_exact else query
+            made.append(settled)
+            if now is not None:
+                made.append(
+                    parse.with_days(settled, now, lambda days: bool(of_days.newest(self._lexical, days, filters, 1)))
+                )
+
+        self._in_time(ask, deadline)
         return made[-1]
 
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:

@@ -22,8 +22,8 @@ from daemon.recall.ranking.weights import COMPARABLE, COUNTED, FURTHER
 class Result:
     """One part of a message that answers the question, or a message found by its neighbours or its meaning.
 
-    `score` is 0 to 1 and falls along an answer; `grade` 0 is the best way to hold what was asked for, and a find of a
-    worse grade stands below all of a better one; `mode` is how it was found; `sources` are the lists that had it;
+    `score` is 0 to 1 and falls along an answer; `grade` 0 is the best way to hold what was asked for; a find of a worse
+    `band` stands below all of a better one; `mode` is how it was found; `sources` are the lists that had it;
     `relevance` is set where an answer was filled up from farther directories; `hits` counts the finds of its group;
     `copies` are messages that say exactly the same, each with its session.
     """
@@ -43,6 +43,7 @@ class Result:
     relevance: str = ""
     hits: int = 1
     copies: tuple[tuple[str, str], ...] = ()
+    band: int = 0
 
     @property
     def is_own(self) -> bool:
@@ -77,20 +78,20 @@ def gathered(results: Sequence[Result], level: str) -> list[Result]:
     """As `grouped`, the groups ranked by their best messages together: several good ones outweigh a single one.
 
     Three messages of a group count, each further one less, so that nothing is gained by length alone; those of a worse
-    grade than the group's best do not count.
+    band than the group's best do not count.
     """
     scores: dict[tuple[str, ...], dict[str, float]] = {}
-    grades: dict[tuple[str, ...], int] = {}
+    bands: dict[tuple[str, ...], int] = {}
     for result in results:
         key = result.key(level)
-        if result.grade == grades.setdefault(key, result.grade):
+        if result.band == bands.setdefault(key, result.band):
             scores.setdefault(key, {}).setdefault(result.message_id, result.score)
     whole = sum(FURTHER**place for place in range(COUNTED))
     totals = {
         key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:COUNTED])) / whole
         for key, some in scores.items()
     }
-    groups = sorted(grouped(results, level), key=lambda result: (result.grade, -totals[result.key(level)]))
+    groups = sorted(grouped(results, level), key=lambda result: (result.band, -totals[result.key(level)]))
     ceiling, ranked = 1.0, []
     for result in groups:
         ceiling = min(ceiling, totals[result.key(level)])
@@ -114,7 +115,7 @@ def without_echoes(results: Sequence[Result]) -> list[Result]:
 def diverse(results: Sequence[Result], page: int) -> list[Result]:
     """`results` with at most half of the first `page` from one session, as far as others have comparable finds.
 
-    Comparable is what has the same grade, comes from as near and has at least COMPARABLE of the score. What is put
+    Comparable is what has the same band, comes from as near and has at least COMPARABLE of the score. What is put
     off comes right after the first page's others; nothing is lost.
     """
     most = max(1, (page + 1) // 2)
@@ -147,8 +148,8 @@ def _next(waiting: Sequence[Result], counts: dict[str, int], most: int) -> int:
     if counts.get(first.session_id, 0) < most:
         return 0
     for place, result in enumerate(waiting):
-        if (result.grade, result.relevance) != (
-            first.grade,
+        if (result.band, result.relevance) != (
+            first.band,
             first.relevance,
         ) or result.score < COMPARABLE * first.score:
             break

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from daemon.index import TOOLS, Match
@@ -17,6 +17,7 @@ from daemon.recall.query import names, parse
 from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Hold, Query, Tier
 from daemon.recall.ranking import dates, fuse, weights
+from daemon.recall.ranking.explain import Ranked, reasons
 from daemon.recall.ranking.grouping import Result
 from daemon.recall.ranking.lists import NEAR, STANDING, CandidateLists
 
@@ -24,6 +25,7 @@ MOST_READ = 1_000_000
 """Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
 
 NOT_LOOKED_AT = 9
+_TIMES_NEEDED = 2  # as many of the best are looked through for names that only add to the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +35,6 @@ class Archived:
     session_id: str
     project_id: str
     created: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A message's place in the order.
-
-    `sources` are the lists that had it or would have it; `parts` says what each feature added to the score.
-    """
-
-    message_id: str
-    score: float
-    sources: tuple[str, ...]
-    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def ordered(
@@ -63,11 +52,11 @@ def ordered(
     `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
     says what each feature added to its score.
     """
-    if mode in {"smart", "hybrid"}:
+    if mode in {"smart", "hybrid"} and not query.is_of_days:
         graded = _fused(query, candidates, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
         graded = [(0, fused) for fused in _plain(mode, candidates, archived)]
-    matches, reason = _matches(candidates), _reasons(candidates) if explain else None
+    matches, reason = _matches(candidates), reasons(candidates) if explain else None
     top = max((fused.score for _, fused in graded), default=1.0) or 1.0
     results: list[Result] = []
     ceiling = 1.0
@@ -90,7 +79,8 @@ def ordered(
                     match=match,
                     mode=_mode(mode, fused.sources),
                     score=round(ceiling * part_share, 4),
-                    grade=grade if grade >= 0 else NOT_LOOKED_AT,
+                    grade=_not_negative(grade if fused.tier is None else fused.tier),
+                    band=_not_negative(grade),
                     terms=match.terms,
                     spelling_pairs=match.spelling_pairs,
                     sources=fused.sources,
@@ -98,6 +88,10 @@ def ordered(
                 )
             )
     return results
+
+
+def _not_negative(grade: int) -> int:
+    return grade if grade >= 0 else NOT_LOOKED_AT
 
 
 # -- one order out of several lists ----------------------------------------------------------------------------------
@@ -115,8 +109,9 @@ def _fused(
             wordy = replace(candidates, stats=replace(candidates.stats, is_exact=False))
             return _fused(query, wordy, archived, needed, is_partly_embedded=is_partly_embedded)
         if query.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
-            # The name itself is there, and nobody will take another one for it. Among other words it is one hint of
-            # several: when names decided as strictly here, questions to code lost 1.4 points of mean reciprocal rank.
+            # The name itself is there, and nobody will take another one for it.
+            if len(query.words) > 1:
+                return _with_names(query, candidates, archived, needed, replace(stats, is_exact=False))
             graded = _best_first(fused, _tier(query, candidates, names.stands_loosely), needed, archived)
         if not query.words:  # a bare name: what does not hold it answers another question
             graded = [(grade, hit) for grade, hit in graded if grade != Tier.NONE]
@@ -124,6 +119,24 @@ def _fused(
     if query.is_short:
         return _best_first(fused, _hold(query, candidates), needed, archived)
     return [(0, hit) for hit in fused]
+
+
+def _with_names(
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, stats: fuse.QueryStats
+) -> list[tuple[int, Ranked]]:
+    """A question of several words, in which a name is one hint of several: to hold it adds to the score.
+
+    When names decided by themselves, "python2" and "2d" did: questions to code and to frequently asked questions lost
+    two points of mean reciprocal rank. A rare name decides all the same, as it is most of what is rare in the question.
+    """
+    tier = _tier(query, candidates, names.stands_loosely)
+    ranked: list[Ranked] = []
+    for number, hit in enumerate(_by_features(query, candidates, archived, stats)):
+        held = tier(hit) if number < _TIMES_NEEDED * needed else -1
+        added = weights.NAMES.get(Tier(held), 0.0) if held >= 0 else 0.0
+        parts = {**hit.parts, "names": added} if added else hit.parts
+        ranked.append(replace(hit, score=hit.score + added, parts=parts, tier=held))
+    return [(0, hit) for hit in sorted(ranked, key=lambda hit: -round(hit.score, 12))]
 
 
 def _by_features(
@@ -137,7 +150,7 @@ def _by_features(
     near, similar = candidates.near(), candidates.similar()
     fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
     plain = [Ranked(hit.message_id, hit.score, _sources(hit, near), hit.parts) for hit in fused]
-    ranked, wanted = _with_standing(plain, candidates, archived), dates.dates_in(query.text)
+    ranked, wanted = _with_standing(plain, candidates, archived), query.days
     if wanted:
         for place, hit in enumerate(ranked):
             added = weights.DAY * dates.nearness(wanted, archived[hit.message_id].created)
@@ -361,32 +374,3 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
     if "semantic" not in sources:
         return "smart"
     return "semantic" if set(sources) <= set(NEAR) else "hybrid"
-
-
-def _reasons(candidates: CandidateLists) -> Callable[[Ranked], str]:
-    """For explain: what each feature added to a score, and at which place a list of names or phrases had a message."""
-    places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in STANDING}
-
-    def reason(fused: Ranked) -> str:
-        added = [f"{_ADDED.get(name, name)} {value:.3f}" for name, value in fused.parts.items() if value]
-        added += [f"{_STANDS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
-        return f"score {fused.score:.3f}" + (f" ({', '.join(added)})" if added else "")
-
-    return reason
-
-
-_ADDED = {
-    "words": "words add",
-    "window": "its neighbours add",
-    "coverage": "the rare words of the question that it holds add",
-    "proximity": "words as close as in the question add",
-    "meaning": "meaning adds",
-    "verbatim": "what stands in it as asked adds",
-    "day": "a day that the question names adds",
-}
-_STANDS = {
-    "named": "by its name place",
-    "phrase": "by the phrase place",
-    "tools": "by its name in tools place",
-    "printed": "by the phrase in tools place",
-}

@@ -45,7 +45,7 @@ def questions(
     of_vectors = missing("semantic", "lexical", "windows", *STANDING)
 
     def by_words(own: CandidateLists) -> None:
-        own.more["lexical"], own.more["windows"] = lexical.scores(query.text, filters, of_parts, of_windows)
+        own.more["lexical"], own.more["windows"] = lexical.scores(query.searched, filters, of_parts, of_windows)
 
     def by_meaning(own: CandidateLists) -> None:
         index = semantic()

@@ -24,8 +24,10 @@ UNRELATED, ALIKE = 0.1, 0.8
 """The cosines of texts that have nothing to do with each other, and of those that say the same: meaning 0 and 1."""
 VERBATIM = 0.1
 """A text that the word index missed, but that holds a name or phrase as it stands."""
-DAY = 8.0
-"""A message of a day that the query names: nearly what words and meaning give together."""
+NAMES = {Tier.WHOLE: 0.7, Tier.SOME: 0.4, Tier.INSIDE: 0.15}
+"""A text that holds the names of a question that says more than these: all of them, some, or inside longer ones."""
+DAY = 3.0
+"""A message of a day that the query names: as much as one that means just the same."""
 MONTH = 0.5
 """A message of a month that the query names, as a share of DAY."""
 DAYS_AFTER = (0.6, 0.4, 0.4)
@@ -36,7 +38,7 @@ DAYS_AFTER = (0.6, 0.4, 0.4)
 MEANING_OF_NAMES = 0.05
 """Where only a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
 MEANING_BESIDE_NAMES = 0.5
-"""Where a query says more than the names in it, and a text holds one: it stands first by other rules anyway."""
+"""Where a query has one word besides, and a text holds the name: it stands first by other rules anyway."""
 MEANING_IN_PART = 0.3
 """While only some messages have vectors: what has none yet must not stand below what has."""
 

@@ -445,6 +445,26 @@ def test_stopping_ends_within_its_budget_while_a_call_hangs(path: Path, service:
     caller.close()
 
 
+def test_a_call_whose_caller_is_gone_has_ended_when_the_server_has_stopped(path: Path) -> None:
+    """What it works on is closed next: a call that went on would read a closed archive."""
+
+    class Slow(ScriptedService):
+        has_ended = False
+
+        def work(self, request: Any, progress: Any, on_part: Any) -> None:
+            super().work(request, progress, on_part)
+            self.has_ended = True
+
+    service = Slow()
+    service.gate.clear()
+    with serving(service, path):
+        with connect(path) as caller:
+            caller.sendall(b"POST /index HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")
+            assert service.under_way.acquire(timeout=90)
+        threading.Timer(0.5, service.gate.set).start()
+    assert service.has_ended
+
+
 def test_signal_handlers_stay_the_daemons_own(path: Path) -> None:
     async def look() -> list[Any]:
         server = Server(ScriptedService(), path)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from daemon.archive import CONTENTS
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
 from daemon.ingest.outbox import LexicalDrain
@@ -180,6 +181,31 @@ def test_absent_words_are_named_and_results_are_called_similar(house: Recorded):
         assert answer["onlySimilar"] is True
     assert answer["degradeKind"] == "fallback"
     assert answer["matchMode"] == "semantic"
+
+
+def test_smart_falls_back_to_near_spellings_before_meaning(house: Recorded):
+    answer = _ask(house, "kettel cantene", match="smart")
+    assert _ids(answer) == ["msg_0008"]
+    assert (answer["matchMode"], answer["degradeKind"], answer["onlySimilar"]) == ("fuzzy", "fallback", True)
+    assert "spelt nearly so" in _said(answer)
+    assert {there for _, there in answer["results"][0]["near"]} == {"kettle", "canteen"}
+
+
+def test_a_malformed_time_is_warned_of_and_ignored(house: Recorded):
+    every = _ask(house, "checkout", match="literal", results=50)
+    for name in ("before", "after", "from_", "to", "since", "until", "last"):
+        answer = _ask(house, "checkout", match="literal", results=50, **{name: "yesteryear"})
+        assert _ids(answer) == _ids(every), name
+        assert "'yesteryear'" in answer["warnings"][0]
+        assert "it was ignored" in answer["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    "more", [{"role": "user", "kinds": ["answer"]}, {"role": "assistant", "kinds": ["prompt"]}], ids=str
+)
+def test_a_role_that_has_no_such_texts_is_said(house: Recorded, more: dict[str, Any]):
+    answer = _ask(house, "checkout", **more)
+    assert f"`role={more['role']}`: such messages hardly have any" in _said(answer)
 
 
 @pytest.mark.parametrize(
@@ -420,8 +446,21 @@ def test_meaning_is_not_trusted_with_a_question_it_cannot_read(
     assert answer["coverage"]["semantic"] == state
     assert bool(answer["results"]) is has_results
     assert all("meaning" not in result["matchReasons"] for result in answer["results"] if match == "hybrid")
+    assert answer["degradeKind"] == ("fallback" if state == "not legible" else "none")
     assert "cannot read this question" in _said(answer)
     assert "embedding.model" in _said(answer)
+
+
+def test_an_answer_by_meaning_counts_the_messages_that_the_model_cannot_read(house: Recorded):
+    house.archive.set_note(CONTENTS, "model-1")
+    house.archive.put_unread("model-1", {"msg_0001": True, "msg_0002": True, "msg_0003": False})
+    house.archive.put_unread("model-2", {"msg_0004": True})
+    said = "word directions (test) cannot read 2 messages, which only words find"
+    assert (said in _said(_ask(house, "checkout", match="semantic"))) is True
+    assert (said in _said(_ask(house, "checkout"))) is False
+    house.archive.put_unread("model-1", {"msg_0001": False, "msg_0002": False})
+    assert "cannot read" not in _said(_ask(house, "checkout", match="semantic"))
+    house.archive.put_unread("model-2", {"msg_0004": False})
 
 
 def test_coverage_says_what_was_looked_at(house: Recorded):
@@ -714,7 +753,7 @@ def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
             made.say("noisy", "user", f"walrus tusk number {number}")
         for name in ("quiet", "calm"):
             _session(made, name, "/w")
-            made.say(name, "user", "the walrus tusk of the zoo")
+            made.say(name, "user", f"the walrus tusk of the {name} zoo")
         made.index()
         page = _ask(made, "walrus tusk", match="smart", results=6)
         sessions = [one["sessionID"] for one in page["results"]]

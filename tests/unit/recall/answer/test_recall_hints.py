@@ -37,6 +37,8 @@ EVERY = {
     "to": "now",
     "since": "30d",
     "until": "1d",
+    "where": {"role": "user"},
+    "threshold": 0.5,
     "archived": "only",
     "deleted": "exclude",
     "group": "session",

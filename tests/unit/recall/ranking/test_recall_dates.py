@@ -8,30 +8,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.ranking.dates import QuestionDate, dates_in, nearness
+from daemon.days import CalendarDate, Days, mentions
+from daemon.recall.ranking.dates import nearness
 from daemon.recall.ranking.weights import MONTH
+
+
+def dates_in(question: str) -> list[CalendarDate | Days]:
+    return [mention.days for mention in mentions(question)]
 
 
 @pytest.mark.parametrize(
     ("question", "days"),
     [
-        ("what did we decide on 3 March 2026?", [QuestionDate(2026, 3, 3)]),
-        ("what did we decide on March 3, 2026?", [QuestionDate(2026, 3, 3)]),
-        ("what did we decide on the 3rd of March", [QuestionDate(None, 3, 3)]),
-        ("the release of Aug 15th", [QuestionDate(None, 8, 15)]),
-        ("errors of 2026-03-03", [QuestionDate(2026, 3, 3)]),
-        ("between August 11 and August 15 2025", [QuestionDate(None, 8, 11), QuestionDate(2025, 8, 15)]),
-        ("on December 1,2025", [QuestionDate(2025, 12, 1)]),
-        ("what broke in May 2025", [QuestionDate(2025, 5, None)]),
-        ("what broke in June", [QuestionDate(None, 6, None)]),
-        ("sept. 2025", [QuestionDate(2025, 9, None)]),
-        ("29 February", [QuestionDate(None, 2, 29)]),
-        ("what failed on Dec 12", [QuestionDate(None, 12, 12)]),
-        ("between aug 11 and aug 15", [QuestionDate(None, 8, 11), QuestionDate(None, 8, 15)]),
-        ("sep 3 and 4 October", [QuestionDate(None, 10, 4), QuestionDate(None, 9, 3)]),
-        ("on 3 may", [QuestionDate(None, 5, 3)]),
-        ("what broke in may", [QuestionDate(None, 5, None)]),
-        ("from dec 12 to dec 15", [QuestionDate(None, 12, 12), QuestionDate(None, 12, 15)]),
+        ("what did we decide on 3 March 2026?", [CalendarDate(2026, 3, 3)]),
+        ("what did we decide on March 3, 2026?", [CalendarDate(2026, 3, 3)]),
+        ("what did we decide on the 3rd of March", [CalendarDate(None, 3, 3)]),
+        ("the release of Aug 15th", [CalendarDate(None, 8, 15)]),
+        ("errors of 2026-03-03", [CalendarDate(2026, 3, 3)]),
+        ("between August 11 and August 15 2025", [CalendarDate(None, 8, 11), CalendarDate(2025, 8, 15)]),
+        ("on December 1,2025", [CalendarDate(2025, 12, 1)]),
+        ("what broke in May 2025", [CalendarDate(2025, 5, None)]),
+        ("what broke in June", [CalendarDate(None, 6, None)]),
+        ("sept. 2025", [CalendarDate(2025, 9, None)]),
+        ("29 February", [CalendarDate(None, 2, 29)]),
+        ("what failed on Dec 12", [CalendarDate(None, 12, 12)]),
+        (
+            "between May and July",
+            [CalendarDate(None, 5, None), CalendarDate(None, 6, None), CalendarDate(None, 7, None)],
+        ),
+        (
+            "from November to January",
+            [CalendarDate(None, 11, None), CalendarDate(None, 12, None), CalendarDate(None, 1, None)],
+        ),
+        ("between aug 11 and aug 15", [CalendarDate(None, 8, 11), CalendarDate(None, 8, 15)]),
+        ("sep 3 and 4 October", [CalendarDate(None, 10, 4), CalendarDate(None, 9, 3)]),
+        ("on 3 may", [CalendarDate(None, 5, 3)]),
+        ("what broke in may", [CalendarDate(None, 5, None)]),
+        ("from dec 12 to dec 15", [CalendarDate(None, 12, 12), CalendarDate(None, 12, 15)]),
         ("dec 12 hex", []),
         ("convert dec 12 to hex", []),
         ("oct 17 in the mask", []),
@@ -46,8 +59,12 @@ from daemon.recall.ranking.weights import MONTH
         ("", []),
     ],
 )
-def test_days_are_read_however_they_are_written(question: str, days: list[QuestionDate]):
-    assert list(dates_in(question)) == days
+def test_days_are_read_however_they_are_written(question: str, days: list[CalendarDate]):
+    assert dates_in(question) == days
+
+
+def _at(day: date) -> int:
+    return _ms(day.year, day.month, day.day)
 
 
 def _ms(year: int, month: int, day: int, hour: int = 12) -> int:
@@ -81,8 +98,13 @@ def test_the_day_itself_counts_most_and_the_days_after_it_still_count(question: 
 def test_a_day_is_nearest_to_itself(day: date, away: int):
     wanted = dates_in(f"what happened on {day.isoformat()}")
     assert wanted == dates_in(f"what happened on {day.day} {day:%B} {day.year}")
-    assert wanted[0].nearness(day) == 1.0
-    assert wanted[0].nearness(day + timedelta(days=away)) < 1.0 or away == 0
+    assert nearness(wanted, _at(day)) == 1.0
+    assert nearness(wanted, _at(day + timedelta(days=away))) < 1.0 or away == 0
+
+
+def test_days_seen_from_now_are_sharp():
+    week = [Days(date(2026, 11, 16), date(2026, 11, 23))]
+    assert [nearness(week, _at(date(2026, 11, day))) for day in (15, 16, 22, 23)] == [0.0, 1.0, 1.0, 0.0]
 
 
 @given(st.text(max_size=80), st.integers())

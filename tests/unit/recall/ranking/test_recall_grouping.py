@@ -46,7 +46,7 @@ def test_a_session_gets_half_the_page_while_others_have_similar_results():
 def test_what_is_weaker_or_of_a_worse_grade_is_not_moved_up():
     weak = [_find(f"a{n}", "a") for n in range(4)] + [_find("b", "b", 0.4)]
     assert [find.session_id for find in diverse(weak, 4)[:4]] == ["a"] * 4
-    worse = [_find(f"a{n}", "a") for n in range(4)] + [_find("b", "b", 1.0, grade=3)]
+    worse = [_find(f"a{n}", "a") for n in range(4)] + [_find("b", "b", 1.0, band=3)]
     assert [find.session_id for find in diverse(worse, 4)[:4]] == ["a"] * 4
     far = [_find(f"a{n}", "a", relevance="exact") for n in range(4)] + [_find("b", "b", relevance="global")]
     assert [find.session_id for find in diverse(far, 4)[:4]] == ["a"] * 4
@@ -58,7 +58,7 @@ def test_several_good_messages_outweigh_one_but_not_a_better_grade():
         ("many", "m2", 3),
         ("one", "m1", 1),
     ]
-    graded = [_find("m1", "one", 0.9), *[_find(f"m{n}", "many", 0.9, grade=1) for n in range(2, 9)]]
+    graded = [_find("m1", "one", 0.9), *[_find(f"m{n}", "many", 0.9, band=1) for n in range(2, 9)]]
     assert [find.session_id for find in gathered(graded, "session")] == ["one", "many"]
     parts = [_find("m1", "one", 0.9), *[_find("m2", "many", 0.85, part=f"p{n}") for n in range(9)]]
     assert [find.session_id for find in gathered(parts, "session")] == ["one", "many"]

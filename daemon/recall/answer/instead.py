@@ -1,0 +1,26 @@
+"""What must be said where something else was searched for than the words of the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.display import shorten
+from daemon.recall.query.parse import Query
+from daemon.redact import redact
+
+_LONGEST_SHOWN = 80
+
+
+def other_names(instead: Sequence[tuple[str, str]], *, is_limited: bool) -> list[str]:
+    """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
+    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
+    return [f"{nothing} {_shown(name)}; these are results for {_shown(other)}" for name, other in instead]
+
+
+def days_alone(query: Query) -> list[str]:
+    """Where days are all that was asked for."""
+    return [f"no words to search for besides the days: these are the prompts of {', '.join(map(str, query.days))}"]
+
+
+def _shown(text: str) -> str:
+    return repr(shorten(redact(text), _LONGEST_SHOWN))

@@ -1,0 +1,210 @@
+"""Conditions on what is known of a message, as vector stores take them: ``{"role": "user", "time": {"$gte": "7d"}}``.
+
+Fields are role, kind, tool, session, project, directory and time; several in one object must all hold. A condition is
+evaluated with what is known so far: True, False, or None while that leaves it open. So it narrows a search before
+anything is found (`narrowed`), and decides about each result (`Where.holds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from daemon.errors import BadRequest
+from daemon.index import Filters
+from daemon.model import Kind, Message
+from daemon.moments import parse_time
+from daemon.records import text
+from daemon.redact import redact
+
+ROLES = ("user", "assistant")
+_KNOWN: dict[str, tuple[str, ...]] = {"role": ROLES, "kind": tuple(map(str, Kind))}
+_ALIASES = {"sessionID": "session", "projectID": "project", "toolName": "tool", "created": "time"}
+FIELDS = ("role", "kind", "tool", "session", "project", "directory", "time")
+_OF_SETS = {"$in": True, "$nin": False}
+_ORDER: dict[str, Callable[[int, int], bool]] = {
+    "$gt": lambda one, other: one > other,
+    "$gte": lambda one, other: one >= other,
+    "$lt": lambda one, other: one < other,
+    "$lte": lambda one, other: one <= other,
+}
+_DEEPEST = 20
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What is known of a message, by field."""
+Holds: TypeAlias = Callable[[Facts], bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition; `values` are those that it names, by field."""
+
+    holds: Holds
+    values: Mapping[str, frozenset[Any]]
+
+    def possible(self, field: str, values: Collection[Any]) -> list[Any]:
+        """Those of `values` that a message may have in this field."""
+        return [value for value in values if self.holds({field: value}) is not False]
+
+    def tools(self) -> list[str] | None:
+        """The tools that a part must be of; None where others pass, or parts without."""
+        named = self.values.get("tool", frozenset())
+        return None if not named or self.holds({"tool": ""}) is not False else self.possible("tool", sorted(named))
+
+    def times(self) -> tuple[int | None, int | None] | None:
+        """(first, first after the last) epoch ms that a message may be of, None for no bound; None where none may."""
+        moments = self.values.get("time", frozenset())
+        if not moments:
+            return None, None
+        around = sorted({moment + step for moment in moments for step in (-1, 0, 1)})
+        passing = self.possible("time", around)
+        if not passing:
+            return None
+        return (None if passing[0] == around[0] else passing[0]), (
+            None if passing[-1] == around[-1] else passing[-1] + 1
+        )
+
+
+def parse(value: Mapping[str, Any], now: int) -> Where | None:
+    """The condition; None where there is none. `now` (epoch ms) is what relative times are measured from.
+
+    Raises:
+        BadRequest: an unknown field, operator or value, or a structure that is no condition.
+    """
+    if not value:
+        return None
+    values: dict[str, set[Any]] = {}
+    holds = _condition(value, now, values, 0)
+    return Where(holds, {field: frozenset(some) for field, some in values.items()})
+
+
+def _condition(value: object, now: int, values: dict[str, set[Any]], depth: int) -> Holds:
+    if not isinstance(value, Mapping) or not value:
+        raise _bad(value, 'is no condition; write an object such as {"role": "user"}')
+    if depth > _DEEPEST:
+        raise BadRequest(f"`where`: conditions are nested deeper than {_DEEPEST}; write a flatter one")
+    parts = []
+    for key, inner in value.items():
+        if key in {"$and", "$or"}:
+            if not isinstance(inner, list) or not inner:
+                raise _bad(key, "takes a list of conditions, at least one")
+            several = [_condition(each, now, values, depth + 1) for each in inner]
+            parts.append(_all(several) if key == "$and" else _any(several))
+        else:
+            parts.append(_about(key, inner, now, values))
+    return _all(parts)
+
+
+def _all(parts: list[Holds]) -> Holds:
+    def holds(facts: Facts) -> bool | None:
+        results = [part(facts) for part in parts]
+        return False if False in results else None if None in results else True
+
+    return holds
+
+
+def _any(parts: list[Holds]) -> Holds:
+    def holds(facts: Facts) -> bool | None:
+        results = [part(facts) for part in parts]
+        return True if True in results else None if None in results else False
+
+    return holds
+
+
+def _about(key: str, wanted: object, now: int, values: dict[str, set[Any]]) -> Holds:
+    field = _ALIASES.get(key, key)
+    if field not in FIELDS:
+        raise _bad(key, f"is no field; use {', '.join(FIELDS)}, $and or $or")
+    operators = wanted if isinstance(wanted, Mapping) else {"$eq": wanted}
+    if not operators:
+        raise _bad(key, 'has no condition; write a value, or an operator such as {"$ne": "user"}')
+    return _all([_compared(field, operator, value, now, values) for operator, value in operators.items()])
+
+
+def _compared(field: str, operator: str, value: object, now: int, values: dict[str, set[Any]]) -> Holds:
+    known = values.setdefault(field, set())
+
+    def read(value: object) -> Any:
+        made = _value(field, value, now)
+        known.add(made)
+        return made
+
+    if operator in _OF_SETS:
+        if not isinstance(value, list) or not value:
+            raise _bad(operator, f"of {field} takes a list of values, at least one")
+        among, is_in = frozenset(map(read, value)), _OF_SETS[operator]
+        return lambda facts: None if field not in facts else (facts[field] in among) is is_in
+    if operator in _ORDER:
+        if field != "time":
+            raise _bad(operator, f"compares times; of {field} use $eq, $ne, $in or $nin")
+        bound, is_so = read(value), _ORDER[operator]
+        return lambda facts: None if field not in facts else is_so(facts[field], bound)
+    if operator not in {"$eq", "$ne"}:
+        raise _bad(operator, f"is no operator; use $eq, $ne, $in, $nin, {', '.join(_ORDER)}")
+    one, is_equal = read(value), operator == "$eq"
+    return lambda facts: None if field not in facts else (facts[field] == one) is is_equal
+
+
+def _value(field: str, value: object, now: int) -> Any:
+    if field == "time":
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise _bad(value, "is no time; write epoch milliseconds or a date like 2026-01-31")
+        moment = parse_time(value, now, "where")
+        if moment is None:
+            raise _bad(value, "is no time; write epoch milliseconds or a date like 2026-01-31")
+        return moment
+    if not isinstance(value, str) or not value.strip():
+        raise _bad(value, f"is no {field}; write a text")
+    known = _KNOWN.get(field)
+    if known and value.strip() not in known:
+        raise _bad(value, f"is no {field}; use {', '.join(known)}")
+    wanted = value.strip()
+    return (wanted.rstrip("/") or "/") if field == "directory" else wanted
+
+
+def _bad(value: object, why: str) -> BadRequest:
+    return BadRequest(f"`where`: {redact(str(value))[:80]!r} {why}")
+
+
+def narrowed(filters: Filters, where: Where) -> Filters:
+    """The filters that let through whatever may fulfil the condition, and as little else as filters can say.
+
+    Raises:
+        BadRequest: nothing can fulfil it together with the other filters.
+    """
+    roles = where.possible("role", (filters.role,) if filters.role else ROLES)
+    every = filters.kinds or _KNOWN["kind"]
+    kinds, tools, times = where.possible("kind", every), where.tools(), where.times()
+    if filters.tool:
+        tools = [filters.tool] if where.possible("tool", (filters.tool,)) else []
+    after = max((at for at in (filters.after, times[0]) if at is not None), default=None) if times else None
+    before = min((at for at in (filters.before, times[1]) if at is not None), default=None) if times else None
+    is_no_time = times is None or (after is not None and before is not None and after >= before)
+    for name, is_empty in (("role", not roles), ("kind", not kinds), ("tool", tools == []), ("time", is_no_time)):
+        if is_empty:
+            raise BadRequest(
+                f"`where` contradicts itself or another filter: no message has such a {name}; leave one out"
+            )
+    return replace(
+        filters,
+        role=roles[0] if len(roles) == 1 else "",
+        kinds=filters.kinds if len(kinds) == len(every) else tuple(kinds),
+        tool=tools[0] if tools is not None and len(tools) == 1 else filters.tool,
+        after=after,
+        before=before,
+    )
+
+
+def kinds_of(message: Message, where: Where) -> list[tuple[str, str]]:
+    """(kind, tool) of the texts of a message; a chunk of it, as meaning finds them, may hold several.
+
+    The title of its session is one of them if the condition names titles.
+    """
+    said = Kind.PROMPT if message.role == "user" else Kind.ANSWER
+    made = [(str(Kind.TITLE), "")] if Kind.TITLE in where.values.get("kind", ()) else []
+    for part in message.parts:
+        tool = text(part.data.get("tool"))
+        kinds = {"text": (said,), "reasoning": (Kind.REASONING,), "tool": (Kind.TOOL_INPUT, Kind.TOOL_OUTPUT)}
+        made += [(str(kind), tool) for kind in kinds.get(part.type, (Kind.TASK,))]
+    return made

@@ -1,0 +1,90 @@
+"""Questions that name days as seen from now, asked of a real archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from daemon.errors import BadRequest
+from daemon.model import Json
+from daemon.recall.query import Recall
+from tests.support.stores.recorded_sessions import START, Recorded, recorded
+
+DAY = 86_400_000
+WEEK = 7 * DAY
+NOW = START + 3 * WEEK  # START is a Wednesday
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    with recorded(tmp_path_factory.mktemp("house")) as made:
+        made.session("ses_a", "/work/shop", "Shop")
+        made.say("ses_a", "user", "Traceback, most recent call last: the checkout failed.")
+        made.say("ses_a", "assistant", "The checkout failed because of the lamp.")
+        made.clock = NOW - WEEK
+        made.say("ses_a", "user", "Please mend the checkout once more.")
+        made.say("ses_a", "assistant", "I changed the refund of the checkout.")
+        made.clock = NOW - DAY
+        made.say("ses_a", "user", "Add a page for the lamp.")
+        made.say("ses_a", "assistant", "The page stands.")
+        made.index()
+        yield made
+
+
+def _ask(house: Recorded, query: str, **more) -> Json:
+    return house.recall().answer(Recall(query=query, **more), now=NOW)
+
+
+def _ids(answer: Json) -> list[str]:
+    return [one["messageID"] for one in answer["results"]]
+
+
+# question, its results
+ALONE = {
+    "what did I do yesterday": ["msg_0005"],
+    "yesterday": ["msg_0005"],
+    "what happened last week?": ["msg_0003"],
+    "what did I ask in the last 8 days": ["msg_0005", "msg_0003"],
+    "what did we do since last week": ["msg_0005", "msg_0003"],
+}
+
+
+@pytest.mark.parametrize("match", ["hybrid", "smart"])
+@pytest.mark.parametrize(("question", "ids"), ALONE.items())
+def test_a_question_of_days_alone_lists_the_prompts_of_then(house: Recorded, question: str, ids: list[str], match: str):
+    answer = _ask(house, question, match=match)
+    assert _ids(answer) == ids
+    assert "these are the prompts of" in answer["warnings"][0]
+
+
+def test_words_of_days_are_no_words_where_there_are_messages_of_then(house: Recorded):
+    answer = _ask(house, "the checkout last week", match="smart")
+    assert set(_ids(answer)[:2]) == {"msg_0003", "msg_0004"}
+    assert all("last" not in one["matchedTerms"] for one in answer["results"])
+    answer = _ask(house, "checkout call last year", match="smart")
+    assert _ids(answer)[0] == "msg_0001"
+    assert "last" in answer["results"][0]["matchedTerms"]
+
+
+def test_what_is_quoted_is_no_day(house: Recorded):
+    assert _ids(_ask(house, '"call last"', match="smart")) == ["msg_0001"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "ids"),
+    [
+        ({"after": "last week", "before": "this week"}, {"msg_0003"}),
+        ({"after": "yesterday"}, {"msg_0005"}),
+        ({"before": "last week"}, {"msg_0001"}),
+        ({"since": "8 days ago", "until": "yesterday"}, {"msg_0003", "msg_0005"}),
+    ],
+)
+def test_days_limit_a_search(house: Recorded, limits: Json, ids: set[str]):
+    answer = _ask(house, "checkout lamp call", match="smart", role="user", **limits)
+    assert set(_ids(answer)) == ids
+
+
+def test_a_day_that_is_not_understood_is_refused_with_examples(house: Recorded):
+    with pytest.raises(BadRequest, match=r"`after` 'next weak'.*'last week'"):
+        _ask(house, "checkout", after="next weak")

@@ -1,0 +1,149 @@
+"""`where` and `threshold`: what passes, what contradicts itself, and what is no condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from daemon.errors import BadRequest
+from daemon.model import Json
+from daemon.recall.query import Recall
+from daemon.recall.query.arguments import read
+from tests.support.stores.recorded_sessions import START, Recorded, call, recorded
+
+MODES = ("hybrid", "smart", "literal", "fuzzy", "regex", "semantic")
+DAY = 86_400_000
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    with recorded(tmp_path_factory.mktemp("where")) as made:
+        for number, sid in enumerate(("one", "two")):
+            made.clock = START + number * DAY
+            made.session(sid, f"/work/{sid}", f"Session {sid}")
+            made.say(sid, "user", f"the kettle boils in {sid}")
+            made.say(sid, "assistant", f"the kettle is off in {sid}")
+            made.say(sid, "assistant", call(("bash", "grep")[number], output=f"kettle: 1 match, {sid}", command="x"))
+        made.index()
+        yield made
+
+
+def _ask(house: Recorded, query: str = "kettle", **asked: Any) -> Json:
+    request, _ = read("recall", {"query": query, **asked})
+    assert isinstance(request, Recall)
+    return house.recall(budget_s=60.0).answer(request, "", START + 2 * DAY)
+
+
+def _ids(answer: Json) -> set[int]:
+    return {int(one["messageID"][-1]) for one in answer["results"]}
+
+
+CONDITIONS: list[tuple[Any, set[int]]] = [
+    ({"role": "user"}, {1, 4}),
+    ({"role": {"$ne": "user"}}, {2, 3, 5, 6}),
+    ({"session": "one"}, {1, 2, 3}),
+    ({"sessionID": {"$in": ["two", "three"]}}, {4, 5, 6}),
+    ({"directory": "/work/two/"}, {4, 5, 6}),
+    ({"project": {"$ne": "prj"}}, set()),
+    ({"project": "prj", "kind": "prompt"}, {1, 4}),
+    ({"kind": {"$in": ["answer", "prompt"]}}, {1, 2, 4, 5}),
+    ({"kind": {"$nin": ["answer", "prompt", "title"]}}, {3, 6}),
+    ({"tool": "bash"}, {3}),
+    ({"toolName": {"$ne": "bash"}}, {1, 2, 4, 5, 6}),
+    ({"time": {"$lt": START + DAY}}, {1, 2, 3}),
+    ({"time": {"$gte": START + DAY, "$lte": START + 2 * DAY}}, {4, 5, 6}),
+    ({"time": {"$gt": "36h"}}, {4, 5, 6}),
+    ({"$or": [{"role": "user"}, {"tool": "grep"}]}, {1, 4, 6}),
+    ({"$and": [{"session": "one"}, {"$or": [{"kind": "answer"}, {"tool": "bash"}]}]}, {2, 3}),
+    ({"$or": [{"session": "one", "role": "user"}, {"session": "two", "role": "assistant"}]}, {1, 5, 6}),
+    ({"$or": [{"time": {"$lt": START + DAY}, "kind": "prompt"}, {"time": {"$gt": START + DAY}, "tool": "grep"}]}, {1, 6}),
+    ('{"role": "user"}', {1, 4}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "passing"), CONDITIONS, ids=[str(each[0])[:60] for each in CONDITIONS])
+def test_a_condition_lets_through_what_fulfils_it(house: Recorded, where: Any, passing: set[int]) -> None:
+    for match in ("hybrid", "literal", "semantic"):
+        assert _ids(_ask(house, where=where, match=match, results=50)) == passing, match
+
+
+@pytest.mark.parametrize("match", MODES)
+def test_a_condition_holds_in_every_mode_and_is_named_as_a_limit(house: Recorded, match: str) -> None:
+    answer = _ask(house, where={"$or": [{"role": "user"}, {"tool": "grep"}]}, match=match)
+    assert _ids(answer) == {1, 4, 6}
+    assert "where" in answer["coverage"]["limitedBy"]
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ({"colour": "red"}, "'colour' is no field; use role"),
+        ({"role": {"$like": "u"}}, "is no operator"),
+        ({"role": {"$gt": "user"}}, "compares times"),
+        ({"role": "robot"}, "'robot' is no role; use user, assistant"),
+        ({"kind": 3}, "is no kind"),
+        ({"role": {}}, "has no condition"),
+        ({"role": {"$in": []}}, "takes a list of values"),
+        ({"$or": []}, "takes a list of conditions"),
+        ({"$or": [3]}, "is no condition"),
+        ({"time": {"$gt": True}}, "is no time"),
+        ({"time": {"$gt": "yesteryear"}}, "yesteryear"),
+        ("[1]", "a JSON object"),
+        ("{", "a JSON object"),
+        (3, "a JSON object"),
+    ],
+)
+def test_what_is_no_condition_is_refused(house: Recorded, where: Any, says: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        _ask(house, where=where)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"where": {"$and": [{"role": "user"}, {"role": "assistant"}]}},
+        {"where": {"role": "user"}, "role": "assistant"},
+        {"where": {"kind": "prompt"}, "kinds": ["answer"]},
+        {"where": {"tool": "grep"}, "toolName": "bash"},
+        {"where": {"time": {"$gt": START, "$lt": START}}},
+        {"where": {"time": {"$lt": START}}, "after": START + DAY},
+    ],
+    ids=str,
+)
+def test_what_contradicts_itself_is_refused(house: Recorded, asked: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest, match="contradicts itself or another filter"):
+        _ask(house, **asked)
+
+
+def test_a_condition_that_no_session_fulfils_is_named(house: Recorded) -> None:
+    answer = _ask(house, where={"session": "nowhere"})
+    assert answer["results"] == []
+    assert "`where`" in answer["warnings"][0]
+
+
+def test_nothing_below_the_threshold_is_shown_and_that_is_said(house: Recorded) -> None:
+    scores = sorted({one["score"] for one in _ask(house, "kettle boils", match="semantic")["results"]})
+    answer = _ask(house, "kettle boils", match="semantic", threshold=str(scores[-1]))
+    assert {one["score"] for one in answer["results"]} == {scores[-1]}
+    assert f"`threshold` {scores[-1]:g} left out" in "".join(answer["warnings"])
+    assert answer["truncated"] is False
+    nothing = _ask(house, "kettle whistle bells", match="semantic", threshold=1)
+    assert (nothing["results"], nothing["suggestions"]) == ([], [])
+    assert "the best of score" in "".join(nothing["warnings"])
+
+
+@pytest.mark.parametrize("group", ["part", "message", "session", "project"])
+@pytest.mark.parametrize("match", MODES)
+def test_the_threshold_holds_in_every_mode_and_group(house: Recorded, match: str, group: str) -> None:
+    for sort in ("relevance", "newest"):
+        answer = _ask(house, match=match, group=group, threshold=0.6, sort=sort)
+        assert all(one["score"] >= 0.6 for one in answer["results"])
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, "nan", "much", True, [0.5]])
+def test_a_threshold_outside_its_range_is_refused(threshold: Any) -> None:
+    with pytest.raises(BadRequest, match="a number from 0 to 1"):
+        read("recall", {"query": "x", "threshold": threshold})
