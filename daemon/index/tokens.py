@@ -145,6 +145,22 @@ def fold(text: str) -> str:
     return text
 
 
+def caseless(text: str) -> str:
+    """Without case and composed (NFC), for texts that are compared character by character."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def as_composed_in(text: str, whole: str) -> str:
+    """`text` in the form, composed (NFC) or decomposed (NFD), in which `whole` has it, where one does."""
+    if text.isascii() or whole.isascii():
+        return text
+    lowered = whole.casefold()
+    forms = (text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))
+    return next((form for form in forms if form.casefold() in lowered), text)
+
+
 def stem(word: str) -> str:
     """The English stem of a purely alphabetic ASCII word, of an irregular form that of its word; any other as it is."""
     return _stem(word) if 2 < len(word) <= 24 and word.isascii() and word.isalpha() else word

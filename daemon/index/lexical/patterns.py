@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import regex  # type: ignore[import-untyped]  # it ships no types
 
 from daemon.errors import BadRequest
+from daemon.index import tokens
 
 _LONGEST = 1000
 _MOST_REPEATS = 100_000
@@ -66,18 +68,22 @@ class Pattern:
         """
         if not self._is_possible(text):
             return None
+        whole = text
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
         if self.core is not None:
             end = time.monotonic() + within_s
             if self.core.search(text, timeout=within_s, concurrent=True) is None:
                 return None
             within_s = max(end - time.monotonic(), _LEAST_S)
-        return self._found_in(text, within_s)
+        found = self._found_in(text, within_s)
+        return found if text is whole or not found else tuple(tokens.as_composed_in(each, whole) for each in found)
 
     def _is_possible(self, text: str) -> bool:
         """Whether each required text, one of each set, is there: quicker to say than whether the pattern matches."""
         if not self.required or any(letter in text for letter in ODD_I):
             return True
-        whole = folded(text)
+        whole = tokens.caseless(text)
         return all(any(literal in whole for literal in some) for some in self.required)
 
     def _found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
@@ -97,11 +103,12 @@ class _Unsure(Exception):  # no error: it ends the reading of a pattern
 
 
 def pattern(text: str) -> Pattern:
-    """Compile `text` without regard to case.
+    """Compile `text` without regard to case, and to how its letters are composed.
 
     Raises:
         BadRequest: it is no regular expression, or one too large to be tried.
     """
+    text = unicodedata.normalize("NFC", text)
     if not text:
         raise BadRequest("the pattern is empty; give a regular expression")
     if len(text) > _LONGEST:
@@ -116,11 +123,6 @@ def pattern(text: str) -> Pattern:
     core = _core(text) if required_texts else ""
     made = regex.compile(core, regex.IGNORECASE) if core else None
     return Pattern(compiled, tuple(_pieces(required_texts)), tuple(_spaced(required_texts)), made)
-
-
-def folded(text: str) -> str:
-    """Casefolded."""
-    return text.lower() if text.isascii() else text.casefold()
 
 
 def required(text: str) -> Required:
@@ -287,7 +289,7 @@ class _Reader:
 
 
 def _as_required(run: str) -> Required:
-    whole = run.casefold()
+    whole = tokens.caseless(run)
     return [frozenset({whole})] if _weight(whole) >= _USEFUL else []
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tantivy import DocAddress, Query
 
-from daemon.index import Filters, Match
+from daemon.index import Filters, Match, tokens
 from daemon.index.lexical import prefilter
 from daemon.index.lexical.patterns import Pattern
 from daemon.index.lexical.searcher import Snapshot, as_match
@@ -24,14 +24,15 @@ Held = Callable[[bytes], tuple[str, ...] | None]
 
 
 def literal(reading: Snapshot, text: str, filters: Filters, limit: int) -> list[Match]:
-    """Parts whose text contains `text`, verified, newest first."""
-    needle = text.casefold()
+    """Parts whose text contains `text`, composed or decomposed, verified, newest first."""
+    needle = tokens.caseless(text)
     plain = needle.encode() if needle.isascii() else None
 
     def held(stored: bytes) -> tuple[str, ...] | None:
         if stored.isascii():  # nearly all are, and need not be decoded
             return (text,) if plain is not None and plain in stored.lower() else None
-        return (text,) if needle in stored.decode().casefold() else None
+        whole = stored.decode()
+        return (tokens.as_composed_in(text, whole),) if needle in tokens.caseless(whole) else None
 
     results: list[Match] = []
     _verified(_pages(reading, prefilter.literal(reading, needle, filters)), reading, limit, held, results)

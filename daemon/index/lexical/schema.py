@@ -187,7 +187,7 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
         (group.words, indexed.words),
         (group.bag, indexed.bag),
         (group.spelt, indexed.spelt),
-        ("trigrams", text.casefold() + END),
+        ("trigrams", tokens.caseless(text) + END),
     ]
     key = number_of(f"{entry.document.message_id}/{number}")
     document = _made(entry, key, [*shared, *_FILLED[group.name], *own])

@@ -321,7 +321,10 @@ class Search:
 
         def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
-            return self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+            candidates = self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+            if mode == "hybrid" or self._is_near_only(mode):
+                candidates.add_texts(self._candidates.with_texts)
+            return candidates
 
         def arranged(candidates: CandidateLists) -> list[Result]:
             return self.arrange(candidates, mode, 4 * self._plan.results if one_by_one else depth * 4)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from daemon.index import Match
 from daemon.recall.query import parse
 from daemon.recall.ranking.fuse import QueryStats
-from daemon.recall.ranking.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE
+from daemon.recall.ranking.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE, SHORT_COSINE
 
 WORDS = ("named", "phrase", "lexical", "tools", "printed")
 """The lists of what was found by words, the one to show a message by first.
@@ -21,6 +21,15 @@ STANDING = ("named", "tools", "phrase", "printed")
 NEAR = ("windows", "semantic")
 """The lists whose messages need not hold a word of the query themselves."""
 _ALL = (*WORDS, *NEAR)
+
+
+_LETTERS_OF_A_WORD = 8  # at most, where words are not told by spaces
+
+
+def least_cosine(text: str) -> float:
+    """How similar a text must be to be a result by its meaning alone: the more, the shorter it is; "" is not known."""
+    words = max(len(text.split()), len(text) / _LETTERS_OF_A_WORD)
+    return LEAST_COSINE + (SHORT_COSINE / max(1.0, words) ** 2 if text else 0.0)
 
 
 @dataclass(slots=True)
@@ -70,8 +79,20 @@ class CandidateLists:
         scores: dict[str, float] = {}
         for match in self.every("semantic"):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
-        floor = max(LEAST_COSINE, LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0))
-        return {i for i, score in scores.items() if score >= floor}
+        floor = LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0)
+        return {
+            match.message_id
+            for match in self.every("semantic")
+            if match.score >= floor and match.score >= least_cosine(match.text)
+        }
+
+    def add_texts(self, with_texts: Callable[[Sequence[Match]], list[Match]]) -> None:
+        """Add the texts of what only meaning found, where their length decides whether it is similar enough."""
+        matches = self.lists.get("semantic", [])
+        unsure = [match for match in matches if LEAST_COSINE <= match.score < LEAST_COSINE + SHORT_COSINE]
+        if unsure and not self.by_words():
+            known = {match.record: match for match in with_texts(unsure)}
+            self.lists["semantic"] = [known.get(match.record, match) for match in matches]
 
     def similar(self) -> set[str]:
         """The messages whose meaning is similar enough, or that have words of the query besides."""

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
-from daemon.index import Entry, Filters
+from daemon.index import Entry, Filters, tokens
 from daemon.index.lexical import Lexical, prefilter, scan
 from daemon.index.lexical.searcher import Snapshot
 from daemon.model import Document, Kind, Section
@@ -296,7 +296,7 @@ def test_literal_agrees_with_python(index, texts, needle):
     index.remove([f"m{n}" for n in range(4)])
     index.replace([entry(f"m{n}", text, created=n) for n, text in enumerate(texts)])
     stored = [text.encode("utf-8", "replace").decode() for text in texts]
-    expected = [f"m{n}" for n, text in enumerate(stored) if needle.casefold() in text.casefold()]
+    expected = [f"m{n}" for n, text in enumerate(stored) if tokens.caseless(needle) in tokens.caseless(text)]
     assert ids(index.literal(needle, ANY, 10)) == expected[::-1]
 
 
@@ -376,7 +376,7 @@ def test_a_literal_finds_all_texts_that_have_it_whatever_their_words(crowded, te
         start = data.draw(st.integers(0, len(source) - 1))
         needle = source[start : start + data.draw(st.integers(1, 30))]
         needle = data.draw(st.sampled_from([needle, needle.upper(), needle.lower()]))
-        expected = [f"m{n}" for n, text in enumerate(texts) if needle.casefold() in text.casefold()]
+        expected = [f"m{n}" for n, text in enumerate(texts) if tokens.caseless(needle) in tokens.caseless(text)]
         assert ids(crowded.literal(needle, ANY, 10)) == expected[::-1]
 
 
@@ -432,7 +432,8 @@ def test_an_expression_matches_all_texts_whatever_their_words(crowded, texts, pa
         ("error in  the file", []),
         ("in the straßen", ["accent"]),
         ("in the strasse", ["accent"]),
-        ("see in the cafe", ["accent"]),
+        ("see in the cafe", []),
+        ("see in the café", ["accent"]),
     ],
 )
 def test_words_of_a_literal_are_asked_for_in_their_order(crowded, needle, expected):

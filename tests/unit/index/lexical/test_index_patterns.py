@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
-from daemon.index.lexical.patterns import ODD_I, class_trigrams, folded, pattern, required
+from daemon.index import tokens
+from daemon.index.lexical.patterns import ODD_I, class_trigrams, pattern, required
 from tests.support.examples import examples
 
 
@@ -176,7 +177,7 @@ def test_every_match_of_a_class_pattern_has_a_trigram_of_each_window(text: str, 
         return
     if found is None or any(letter in given_text for letter in ODD_I):
         return
-    whole = folded(given_text)
+    whole = tokens.caseless(given_text)
     grams = [whole[start : start + 3] for start in range(len(whole) - 2)]
     for window in class_trigrams(text):
         assert any(regex.fullmatch("".join(window), gram, regex.IGNORECASE) for gram in grams), (window, grams)
