@@ -266,6 +266,7 @@ class CandidateSearch:
         candidates.lists |= dict(own.lists)
         candidates.is_inside |= own.is_inside
         candidates.stats = own.stats if question.index == "lexical" else candidates.stats
+        candidates.legible = min(candidates.legible, own.legible)
         candidates.late += own.late
         candidates.warnings += own.warnings
         candidates.states[question.index] = own.states.get(question.index, "used")
@@ -345,6 +346,7 @@ class CandidateSearch:
     ) -> None:
         if not self._is_worth_embedding(candidates, query, mode):
             return
+        candidates.legible = self._embedder.legible(query.text)
         try:
             text = text_to_embed(query.searched, self._facts(query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it

@@ -74,8 +74,8 @@ class QueryStats:
 
     `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
     a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
-    says more than that. `is_partly_embedded`: not all messages have vectors yet. `neighbours`: terms that stand side by
-    side in the question.
+    says more than that. `is_partly_embedded`: not all messages have vectors yet. `legible`: the share of the question
+    that the model can read. `neighbours`: terms that stand side by side in the question.
     """
 
     documents: int
@@ -83,6 +83,7 @@ class QueryStats:
     is_exact: bool = False
     is_worded: bool = False
     is_partly_embedded: bool = False
+    legible: float = 1.0
     neighbours: tuple[Pair, ...] = ()
 
     def rarity(self, term: str) -> float:
@@ -211,7 +212,8 @@ def meaning_weight(stats: QueryStats) -> float:
         share = weights.MEANING_IN_PART
     elif stats.is_exact:
         share = weights.MEANING_BESIDE_NAMES
-    return share * weights.FEATURES["meaning"]
+    readable = min(1.0, max(0.0, 2 * stats.legible - 1))  # of half a question the meaning is a guess
+    return share * readable * weights.FEATURES["meaning"]
 
 
 def _meaning(cosine: float) -> float:

@@ -46,6 +46,7 @@ class CandidateLists:
     states: dict[str, str] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
     stats: QueryStats = field(default_factory=lambda: QueryStats(0, {}))
+    legible: float = 1.0  # the share of the question that the model can read
     waits_for: str = ""  # the model that is embedding the question
     is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
 

@@ -83,6 +83,11 @@ def test_meaning_does_not_outweigh_words_while_messages_wait_for_vectors():
     assert _ids(fuse(words, words, meant, half))[0] == "words"
 
 
+def test_meaning_counts_as_far_as_the_model_can_read_the_question():
+    none, half, most, whole = (meaning_weight(QueryStats(9, {}, legible=share)) for share in (0.0, 0.5, 0.75, 1.0))
+    assert 0.0 == none == half < most < whole == weights.FEATURES["meaning"]
+
+
 def test_a_message_counts_by_its_best_part_and_its_best_chunk():
     meant = [Match("a", 0.2), Match("a", 0.8), Match("a", 0.5)]
     assert fuse([], [], meant, FACTS)[0].score == pytest.approx(fuse([], [], [Match("a", 0.8)], FACTS)[0].score)
