@@ -138,7 +138,8 @@ def without_line(name: str) -> str:
 
 def as_written(word: str, text: str) -> str:
     """A word of the index, folded, as `text` has it: rateLimit or rate_limit for ``ratelimit``; "" where not."""
-    match = re.search(rf"(?<![^\W_]){'[-_ ]?'.join(map(re.escape, word))}(?![^\W_])", text, re.IGNORECASE)
+    spelt = "[-_ ]?".join(map(re.escape, word))
+    match = re.search(rf"(?<![^\W_{UNSPACED}]){spelt}(?![^\W_{UNSPACED}])", text, re.IGNORECASE)
     return match.group() if match else ""
 
 

@@ -93,6 +93,18 @@ LINES = {
 }
 
 
+WRITTEN = {
+    ("ratelimit", "the rate_limit of it"): "rate_limit",
+    ("ratelimit", "rateLimiter"): "",
+    ("postgresql", "为什么用PostgreSQL保存"): "PostgreSQL",
+}
+
+
+@pytest.mark.parametrize(("case", "written"), WRITTEN.items())
+def test_a_word_of_the_index_is_shown_as_a_text_writes_it(case: tuple[str, str], written: str):
+    assert names.as_written(*case) == written
+
+
 @pytest.mark.parametrize(("name", "path"), LINES.items())
 def test_a_line_is_told_from_the_path_before_it(name: str, path: str):
     assert names.without_line(name) == path
