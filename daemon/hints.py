@@ -86,6 +86,8 @@ def command(call: str, arguments: Json) -> str:
 
     >>> command("recall", {"query": "rate limit", "match": "fuzzy", "toolName": "bash"})
     "reconstitute recall --match fuzzy --tool bash 'rate limit'"
+    >>> print(command("recall", {"query": "rate", "where": {"role": "user"}}))
+    reconstitute recall --where '{"role": "user"}' rate
     """
     name, words = _COMMANDS[call]
     options: list[str] = []
@@ -110,7 +112,7 @@ def _option(name: str, value: object) -> list[str]:
     dashed = option_name(name)
     if isinstance(value, bool):
         return [dashed if value else f"--no-{dashed[2:]}"]
-    return [dashed, shlex.quote(str(value))]
+    return [dashed, shlex.quote(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value))]
 
 
 def for_commands(text: str, call: str = "") -> str:

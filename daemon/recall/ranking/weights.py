@@ -1,9 +1,10 @@
 """Every weight of the ranking, in one place.
 
-They were chosen in November 2026 with the built-in model, as one set for conversations (bench/quality_locomo.py) and
-code (bench/quality_code.py): values with which both halves of both question sets do well. So no half is untouched, and
-other data may do worse. The figures, and what each ingredient earned, are in docs/benchmarks.md ("How good"). Run
-both benchmarks before and after a change here: they ask the engine that everybody gets.
+They were fitted on 2026-11-23 with the built-in model by bench/fit.py, on six question sets at once (conversations, web
+questions over code, frequently asked questions, commands, functions with and without their names), and judged on sets
+that they had not seen: leave-one-set-out, manuals and meetings. The figures are in docs/benchmarks.md ("How good").
+After a change here run bench/quality.py: hybrid must be below the better of its halves nowhere by more than the
+interval.
 
 Kinds of text are weighed against each other in the lexical index (index/lexical/schema.py, GROUPS): what was said 1,
 reasoning 0.8, tool inputs 0.5, tool outputs 0.25.

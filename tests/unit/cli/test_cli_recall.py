@@ -208,9 +208,10 @@ def test_an_error_names_what_was_typed_on_the_command_line(call: str, argument: 
     options = {parameter.name: parameter.opts[0] for parameter in command.params if isinstance(parameter, click.Option)}
     usage = command.get_usage(click.Context(command, info_name=call)).split()
     typed = options.get(fields_of(call)[argument]) or usage[-1].strip("[].")
+    odd = ["no value"] if argument == "where" else {"no": "value"}  # which takes an object
     with pytest.raises(BadRequest) as caught:
-        read(call, {argument: {"no": "value"}})
-    assert for_commands(str(caught.value), call).startswith(f"{typed}: {{'no': 'value'}} is not understood; use ")
+        read(call, {argument: odd})
+    assert for_commands(str(caught.value), call).startswith(f"{typed}: {odd} is not understood; use ")
 
 
 def test_every_argument_of_every_call_is_known_to_the_hints() -> None:
@@ -238,7 +239,7 @@ def test_an_option_is_named_to_whoever_typed_it(tmp_path: Path) -> None:
             "--session",
             "ses_x",
         ): "session 'ses_x' is not in the archive; `reconstitute recall-sessions`",
-        ("search", "x", "--match", "literal", "--since", "soon"): "--since 'soon': not a date or time",
+        ("search", "x", "--threshold", "2"): "--threshold: '2' is not understood; use a number from 0 to 1",
         ("recall-get", " "): "MESSAGE is missing or blank; give it a value",
         ("recall-timeline", "soon"): "ANCHOR 'soon': not a date or time",
         ("recall-timeline", "--project", "nobody"): "--project 'nobody' is not in the archive",
@@ -257,6 +258,7 @@ def test_every_recall_option_sends_exactly_its_argument(cli: Cli) -> None:
         "--until=now", "--archived=only", "--deleted=exclude", "--group=session", "--results=500", "--width=80",
         "--explain", "--expand=context", "--expand-results=2", "--window=auto", "--expand-budget-messages=3",
         "--expand-budget-chars=900", "--expand-budget-tokens=0", "--sessions=9",
+        "--sort=newest", "--threshold=0.5", '--where={"role": "user"}',
     ]  # fmt: skip
     assert {word.partition("=")[0] for word in given} == set(options_of("recall").values()) - {"--json"}
     cli.service.answers["recall"] = answered()
@@ -271,6 +273,7 @@ def test_every_recall_option_sends_exactly_its_argument(cli: Cli) -> None:
         "until": "now", "archived": "only", "deleted": "exclude", "group": "session", "results": "500",
         "width": "80", "explain": True, "expand": "context", "expandResults": "2", "window": "auto",
         "expandBudgetMessages": "3", "expandBudgetChars": "900", "expandBudgetTokens": "0", "sessions": "9",
+        "sort": "newest", "threshold": "0.5", "where": '{"role": "user"}',
     }  # fmt: skip
 
 
