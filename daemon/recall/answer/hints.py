@@ -104,7 +104,12 @@ _UNSEARCHABLE = (
 
 
 def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
-    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is."""
+    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is.
+
+    Whoever asks for meaning gets it: words were not searched then, so nothing can be said of them.
+    """
+    if mode == "semantic":
+        return False
     if not any(result.is_by_words for result in results):
         return bool(results)
     return query.is_exact and mode in {"smart", "hybrid"} and all(result.grade == Tier.NONE for result in results)
