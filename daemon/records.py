@@ -35,6 +35,7 @@ OWN_SESSION_TITLE = "[reconstitute]"
 OWN_MARK = "reconstitute-model"
 """Our agent in such sessions, and a tool switched off that there is not: each of their messages names one of them."""
 _SPAN = 1 << 36
+_DAY_MS = 86_400_000
 _MASK = (1 << 48) - 1
 
 
@@ -254,3 +255,11 @@ def time_of(identifier: str, near_ms: int) -> int | None:
         bits = ~bits & _MASK
     ms = bits >> 12
     return ms + round((near_ms - ms) / _SPAN) * _SPAN
+
+
+def time_until(identifier: str, now_ms: int) -> int | None:
+    """As `time_of`, where no time near it is known: the last possibility that is not to come.
+
+    A day of grace is for clocks that differ.
+    """
+    return time_of(identifier, now_ms + _DAY_MS - _SPAN // 2)

@@ -22,7 +22,7 @@ from daemon.model import Part
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
 from daemon.opencode.shared import pending_revert
-from daemon.records import time_of
+from daemon.records import time_of, time_until
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
 _AT_ONCE = 500
@@ -163,7 +163,7 @@ class Journal:
                 _revert(log, revert, now)
 
     def _time(self, event_id: str, default: int) -> int:
-        return time_of(event_id, default or int(self._clock() * 1000)) or 0
+        return (time_of(event_id, default) if default else time_until(event_id, int(self._clock() * 1000))) or 0
 
     def _follow_parts(self, session_id: str, log: _Log) -> None:
         for event in self._events(session_id, log.parts_cursor, _PART_EVENTS, _PART_PATHS):

@@ -27,7 +27,7 @@ from daemon.opencode.shared import (
     project_record,
     unreadable_project,
 )
-from daemon.records import time_of
+from daemon.records import time_of, time_until
 
 
 class JsonTree:
@@ -238,14 +238,16 @@ class JsonTree:
         return None
 
     def _session_of_messages(self, session_id: str) -> Session:
-        created = time_of(session_id, int(self._clock() * 1000)) or 0
-        directory = ""
+        directory, first = "", 0
         for entry in sorted(_entries(self.storage / "message" / session_id), key=lambda e: e.name):
             try:
                 _, data = self._parse(Path(entry.path))
             except (BadRecord, SourceBusy):
                 continue  # reported when the message itself is read
             directory = directory or records.text(records.table(data.get("path")).get("cwd"))
+            first = first or records.integer(records.table(data.get("time")).get("created"))
+        now_ms = int(self._clock() * 1000)
+        created = (time_of(session_id, first) if first else time_until(session_id, now_ms)) or 0
         return Session(session_id, "", directory, "", created, created, b"{}")
 
     def read_message(self, session_id: str, message_id: str) -> Reading:

@@ -20,7 +20,7 @@ from daemon.errors import BadRecord, DiskFull
 from daemon.filesystem.large_files import LargeFiles, Spool
 from daemon.model import LARGE, Json, Part, Parts
 from daemon.opencode import Problem, RevertMark
-from daemon.records import time_of
+from daemon.records import time_of, time_until
 
 PIECE = 1 << 20
 """Bytes of one piece of a record that is copied."""
@@ -130,7 +130,8 @@ def pending_revert(revert: object, time: int) -> list[RevertMark]:
 def orphan_record(session_id: str, message_id: str, parts: Sequence[Part], now_ms: int) -> bytes:
     """A message record for parts whose own message a revert removed; its ``orphan`` says that we made it."""
     assistant = any(part.type in _ASSISTANT_PARTS for part in parts)
-    created = time_of(message_id, now_ms) or 0
+    starts = [start for part in parts if (start := _start(part))]
+    created = (time_of(message_id, min(starts)) if starts else time_until(message_id, now_ms)) or 0
     return records.dumps(
         {
             "id": message_id,
@@ -140,3 +141,10 @@ def orphan_record(session_id: str, message_id: str, parts: Sequence[Part], now_m
             "orphan": True,
         }
     )
+
+
+def _start(part: Part) -> int:
+    """When it was begun, epoch ms; 0 where it does not say so."""
+    own = records.table(part.data.get("time"))
+    of_call = records.table(records.table(part.data.get("state")).get("time"))
+    return records.integer(own.get("start")) or records.integer(of_call.get("start"))

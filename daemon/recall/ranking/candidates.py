@@ -19,7 +19,7 @@ from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticInde
 from daemon.model import Vector
 from daemon.recall.query import names, parse, vocabulary
 from daemon.recall.query.parse import Query
-from daemon.recall.ranking import fuzzy, of_days, union
+from daemon.recall.ranking import dates, fuzzy, union
 from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
 from daemon.recall.ranking.lists import CandidateLists
 from daemon.recall.ranking.question import Question, is_over, left
@@ -81,7 +81,7 @@ class CandidateSearch:
             ReconstituteError: nothing could be asked.
         """
         if query.is_of_days:
-            return self._all({"lexical": partial(of_days.prompts, self._lexical, query, filters, depth)}, deadline)
+            return self._all({"lexical": partial(dates.prompts, self._lexical, query, filters, depth)}, deadline)
 
         def words(candidates: CandidateLists) -> None:
             self._by_words(candidates, query, filters, depth, deadline, with_windows=with_windows)
@@ -219,7 +219,7 @@ class CandidateSearch:
             made.append(settled)
             if now is not None:
                 made.append(
-                    parse.with_days(settled, now, lambda days: bool(of_days.newest(self._lexical, days, filters, 1)))
+                    parse.with_days(settled, now, lambda days: bool(dates.newest(self._lexical, days, filters, 1)))
                 )
 
         self._in_time(ask, deadline)

@@ -1,4 +1,4 @@
-"""How near a message's time is to the days that a question names; pure functions.
+"""How near a message's time is to the days that a question names, and the messages of certain days.
 
 Whoever asks what was decided on 3 March wants that day before all others, though its texts need not say so. A day
 without a year is that day of any year. The day after still counts: things are told when they are over. What is seen
@@ -8,9 +8,14 @@ from now, such as last week, is sharp.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from daemon.days import CalendarDate, Days
+from daemon.index import Filters, LexicalIndex, Match
+from daemon.model import Kind
+from daemon.recall.query.parse import Query
+from daemon.recall.ranking.lists import CandidateLists
 from daemon.recall.ranking.weights import DAYS_AFTER, MONTH
 
 
@@ -36,3 +41,26 @@ def _nearness(days: CalendarDate | Days, made: date) -> float:
         if (day.month, day.day) == (days.month, days.day) and days.year in {None, day.year}:
             return share
     return 0.0
+
+
+def newest(lexical: LexicalIndex, days: Days, filters: Filters, limit: int) -> list[Match]:
+    """The newest messages of these days that pass the filters, newest first."""
+    first, past = days.bounds
+    first, past = max(first, filters.after or first), min(past, filters.before or past)
+    return lexical.by_time(past, replace(filters, after=first, before=past), limit, before=True)
+
+
+def is_there(lexical: LexicalIndex, filters: Filters, days: Days) -> bool:
+    """Whether there is any message of these days that passes the filters."""
+    return bool(newest(lexical, days, filters, 1))
+
+
+def prompts(lexical: LexicalIndex, query: Query, filters: Filters, limit: int, candidates: CandidateLists) -> None:
+    """Put the prompts of the query's days into the list of what is named, newest first.
+
+    With a filter of kinds these, not prompts.
+    """
+    narrowed = replace(filters, kinds=filters.kinds or (Kind.PROMPT,))
+    days = [some for some in query.days if isinstance(some, Days)]
+    matches = [match for some in days for match in newest(lexical, some, narrowed, limit)]
+    candidates.lists["named"] = sorted(matches, key=lambda match: -match.score)[:limit]
