@@ -79,7 +79,8 @@ def _revert(run: Run, bench: Bench, during: Daemon, file: Path, part_type: str, 
     session = opencode.create_session(folder, file.name)
     bench.turn(session, f"{file.name} made", [[write(file, "one\ntwo\nthree\n")]], folder, said=said)
     steps = [
-        [read(file), edit(file, "one", "ONE")],
+        [read(file)],  # on its own: calls of one step may run side by side
+        [edit(file, "one", "ONE")],
         [edit(file, "two", "TWO"), edit(file, "three", "THREE")],
         [write(other, "late\n")],
     ]
@@ -113,7 +114,7 @@ def _revert_unseen(run: Run, bench: Bench, file: Path) -> None:
     """A revert that becomes final by a prompt without an answer, while nobody looks."""
     session = bench.opencode.create_session(file.parent, file.name)
     bench.turn(session, f"{file.name} made", [[write(file, "one\ntwo\n")]], file.parent)
-    bench.turn(session, f"{file.name} changed", [[read(file), edit(file, "one", "ONE")]])
+    bench.turn(session, f"{file.name} changed", [[read(file)], [edit(file, "one", "ONE")]])
     bench.opencode.revert(session, bench.opencode.prompts(session)[-1])
     bench.opencode.say_only(session, "A note.")
     run.notes.take(f"{file.name} reverted unseen", file.parent)
