@@ -1,9 +1,9 @@
 """Every weight of the ranking, in one place.
 
 They were fitted on 2026-11-23 with the built-in model by bench/fit.py, on six question sets at once (conversations, web
-questions over code, frequently asked questions, commands, functions with and without their names), and judged on sets
-that they had not seen: leave-one-set-out, manuals and meetings. The figures are in docs/benchmarks.md ("How good").
-After a change here run bench/quality.py: hybrid must be below the better of its halves nowhere by more than the
+questions over code, frequently asked questions, commands, functions with and without their names), and judged by
+leave-one-set-out, then rounded towards what words alone do best with. The figures are in docs/benchmarks.md ("How
+good"). After a change here run bench/quality.py: hybrid must be below the better of its halves nowhere by more than the
 interval.
 
 Kinds of text are weighed against each other in the lexical index (index/lexical/schema.py, GROUPS): what was said 1,
