@@ -15,7 +15,7 @@ from daemon.index.lexical.schema import Group
 from daemon.index.tokens import Form, Term
 
 _MOST_TERMS = 48
-_LONG_RUN = 5  # characters; of a shorter one a part is another word
+_LONG_RUN = 4  # characters: two words of Chinese or Japanese as a rule; of a shorter one a part is another word
 _ENOUGH = 6  # pairs of a very long run, a whole sentence, that make a text worth showing
 
 

@@ -86,6 +86,12 @@ def test_a_whole_sentence_is_found_by_a_stretch_of_it(index: Lexical) -> None:
     assert found == {"plan": ("们昨天讨论了数据库设计",)}
 
 
+def test_four_characters_are_two_words_and_fewer_are_one(index: Lexical) -> None:
+    index.replace([entry("both", "支付失败以后自动重试"), entry("one", "支付成功")])
+    assert list(told(index.search("支付重试", ANY, 60))) == ["both"]
+    assert told(index.search("付重试", ANY, 60)) == {}
+
+
 def test_a_window_holds_a_run_only_where_all_its_pairs_are(index: Lexical) -> None:
     assert set(told(index.windows("数据库设计", ANY, 60))) == {"plan"}
     assert set(told(index.windows("数据库", ANY, 60))) == {"plan", "settings", "apart"}
