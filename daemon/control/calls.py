@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
-from daemon.control import answers
+from daemon.control import answers, file_answers
 from daemon.control.answers import Answer, json_name
 from daemon.model import Json
 
@@ -115,7 +115,7 @@ class Trajectories(Request[answers.Trajectories]):
 # -- recorded files --------------------------------------------------------------------------------------------------
 
 
-class Files(Request[answers.Files]):
+class Files(Request[file_answers.Files]):
     """What is known of each file at or beneath a path, at a time or now, and how the disk compares."""
 
     path: str = "/"
@@ -123,7 +123,7 @@ class Files(Request[answers.Files]):
     lost: bool = False
 
 
-class History(Request[answers.History]):
+class History(Request[file_answers.History]):
     """All revisions of one file."""
 
     path: str
@@ -131,7 +131,7 @@ class History(Request[answers.History]):
     lines: bool = False
 
 
-class Content(Request[answers.Content]):
+class Content(Request[file_answers.Content]):
     """What a file held at a time, or last."""
 
     path: str
@@ -139,7 +139,7 @@ class Content(Request[answers.Content]):
     raw: bool = False
 
 
-class Restore(Request[answers.Restore]):
+class Restore(Request[file_answers.Restore]):
     """Hand out each file at or beneath a path that is known well enough; the caller writes."""
 
     path: str
@@ -148,7 +148,7 @@ class Restore(Request[answers.Restore]):
     grade: str = "proven"
 
 
-class Alias(Request[answers.Alias]):
+class Alias(Request[file_answers.Alias]):
     """Say that the folder `old` is `new` now; `remove` takes that back; with no `old`, only list."""
 
     old: str = ""

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon.control import calls
-from daemon.control.answers import Content, as_object
+from daemon.control.answers import as_object
+from daemon.control.file_answers import Content
 from daemon.errors import BadRequest
 from daemon.model import Json
 from daemon.recall.query import CALLS

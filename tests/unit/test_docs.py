@@ -142,6 +142,12 @@ def _inner_rooms() -> Iterator[Path]:
     return (path for path in (CHECKOUT / "daemon").glob("*/*/") if path.name != "__pycache__")
 
 
+def test_no_module_is_too_long_to_be_read_at_once() -> None:
+    """Of one that grows past 400 lines the subject parts."""
+    lengths = {path: len(path.read_text().splitlines()) for path in (CHECKOUT / "daemon").rglob("*.py")}
+    assert {str(path): length for path, length in lengths.items() if length > 400} == {}
+
+
 def test_every_citation_of_the_formats_page_names_a_heading() -> None:
     page = (CHECKOUT / "docs" / "opencode-formats.md").read_text()
     headings = re.findall(r"(?m)^## (.+)$", page)

@@ -12,7 +12,7 @@ import posixpath
 import stat
 
 from daemon.app.calls.files import STEP, FileCalls, absolute
-from daemon.control import answers, calls
+from daemon.control import calls, file_answers
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import FileContent, OnPart, Progress
 from daemon.errors import BadRequest
@@ -31,7 +31,7 @@ _SHELL = "shell: "
 class ContentCalls(FileCalls):
     """A part of the engine, as FileCalls."""
 
-    def content(self, request: calls.Content, progress: Progress) -> answers.Content:
+    def content(self, request: calls.Content, progress: Progress) -> file_answers.Content:
         """See calls.Content.
 
         Raises:
@@ -44,7 +44,7 @@ class ContentCalls(FileCalls):
         warnings += [] if latest is not None else [self.nothing_known(file, is_file=True)]
         data = None if latest is None else _data(latest)
         visible = data if data is None or request.raw else _redacted(data)
-        answer = answers.Content(
+        answer = file_answers.Content(
             path=file,
             at=until,
             known=latest is not None,
@@ -62,11 +62,11 @@ class ContentCalls(FileCalls):
             answer.time, answer.session_id = latest.time, latest.session_id
             answer.message_id, answer.tool = latest.message_id, latest.tool
             answer.evidence, answer.note = list(latest.evidence), latest.note
-        answer = from_json(redact_value(to_json(answer)), answers.Content)
+        answer = from_json(redact_value(to_json(answer)), file_answers.Content)
         answer.content_base64 = None if visible is None else base64.b64encode(visible).decode()
         return answer
 
-    def restore(self, request: calls.Restore, progress: Progress, on_part: OnPart) -> answers.Restore:
+    def restore(self, request: calls.Restore, progress: Progress, on_part: OnPart) -> file_answers.Restore:
         """See calls.Restore.
 
         Raises:
@@ -76,7 +76,7 @@ class ContentCalls(FileCalls):
         warnings = self.current(progress)
         progress({"phase": "reading histories", "done": 0, "total": None})
         chosen: list[tuple[FileHistory, Revision]] = []
-        skipped: list[answers.SkippedFile] = []
+        skipped: list[file_answers.SkippedFile] = []
         only_deleted = 0
         for history in (history.until(until) for history in self.recorded.histories(prefix, until)):
             if not history.revisions:
@@ -85,7 +85,7 @@ class ContentCalls(FileCalls):
             if isinstance(choice, Revision):
                 chosen.append((history, choice))
             else:
-                skipped.append(answers.SkippedFile(history.path, choice))
+                skipped.append(file_answers.SkippedFile(history.path, choice))
                 only_deleted += history.deleted and not request.deleted
         if not chosen and not skipped:
             warnings.append(self.nothing_known(prefix))
@@ -95,7 +95,7 @@ class ContentCalls(FileCalls):
             on_part(_content(history, revision, prefix))
             if number % STEP == 0 or number == len(chosen):
                 progress({"phase": "restoring", "done": number, "total": len(chosen)})
-        return answers.Restore(
+        return file_answers.Restore(
             path=prefix,
             files=len(chosen),
             deleted=only_deleted,
@@ -133,12 +133,12 @@ def _redacted(data: bytes) -> bytes:
     return data if clean == text else clean.encode("utf-8", "surrogateescape")
 
 
-def _last(history: FileHistory) -> answers.LastContent | None:
+def _last(history: FileHistory) -> file_answers.LastContent | None:
     """The newest revision with anything to show."""
     last = next((revision for revision in reversed(history.revisions) if _data(revision) is not None), None)
     if last is None:
         return None
-    return answers.LastContent(
+    return file_answers.LastContent(
         last.time, last.session_id, last.message_id, last.tool, str(last.grade), last.size, last.sha256
     )
 

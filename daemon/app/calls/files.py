@@ -12,7 +12,7 @@ from typing import Final
 
 from daemon.archive import Archive
 from daemon.archive.paths import is_touched, unknown
-from daemon.control import answers, calls
+from daemon.control import calls, file_answers
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest
@@ -44,7 +44,7 @@ class FileCalls:
         """See that the archive has what the sources have; why that may not be so. A daemon's loops do it."""
         return []
 
-    def files(self, request: calls.Files, progress: Progress) -> answers.Files:
+    def files(self, request: calls.Files, progress: Progress) -> file_answers.Files:
         """See calls.Files.
 
         Raises:
@@ -61,7 +61,7 @@ class FileCalls:
         if request.lost:
             compared = sorted((pair for pair in compared if _is_lost(*pair)), key=_most_recoverable)
         clean = lru_cache(maxsize=None)(redact)
-        return answers.Files(
+        return file_answers.Files(
             path=redact(prefix),
             known=bool(rows),
             files=[_file(row, disk, clean) for row, disk in compared],
@@ -82,7 +82,7 @@ class FileCalls:
         rows = (row_of(history.until(until)) for history in self.recorded.histories(prefix, until))
         return [row for row in rows if row is not None]
 
-    def history(self, request: calls.History, progress: Progress) -> answers.History:
+    def history(self, request: calls.History, progress: Progress) -> file_answers.History:
         """See calls.History.
 
         Raises:
@@ -93,7 +93,7 @@ class FileCalls:
         history = self.recorded.history(file)
         warnings += [] if history.revisions else [self.nothing_known(file, is_file=True)]
         title = lru_cache(maxsize=None)(self._title)
-        answer = answers.History(
+        answer = file_answers.History(
             path=file,
             grade=str(history.grade),
             deleted=history.deleted,
@@ -102,7 +102,7 @@ class FileCalls:
         )
         if request.lines:
             answer.lines = _lines(history)
-        answer = from_json(redact_value(to_json(answer)), answers.History)
+        answer = from_json(redact_value(to_json(answer)), file_answers.History)
         if request.diff:
             for revision, (diff, note) in zip(answer.revisions, _diffs(history.revisions, progress), strict=True):
                 if diff is not None:
@@ -113,7 +113,7 @@ class FileCalls:
         session = self.archive.session(session_id)
         return "" if session is None else session.title
 
-    def alias(self, request: calls.Alias) -> answers.Alias:
+    def alias(self, request: calls.Alias) -> file_answers.Alias:
         """See calls.Alias.
 
         Raises:
@@ -130,7 +130,7 @@ class FileCalls:
             if not is_touched(self.archive, absolute(old)):
                 warnings.append(redact(unknown(self.archive, absolute(old))))
         pairs = sorted(self.recorded.aliases().items())
-        return answers.Alias([answers.FolderAlias(redact(old), redact(new)) for old, new in pairs], warnings)
+        return file_answers.Alias([file_answers.FolderAlias(redact(old), redact(new)) for old, new in pairs], warnings)
 
     def _add_alias(self, old: str, new: str) -> None:
         if old in (new, "/") or new == "/":
@@ -191,10 +191,10 @@ def _most_recoverable(pair: tuple[Row, Disk]) -> tuple[int, int, str]:
     return _grade_of(row).rank, -row.seen, row.path
 
 
-def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> answers.RecordedFile:
+def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> file_answers.RecordedFile:
     sha256, size = _state(row)
-    change = answers.Change(row.time, row.session_id, row.message_id, row.tool) if row.time else None
-    return answers.RecordedFile(
+    change = file_answers.Change(row.time, row.session_id, row.message_id, row.tool) if row.time else None
+    return file_answers.RecordedFile(
         path=clean(row.path),
         grade=str(_grade_of(row)),
         evidence=[clean(text) for text in row.evidence],
@@ -211,8 +211,8 @@ def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> answers.Recorded
 # -- history ---------------------------------------------------------------------------------------------------------
 
 
-def _revision(revision: Revision, title: str) -> answers.FileRevision:
-    return answers.FileRevision(
+def _revision(revision: Revision, title: str) -> file_answers.FileRevision:
+    return file_answers.FileRevision(
         time=revision.time,
         session_id=revision.session_id,
         message_id=revision.message_id,
@@ -230,7 +230,7 @@ def _revision(revision: Revision, title: str) -> answers.FileRevision:
     )
 
 
-def _lines(history: FileHistory) -> list[answers.FileLine]:
+def _lines(history: FileHistory) -> list[file_answers.FileLine]:
     from daemon.files.line_diffs import blame  # noqa: PLC0415 - not needed by any other call
 
     lines = blame(history)
@@ -241,7 +241,7 @@ def _lines(history: FileHistory) -> list[answers.FileLine]:
         harmless = set(clean)
         clean = [redact(text) if text in harmless else "[REDACTED]" for text in texts]
     return [
-        answers.FileLine(line.time, line.session_id, line.message_id, line.tool, text)
+        file_answers.FileLine(line.time, line.session_id, line.message_id, line.tool, text)
         for line, text in zip(lines, clean, strict=True)
     ]
 

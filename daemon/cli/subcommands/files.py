@@ -17,8 +17,8 @@ import click
 from daemon.cli import terminal
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 from daemon.cli.terminal import progress
-from daemon.control import answers, calls
-from daemon.control.answers import FileLine, FileRevision, RecordedFile
+from daemon.control import calls, file_answers
+from daemon.control.file_answers import FileLine, FileRevision, RecordedFile
 from daemon.moments import written_local
 
 INDENT = "    "
@@ -150,7 +150,7 @@ def history(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: 
     return 0 if answer.revisions else NOTHING
 
 
-def _show_history(answer: answers.History) -> None:
+def _show_history(answer: file_answers.History) -> None:
     state = f"{'deleted, ' if answer.deleted else ''}{answer.grade}"
     name = terminal.bold(terminal.line(answer.path))
     terminal.say(f"{name}: {terminal.plain(state)}, {terminal.count(len(answer.revisions), 'revision')}")
@@ -241,7 +241,7 @@ def show(settings: Settings, *, file: str, at: str, raw: bool, as_json: bool) ->
     return 0 if answer.proven else NOT_PROVEN
 
 
-def _print(content: bytes, answer: answers.Content, *, raw: bool) -> None:
+def _print(content: bytes, answer: file_answers.Content, *, raw: bool) -> None:
     if not answer.proven:
         terminal.note(f"not proven ({answer.grade}): {answer.note or 'no recorded call tells its whole content'}")
     if answer.redacted:
@@ -263,7 +263,7 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def _say_nothing(answer: answers.Content, path: str) -> None:
+def _say_nothing(answer: file_answers.Content, path: str) -> None:
     if not answer.known:
         return  # a warning says so, and which paths are like it
     reason = f"was deleted {terminal.moment(answer.time)}" if answer.deleted else "nothing is known of its content"

@@ -16,8 +16,9 @@ from daemon.cli import terminal
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 from daemon.cli.terminal import progress
 from daemon.control import calls
-from daemon.control.answers import Answer, SkippedFile
+from daemon.control.answers import Answer
 from daemon.control.calls import FileContent
+from daemon.control.file_answers import SkippedFile
 from daemon.errors import OutputRefused
 
 if TYPE_CHECKING:
