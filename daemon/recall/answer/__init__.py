@@ -135,16 +135,15 @@ class Response:
             cut = "; ".join(dict.fromkeys(outcome.late))
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
-            instead = (
-                "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
-            )
-            warnings.append(f"nothing was found by words; what follows {instead}")
+            what = "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
+            warnings.append(f"nothing was found by words; what follows {what}")
         unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
         if unread:
             warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
+        warnings += instead.empty_days(self.query, is_limited=bool(self.scope.limited_by))
         warnings += [*self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()

@@ -22,5 +22,11 @@ def days_alone(query: Query) -> list[str]:
     return [f"no words to search for besides the days: these are the prompts of {', '.join(map(str, query.days))}"]
 
 
+def empty_days(query: Query, *, is_limited: bool) -> list[str]:
+    """Where days that the question names have no message, so that what names them was searched as words."""
+    nothing = "no message within the filters is" if is_limited else "no message is"
+    return [f"{nothing} of {_shown(text)} ({days})" for text, days in query.empty_days]
+
+
 def _shown(text: str) -> str:
     return repr(shorten(redact(text), _LONGEST_SHOWN))

@@ -69,7 +69,8 @@ class Query:
     """A query taken apart: `named` must be found as they stand, `words` are what else it says.
 
     `plain` are what looks like names and counts as its words; `days` are the days that it names, and `without` the
-    stretches that do, where they are not searched as words.
+    stretches that do, where they are not searched as words. `empty_days`: what names days relative to now, and which,
+    where no message is of then.
     """
 
     text: str
@@ -78,6 +79,7 @@ class Query:
     plain: tuple[str, ...] = ()
     days: tuple[CalendarDate | Days, ...] = ()
     without: tuple[str, ...] = ()
+    empty_days: tuple[tuple[str, Days], ...] = ()
 
     @property
     def searched(self) -> str:
@@ -172,11 +174,16 @@ def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool])
     """
     named = mentions(_QUOTED.sub(" ", query.text), now)
     days = [mention.days for mention in named]
-    there = [(mention, some) for mention in named if (some := _latest(mention.days, now)) and has_messages(some)]
+    dated = [(mention, some) for mention in named if (some := _latest(mention.days, now))]
+    there = [(mention, some) for mention, some in dated if has_messages(some)]
+    empty = tuple(
+        (mention.text, some) for mention, some in dated if mention.is_relative and (mention, some) not in there
+    )
     made = parse(query.text, query.plain, days, [mention.text for mention, _ in there])
     if made.is_of_days:
-        return replace(made, days=tuple(some for _, some in there))
-    return parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
+        return replace(made, days=tuple(some for _, some in there), empty_days=empty)
+    made = parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
+    return replace(made, empty_days=empty)
 
 
 def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:

@@ -67,6 +67,14 @@ def test_words_of_days_are_no_words_where_there_are_messages_of_then(house: Reco
     assert "last" in answer["results"][0]["matchedTerms"]
 
 
+def test_days_without_a_message_are_named(house: Recorded):
+    warnings = _ask(house, "what did I do 3 days ago", match="smart")["warnings"]
+    assert any(said.startswith("no message is of '3 days ago' (20") for said in warnings)
+    assert not any("no message is" in said for said in _ask(house, "checkout yesterday", match="smart")["warnings"])
+    warnings = _ask(house, "checkout yesterday", match="smart", role="assistant", before="last week")["warnings"]
+    assert any(said.startswith("no message within the filters is of 'yesterday'") for said in warnings)
+
+
 def test_what_is_quoted_is_no_day(house: Recorded):
     assert _ids(_ask(house, '"call last"', match="smart")) == ["msg_0001"]
 
