@@ -13,7 +13,7 @@ from daemon.archive.paths import similar
 from daemon.cli import COMMANDS, main, reconstitute
 from daemon.cli.settings import Settings
 from daemon.config import load
-from daemon.errors import NotRecorded
+from daemon.errors import BadRequest, NotRecorded
 from daemon.mcp import tools
 from daemon.mcp.server import ServiceCaller
 from tests.support.stores.make_opencode import one_written_file
@@ -110,8 +110,9 @@ def test_an_agent_is_told_what_is_near(name: str) -> None:
         answer = caller.ask(lambda service: tools.call(service, name, {"path": UNKNOWN}, "/"), threading.Event())
         return " ".join(answer["warnings"])
 
-    if name == "reconstitute":
-        with pytest.raises(NotRecorded, match=f"near it: {KNOWN}"):
+    refused = {"reconstitute": NotRecorded, "read_file": BadRequest}
+    if name in refused:
+        with pytest.raises(refused[name], match=f"near it: {KNOWN}"):
             call()
     else:
         assert f"near it: {KNOWN}" in call()

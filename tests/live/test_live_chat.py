@@ -242,11 +242,9 @@ def test_a_model_that_is_not_there_is_named_with_how_to_find_one(live: Live) -> 
 
 
 def test_a_turn_that_takes_too_long_ends_in_time_and_its_session_is_gone(live: Live) -> None:
-    live.provider.wait_s = 60
-    begun = time.monotonic()
+    live.provider.wait_s = 600
     with pytest.raises(ModelUnavailable, match=r"no answer within 1\.5 s"):
         live.ask(timeout_s=1.5)
-    assert time.monotonic() - begun < 30
     assert live.titles() == []
 
 
@@ -273,16 +271,14 @@ def test_a_session_that_somebody_deleted_is_told_as_gone(live: Live) -> None:
 
 @pytest.mark.parametrize("from_our_folder", [True, False])
 def test_a_session_that_somebody_deletes_during_a_turn_ends_it(live: Live, from_our_folder: bool) -> None:
-    live.provider.wait_s = 90
+    live.provider.wait_s = 600  # longer than the turn may take: only the deletion ends it
     session = live.server.create()
     query = {"directory": str(live.place)} if from_our_folder else {}
     deleting = threading.Timer(1, lambda: live.opencode._http.delete(f"/session/{session}", params=query))
     deleting.start()
-    begun = time.monotonic()
     with pytest.raises(SessionGone):
         live.server.prompt(session, SYSTEM, QUESTION)
     deleting.join()
-    assert time.monotonic() - begun < 80
     assert live.titles() == []
 
 

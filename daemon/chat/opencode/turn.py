@@ -221,6 +221,8 @@ class TurnFollower:
         unsent: Json | None = prompt | {"parts": [{"type": "text", "text": text_, "metadata": {OWN_MARK: mark}}]}
         while True:
             if not self._listen(unsent):
+                # Of one that is deleted from another folder we hear nothing, and the server goes on with its turn.
+                self._http.ask("GET", self._path, self._patience.read, query=self._where)
                 self._turn.is_over = not self._is_busy()
             unsent = None
             if self._turn.is_deleted:

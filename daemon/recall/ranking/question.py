@@ -12,9 +12,11 @@ from daemon.recall.ranking.lists import CandidateLists
 def finish(within_s: float) -> bool:
     """Wait for questions that were given up at their deadline, before what they read is closed; whether all ended."""
     until = time.monotonic() + within_s
-    for question in list(_UNDER_WAY):
+    with _STARTING:
+        under_way = list(_UNDER_WAY)  # one may end and leave the set meanwhile
+    for question in under_way:
         question.join(max(0.0, until - time.monotonic()))
-    return not any(question.is_alive() for question in list(_UNDER_WAY))  # one may end and leave the set meanwhile
+    return not any(question.is_alive() for question in under_way)
 
 
 class Question(threading.Thread):
@@ -30,8 +32,9 @@ class Question(threading.Thread):
 
     def start(self) -> None:
         """As a thread; `finish` waits for it from now on, not from when it gets a processor."""
-        _UNDER_WAY.add(self)
-        super().start()
+        with _STARTING:
+            super().start()
+            _UNDER_WAY.add(self)
 
     def run(self) -> None:
         """Ask; an error is kept for whoever waits."""
@@ -39,12 +42,14 @@ class Question(threading.Thread):
             self._question(self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
             self.error = error
-        finally:
+        with _STARTING:
+            self.is_done = True
             _UNDER_WAY.discard(self)
-        self.is_done = True
 
 
 _UNDER_WAY = set[Question]()
+_STARTING = threading.Lock()
+"""Held while a question becomes one that is under way, or ceases to be one."""
 
 
 def left(deadline: float) -> float:

@@ -147,6 +147,19 @@ def test_lost_events_and_a_late_record_do_not_lose_the_answer(
     assert len(fake.prompts) == 1
 
 
+def test_a_session_that_is_deleted_unheard_ends_its_turn(
+    fake: FakeOpenCode, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.chat.opencode.turn._SILENCE_S", 0.3)
+    fake.think_s = 600
+    server = connect(fake, patience=PATIENT)
+    session = server.create()
+    threading.Timer(0.3, lambda: fake.sessions.pop(session)).start()
+    with pytest.raises(SessionGone):
+        server.prompt(session, "", "How are you?")
+    assert session in fake.status
+
+
 def test_a_session_keeps_its_turns_apart(fake: FakeOpenCode, connect: Connect) -> None:
     server = connect(fake)
     with server.session("adapter") as session:
