@@ -216,8 +216,9 @@ def test_a_role_that_has_no_such_texts_is_said(house: Recorded, more: dict[str, 
         ("checkout", {"match": "semantic"}, False),
         ("ECONNREFUSD", {"match": "fuzzy"}, True),
         ("quuxLimitr", {}, False),
+        ("why does quuxLimitr break the checkout", {}, False),
     ],
-    ids=["by words", "literal", "by meaning, as asked", "near spelling", "nothing"],
+    ids=["by words", "literal", "by meaning, as asked", "near spelling", "nothing", "words beside a name"],
 )
 def test_an_answer_tells_whether_results_are_only_similar(
     house: Recorded, query: str, more: dict[str, str], is_only_similar: bool
@@ -225,6 +226,7 @@ def test_an_answer_tells_whether_results_are_only_similar(
     answer = _ask(house, query, **more)
     assert bool(answer["results"]) is (query != "quuxLimitr")
     assert answer["onlySimilar"] is is_only_similar
+    assert ("hold other words of the query" in _said(answer)) is query.startswith("why does")
 
 
 def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path: Path):
