@@ -12,7 +12,7 @@ from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters, Match
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
-from daemon.recall.query.parse import Query, Tier, parse
+from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
 from daemon.recall.ranking.by_date import DEPTH, dated, said_of
@@ -171,9 +171,7 @@ class Search:
             instead = {name: self._candidates.nearest(name, self._budget.deadline)}
         if not instead or not all(instead.values()) or self._budget.is_over:
             return
-        text = plan.query.text
-        for name, other in instead.items():
-            text = text.replace(name, other)
+        text = with_names(plan.query.text, instead)
         query = parse(text, plan.query.plain)
         if set(instead.values()).isdisjoint(query.named):  # a word, but meant as a name all the same
             query = Query(text, tuple(instead.values()))
