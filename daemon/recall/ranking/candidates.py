@@ -81,7 +81,7 @@ class CandidateSearch:
             ReconstituteError: nothing could be asked.
         """
         if query.is_of_days:
-            return self._all({"lexical": partial(dates.prompts, self._lexical, query, filters, depth)}, deadline)
+            return self._all({"lexical": partial(dates.of_days, self._lexical, query, filters, depth)}, deadline)
 
         def words(candidates: CandidateLists) -> None:
             self._by_words(candidates, query, filters, depth, deadline, with_windows=with_windows)
