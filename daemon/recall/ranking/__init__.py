@@ -304,7 +304,7 @@ class Search:
     def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
         """What a round tells besides its results."""
         outcome.is_inside |= candidates.is_inside
-        outcome.states |= candidates.states
+        outcome.states |= {i: state for i, state in candidates.states.items() if outcome.states.get(i) != "failed"}
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
         outcome.late += [late for late in candidates.late if late not in outcome.late]
         outcome.below = (outcome.below[0] + self._below[0], max(outcome.below[1], self._below[1]))

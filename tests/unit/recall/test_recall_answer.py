@@ -922,6 +922,7 @@ class _Untold:
 
     def __init__(self, semantic: Any) -> None:
         self._semantic = semantic
+        self.similarities = semantic.similarities
 
     def query(self, *asked: Any, without_texts: bool = False) -> list[Match]:
         found: list[Match] = self._semantic.query(*asked, without_texts=True)
@@ -929,6 +930,24 @@ class _Untold:
 
     def with_texts(self, _matches: Any) -> list[Match]:
         raise IndexBroken("the texts are torn")
+
+
+@pytest.mark.parametrize(("index", "asked"), [("lexical", "scores"), ("semantic", "similarities")])
+def test_an_index_that_fails_for_candidates_of_the_other_is_no_timeout(
+    workshop: Recorded, monkeypatch: pytest.MonkeyPatch, index: str, asked: str
+):
+    def fail(*_asked: Any) -> None:
+        raise OSError("the disk says no")
+
+    monkeypatch.setattr(type(workshop.lexical if index == "lexical" else workshop.vectors), asked, fail)
+    told: list[str] = []
+    recall = workshop.recall(on_failure=lambda failed, _error: told.append(failed), budget_s=PATIENT)
+    answer = recall.answer(Recall(query="why does the copper gasket make such a noise"))
+    assert answer["results"]
+    assert (answer["degradeKind"], answer["coverage"][index]) == ("index", "failed")
+    assert answer["degraded"] == ["not all candidates were scored: the disk says no"]
+    assert set(told) == {index}
+    assert "ended after" not in _said(answer)
 
 
 @pytest.mark.parametrize("query", ["parseConfig", "copper gasket", "why does parseConfig make such a noise"])
