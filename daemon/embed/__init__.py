@@ -18,11 +18,11 @@ from daemon.model import Vector
 
 __all__ = ["LEGIBLE_VERSION", "BadInput", "Embedder", "OnThisMachine", "Vector", "reads"]
 
-LEGIBLE_VERSION = 1
+LEGIBLE_VERSION = 2
 """Raise it when a rule changes that decides which texts are legible: semantic indexes are then filled again, from the
 vectors that the archive has."""
-_LEAST_LEGIBLE = 0.5
-"""Of a text that is less legible the vector says more about what is missing than about what it means."""
+_UNREAD_HALF = 0.5
+"""Of a text that is no more legible the vector says as much about what is missing as about what it means."""
 
 
 class Embedder(Protocol):
@@ -74,9 +74,9 @@ class OnThisMachine(Protocol):
 
 
 def reads(embedder: Embedder, text: str) -> bool:
-    """Whether the model can read at least half of the text, so that its vector means something.
+    """Whether the model can read more than half of the text, so that its vector means something.
 
     Raises:
         ModelUnavailable: the model's files are missing or unreadable.
     """
-    return embedder.legible(text) >= _LEAST_LEGIBLE
+    return embedder.legible(text) > _UNREAD_HALF

@@ -112,16 +112,26 @@ class Builtin:
         return self._run(text, self.how.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
-        """See Embedder; beyond the model's cut only the scripts count."""
+        """See Embedder; beyond the model's cut only the scripts count.
+
+        Tokenizers give up on a whole word for its length too: its letters, each of which has a token, are legible.
+        """
         with self._lock:
             self.load()
             if not self._scripts:
                 own = getattr(self._tokenizer.model, "unk_token", None)
                 self._unknown_ids = frozenset(self._tokenizer.token_to_id(name) for name in (own, *_UNKNOWN) if name)
                 self._scripts = learned_scripts(self._tokenizer.get_vocab())
-            encoded = self._encoded(text)
-        unknown = [span for id_, span in zip(encoded.ids, encoded.offsets, strict=True) if id_ in self._unknown_ids]
+            spans = self._unknown(text)
+            places = [place for start, end in spans for place in range(start, min(end, len(text)))]
+            strange = {letter for letter in {text[place] for place in places} if self._unknown(letter)}
+        unknown = [(place, place + 1) for place in places if text[place] in strange]
         return legible_share(text, self._scripts, unknown)
+
+    def _unknown(self, text: str) -> list[tuple[int, int]]:
+        """The ranges of characters for which the tokenizer has only its unknown token."""
+        encoded = self._encoded(text)
+        return [span for id_, span in zip(encoded.ids, encoded.offsets, strict=True) if id_ in self._unknown_ids]
 
     def _encoded(self, text: str) -> Any:
         # A lone surrogate cannot enter the tokenizer (docs/reliability.md, S14).

@@ -6,7 +6,8 @@ Latin pieces of two letters or more, 8 are Cyrillic and none is Japanese or Chin
 
 * the vocabulary has `_LEARNED` pieces of two letters or more in the letter's script, or `_LETTERS` different single
   letters of it (tokenizers cut Chinese into its characters), or no script has more pieces, and
-* the tokenizer has no unknown token in its place.
+* the tokenizer has a token for it: not only its unknown token, as for a sign of a script that it never saw. How long
+  the word is does not matter: tokenizers give up on a hash of 100 digits, but that is no other language.
 
 A Chinese character says more than a Latin letter, so it counts for more. Digits and signs do not count.
 """

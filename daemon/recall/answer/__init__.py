@@ -177,8 +177,9 @@ class Response:
     def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
         """What must be said of what was searched for, and of what was not found."""
         outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
-        if self.query.is_of_days and page:
-            return instead.days_alone(self.query)
+        is_sure = outcome.states.get("lexical") == "used" and not outcome.late
+        if self.query.is_of_days and (page or (is_sure and not outcome.below[0])):
+            return instead.days_alone(self.query, {result.match.kind for result in page})
         if outcome.instead:
             return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
         if self.scope.emptied_by or (not page and outcome.below[0]):

@@ -112,7 +112,8 @@ def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
         return False
     if not any(result.is_by_words for result in results):
         return bool(results)
-    return query.is_exact and mode in {"smart", "hybrid"} and all(result.grade == Tier.NONE for result in results)
+    is_bare_name = query.is_exact and not query.words
+    return is_bare_name and mode in {"smart", "hybrid"} and all(result.grade == Tier.NONE for result in results)
 
 
 def word_warnings(
@@ -143,7 +144,8 @@ def word_warnings(
         unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
-    absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold the other words"] if unwritten else []
+    held = "a part of that" if set(unwritten).issuperset(as_asked(query)) else "the other words"
+    absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
     if mode == "fuzzy":  # near spellings have no tiers
@@ -179,7 +181,8 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     best = min((result.grade for result in results), default=int(Tier.NONE))
     without = sum(result.grade == Tier.NONE for result in results)
     if best == Tier.NONE:
-        return [f"{nothing} {named}; these results are only similar", *_unsought(query.named)]
+        rest = "hold other words of the query" if query.words else "are only similar"
+        return [f"{nothing} {named}; these results {rest}", *_unsought(query.named)]
     warnings = []
     if best == Tier.SOME:
         warnings.append(f"no message holds all of {named}")

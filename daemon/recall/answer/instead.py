@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from daemon.display import shorten
+from daemon.model import Kind
 from daemon.recall.query.parse import Query
 from daemon.redact import redact
 
@@ -17,9 +18,13 @@ def other_names(instead: Sequence[tuple[str, str]], *, is_limited: bool) -> list
     return [f"{nothing} {_shown(name)}; these are results for {_shown(other)}" for name, other in instead]
 
 
-def days_alone(query: Query) -> list[str]:
-    """Where days are all that was asked for."""
-    return [f"no words to search for besides the days: these are the prompts of {', '.join(map(str, query.days))}"]
+def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
+    """Where days are all that was asked for; `kinds` are those of the results."""
+    days = ", ".join(map(str, query.days))
+    if not kinds:
+        return [f"none of the newest messages of {days} passes the filters"]
+    listed = "prompts" if set(kinds) == {Kind.PROMPT} else "messages within the filters"
+    return [f"no words to search for besides the days: these are the {listed} of {days}"]
 
 
 def empty_days(query: Query, *, is_limited: bool) -> list[str]:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 _GREATEST = 2**53 - 1
 """Whole numbers that every JSON reader keeps exact; what is beyond is no sensible count."""
 WORDS = {"kinds": tuple(str(kind) for kind in Kind)}
-"""What lists of words may hold where asked.py says only that they are texts."""
+"""What lists of words may hold where `Recall` says only that they are texts."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _KIN = {
     "mode": "match", "limit": "results", "count": "results", "tool": "toolName", "text": "query", "q": "query",

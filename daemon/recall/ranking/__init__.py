@@ -11,7 +11,7 @@ from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters, Match
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
-from daemon.recall.query.parse import Query, Tier, parse
+from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
 from daemon.recall.ranking.budget import Budget
@@ -139,9 +139,7 @@ class Search:
             instead = {name: self._candidates.nearest(name, self._budget.deadline)}
         if not instead or not all(instead.values()) or self._budget.is_over:
             return
-        text = plan.query.text
-        for name, other in instead.items():
-            text = text.replace(name, other)
+        text = with_names(plan.query.text, instead)
         query = parse(text, plan.query.plain)
         if set(instead.values()).isdisjoint(query.named):  # a word, but meant as a name all the same
             query = Query(text, tuple(instead.values()))
@@ -274,7 +272,7 @@ class Search:
     def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
         """What a round tells besides its results."""
         outcome.is_inside |= candidates.is_inside
-        outcome.states |= candidates.states
+        outcome.states |= {i: state for i, state in candidates.states.items() if outcome.states.get(i) != "failed"}
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
         outcome.late += [late for late in candidates.late if late not in outcome.late]
         outcome.below = (outcome.below[0] + self._below[0], max(outcome.below[1], self._below[1]))

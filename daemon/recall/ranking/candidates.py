@@ -81,7 +81,7 @@ class CandidateSearch:
             ReconstituteError: nothing could be asked.
         """
         if query.is_of_days:
-            return self._all({"lexical": partial(dates.prompts, self._lexical, query, filters, depth)}, deadline)
+            return self._all({"lexical": partial(dates.of_days, self._lexical, query, filters, depth)}, deadline)
 
         def words(candidates: CandidateLists) -> None:
             self._by_words(candidates, query, filters, depth, deadline, with_windows=with_windows)
@@ -125,9 +125,9 @@ class CandidateSearch:
         for question in asking:
             question.join(left(deadline))
             candidates.more |= dict(question.candidates.more)
-            if question.error is not None:  # what was found stands; the owner is told
-                self._on_failure(question.index, question.error)
-            if not candidates.late and (question.error is not None or not question.is_done):
+            if question.error is not None:  # what was found stands
+                self._failed(candidates, question.index, question.error, "not all candidates were scored")
+            elif not question.is_done and not candidates.late:
                 candidates.late.append("not all candidates were scored")
 
     def reads(self, query: Query) -> bool:
@@ -159,7 +159,7 @@ class CandidateSearch:
         """
         index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
         wanted = [match for match in matches if match.message_id in held]
-        if index is None or not wanted or is_over(deadline):
+        if index is None or not wanted or is_over(deadline) or candidates.states.get("semantic") == "failed":
             return
 
         def tell(own: CandidateLists) -> None:
@@ -252,12 +252,10 @@ class CandidateSearch:
     def _merge(self, candidates: CandidateLists, question: Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
         is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
-        if isinstance(error, BadRequest | Stop):
-            raise error
         if error is not None:
-            self._on_failure(question.index, error)
-            candidates.states[question.index] = "failed"
-            candidates.warnings.append(f"{_LABELS[question.index]}: {redact(str(error)) or type(error).__name__}")
+            if isinstance(error, BadRequest | Stop):
+                raise error
+            self._failed(candidates, question.index, error, _LABELS[question.index])
             if isinstance(error, ReconstituteError):
                 return [error]
             named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
@@ -275,6 +273,11 @@ class CandidateSearch:
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
             candidates.late.append(_LABELS[question.index] + why)
         return []
+
+    def _failed(self, candidates: CandidateLists, index: str, error: Exception, what: str) -> None:
+        self._on_failure(index, error)
+        candidates.states[index] = "failed"
+        candidates.warnings.append(f"{what}: {redact(str(error)) or type(error).__name__}")
 
     def _by_words(
         self,
@@ -338,8 +341,7 @@ class CandidateSearch:
         for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
             chosen = kinds & set(filters.kinds) if filters.kinds else kinds
             if chosen and not is_over(deadline):
-                narrowed = replace(filters, kinds=tuple(sorted(chosen)))
-                yield list_, self._lexical.literal(text, narrowed, depth)
+                yield list_, self._lexical.literal(text, replace(filters, kinds=tuple(sorted(chosen))), depth)
 
     def _by_meaning(
         self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, depth: int, *, without_texts: bool
@@ -389,10 +391,9 @@ class CandidateSearch:
 
     def _facts(self, query: Query) -> QueryStats:
         """How rare the question's words are."""
-        documents, frequencies = self._lexical.frequencies(query.searched)
-        is_worded = len(query.words) > parse.MOST_SHORT
-        pairs = neighbours(query.searched, tuple(frequencies))
-        return QueryStats(documents, frequencies, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)
+        documents, held = self._lexical.frequencies(query.searched)
+        pairs, is_worded = neighbours(query.searched, tuple(held)), len(query.words) > parse.MOST_SHORT
+        return QueryStats(documents, held, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)
 
 
 class _LexicalFailed(ReconstituteError):

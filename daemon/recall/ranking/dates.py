@@ -55,12 +55,17 @@ def is_there(lexical: LexicalIndex, filters: Filters, days: Days) -> bool:
     return bool(newest(lexical, days, filters, 1))
 
 
-def prompts(lexical: LexicalIndex, query: Query, filters: Filters, limit: int, candidates: CandidateLists) -> None:
+def of_days(lexical: LexicalIndex, query: Query, filters: Filters, limit: int, candidates: CandidateLists) -> None:
     """Put the prompts of the query's days into the list of what is named, newest first.
 
-    With a filter of kinds these, not prompts.
+    With a filter of kinds it lists these. Where no prompt of then passes the filters, it lists whatever does.
     """
-    narrowed = replace(filters, kinds=filters.kinds or (Kind.PROMPT,))
     days = [some for some in query.days if isinstance(some, Days)]
-    matches = [match for some in days for match in newest(lexical, some, narrowed, limit)]
+
+    def of_kinds(kinds: tuple[str, ...]) -> list[Match]:
+        narrowed = replace(filters, kinds=kinds)
+        return [match for some in days for match in newest(lexical, some, narrowed, limit)]
+
+    contents = tuple(kind for kind in Kind if kind != Kind.TITLE)
+    matches = of_kinds(filters.kinds or (Kind.PROMPT,)) or of_kinds(filters.kinds or contents)
     candidates.lists["named"] = sorted(matches, key=lambda match: -match.score)[:limit]

@@ -47,11 +47,14 @@ def test_the_built_in_model_reads_what_is_written_in_latin_letters(model: Builti
     [
         ("def total(order):\n    # 合計\n    return sum(line.price for line in order.lines)", True),
         ("この関数は注文の合計を計算します。 total(order)", False),
-        ("x" * 400, False),  # the tokenizer takes words of 100 characters at most
+        ("x" * 400, True),  # the tokenizer takes words of 100 characters at most
+        ("token " + "0a1b2c3d" * 32, True),
+        ("и" * 400, False),
+        ("为什么用PostgreSQL", False),  # as much of it is missing as is there
         ("see " + "word " * 50 + "x" * 120, True),
     ],
 )
-def test_half_of_a_text_must_be_legible(model: Builtin, text: str, is_read: bool) -> None:
+def test_more_than_half_of_a_text_must_be_legible(model: Builtin, text: str, is_read: bool) -> None:
     assert reads(model, text) is is_read
 
 

@@ -319,7 +319,7 @@ def test_vectors_of_an_earlier_time_leave_the_index_and_come_back(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rules of legibility have changed: the archive still has the vectors, so no model is asked."""
-    monkeypatch.setattr(outbox, "LEGIBLE_VERSION", "2")
+    monkeypatch.setattr(outbox, "LEGIBLE_VERSION", "other")
     model = foreign(words(3))
     house.open(model)
     house.drain()
@@ -328,7 +328,7 @@ def test_vectors_of_an_earlier_time_leave_the_index_and_come_back(
     house.upkeep.open_semantic()
     assert house.said == ["embedder: chosen"]
 
-    monkeypatch.setattr(outbox, "LEGIBLE_VERSION", "3")
+    monkeypatch.setattr(outbox, "LEGIBLE_VERSION", "another")
     house.open(Hashed())
     house.drain()
     assert (house.missing(), model.calls) == ([], [])

@@ -217,8 +217,9 @@ def test_a_role_that_has_no_such_texts_is_said(house: Recorded, more: dict[str, 
         ("checkout", {"match": "semantic"}, False),
         ("ECONNREFUSD", {"match": "fuzzy"}, True),
         ("quuxLimitr", {}, False),
+        ("why does quuxLimitr break the checkout", {}, False),
     ],
-    ids=["by words", "literal", "by meaning, as asked", "near spelling", "nothing"],
+    ids=["by words", "literal", "by meaning, as asked", "near spelling", "nothing", "words beside a name"],
 )
 def test_an_answer_tells_whether_results_are_only_similar(
     house: Recorded, query: str, more: dict[str, str], is_only_similar: bool
@@ -226,6 +227,7 @@ def test_an_answer_tells_whether_results_are_only_similar(
     answer = _ask(house, query, **more)
     assert bool(answer["results"]) is (query != "quuxLimitr")
     assert answer["onlySimilar"] is is_only_similar
+    assert ("hold other words of the query" in _said(answer)) is query.startswith("why does")
 
 
 def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path: Path):
@@ -921,6 +923,7 @@ class _Untold:
 
     def __init__(self, semantic: Any) -> None:
         self._semantic = semantic
+        self.similarities = semantic.similarities
 
     def query(self, *asked: Any, without_texts: bool = False) -> list[Match]:
         found: list[Match] = self._semantic.query(*asked, without_texts=True)
@@ -928,6 +931,24 @@ class _Untold:
 
     def with_texts(self, _matches: Any) -> list[Match]:
         raise IndexBroken("the texts are torn")
+
+
+@pytest.mark.parametrize(("index", "asked"), [("lexical", "scores"), ("semantic", "similarities")])
+def test_an_index_that_fails_for_candidates_of_the_other_is_no_timeout(
+    workshop: Recorded, monkeypatch: pytest.MonkeyPatch, index: str, asked: str
+):
+    def fail(*_asked: Any) -> None:
+        raise OSError("the disk says no")
+
+    monkeypatch.setattr(type(workshop.lexical if index == "lexical" else workshop.vectors), asked, fail)
+    told: list[str] = []
+    recall = workshop.recall(on_failure=lambda failed, _error: told.append(failed), budget_s=PATIENT)
+    answer = recall.answer(Recall(query="why does the copper gasket make such a noise"))
+    assert answer["results"]
+    assert (answer["degradeKind"], answer["coverage"][index]) == ("index", "failed")
+    assert answer["degraded"] == ["not all candidates were scored: the disk says no"]
+    assert set(told) == {index}
+    assert "ended after" not in _said(answer)
 
 
 @pytest.mark.parametrize("query", ["parseConfig", "copper gasket", "why does parseConfig make such a noise"])

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.model import Json
 from daemon.recall.query import Recall
-from tests.support.stores.recorded_sessions import START, Recorded, recorded
+from tests.support.stores.recorded_sessions import START, Recorded, call, recorded
 
 DAY = 86_400_000
 WEEK = 7 * DAY
@@ -27,7 +27,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         made.say("ses_a", "assistant", "I changed the refund of the checkout.")
         made.clock = NOW - DAY
         made.say("ses_a", "user", "Add a page for the lamp.")
-        made.say("ses_a", "assistant", "The page stands.")
+        made.say("ses_a", "assistant", "The page stands.", call("write", filePath="/work/shop/lamp.html"))
         made.index()
         yield made
 
@@ -56,6 +56,28 @@ def test_a_question_of_days_alone_lists_the_prompts_of_then(house: Recorded, que
     answer = _ask(house, question, match=match)
     assert _ids(answer) == ids
     assert "these are the prompts of" in answer["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("question", "limits", "ids"),
+    [
+        ("what happened yesterday", {"role": "assistant"}, ["msg_0006"]),
+        ("what did I do last week", {"where": {"role": "assistant"}}, ["msg_0004"]),
+        ("what happened yesterday", {"toolName": "write"}, ["msg_0006"]),
+        ("what happened yesterday", {"type": "tool"}, ["msg_0006"]),
+    ],
+)
+def test_with_filters_days_alone_list_what_passes_them(house: Recorded, question: str, limits: Json, ids: list[str]):
+    answer = _ask(house, question, **limits)
+    assert _ids(answer) == ids
+    assert "these are the messages within the filters of" in answer["warnings"][0]
+
+
+def test_days_alone_say_where_their_newest_messages_pass_no_filter(house: Recorded):
+    where = {"$or": [{"role": "assistant"}, {"kind": "tool_output"}]}
+    answer = _ask(house, "what happened last week", where=where)
+    assert not answer["results"]
+    assert any(said.startswith("none of the newest messages of 20") for said in answer["warnings"])
 
 
 def test_words_of_days_are_no_words_where_there_are_messages_of_then(house: Recorded):
