@@ -32,7 +32,7 @@ class Filters:
     directory: str = ""
     role: str = ""
     kinds: tuple[str, ...] = ()
-    tool: str = ""
+    tools: tuple[str, ...] = ()
     after: int | None = None
     before: int | None = None
     sessions: frozenset[str] | None = None
@@ -228,7 +228,7 @@ class SemanticIndex(Protocol):
         """
 
     def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
-        """The nearest chunk of each of these messages, of the kinds and the tool asked for, as `query` has it.
+        """The nearest chunk of each of these messages, of the kinds and tools asked for, as `query` has it.
 
         The messages pass the other filters already. One without vectors is not among them.
         """

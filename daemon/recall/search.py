@@ -18,7 +18,7 @@ from daemon.embed import Embedder
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.index import Match as IndexMatch
-from daemon.model import Hit, Json
+from daemon.model import Hit, Json, Kind
 from daemon.recall.answer import Response
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.answer.waiting import Waiting
@@ -27,7 +27,8 @@ from daemon.recall.query import Match, Recall, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Allowed, Scope, by_all_names, facts_of, resolve
 from daemon.recall.query.where import kinds_of
-from daemon.recall.ranking import Budget, Plan, Search
+from daemon.recall.ranking import Plan, Search
+from daemon.recall.ranking.budget import Budget
 from daemon.recall.ranking.candidates import CandidateSearch
 from daemon.recall.ranking.grouping import Result
 
@@ -112,7 +113,7 @@ class RecallEngine:
             raise BadRequest(f"limit {limit} is out of range: use 1 to {MOST}")
         request = Recall(query=query, match=match, results=limit, width=_SNIPPET)
         limited_by = ("filters",) if filters != ANY else ()
-        allowed = Allowed(filters.kinds, filters.tool)
+        allowed = Allowed(filters.kinds, filters.tools)
         scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, allowed=allowed)
         response = self._respond(request, scope, Budget(max(PATIENT_S, self._budget_s)), time.time_ns() // 1_000_000)
         page = response.page()
@@ -126,7 +127,7 @@ class RecallEngine:
         None where the lexical index fails; `on_failure` was called then.
         """
         rows, seen, hits = self._catalog.rows(), set(besides), list[Hit]()
-        display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tool))
+        display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tools))
         depth, is_all = 2 * (limit + len(seen)), False
         while len(hits) < limit and not is_all:
             matches = self._newest(filters, depth)
@@ -166,7 +167,7 @@ class RecallEngine:
             folds=folds,
             sort=request.sort,
             threshold=request.threshold,
-            passes=self._passing(scope, rows),
+            passes=self._passing(scope, rows, candidates),
         )
         search = Search(self._archive, candidates, rows, plan, budget, prepare=self._prepare)
         return Response(
@@ -185,11 +186,14 @@ class RecallEngine:
             waiting=self._waiting(),
         )
 
-    def _passing(self, scope: Scope, rows: Mapping[str, Row]) -> Callable[[Result], bool] | None:
+    def _passing(
+        self, scope: Scope, rows: Mapping[str, Row], candidates: CandidateSearch
+    ) -> Callable[[Result], bool] | None:
         """Whether a result fulfils the condition of `where`; None where there is none."""
         where = scope.where
         if where is None:
             return None
+        shows_titles = Kind.TITLE in scope.allowed.kinds
         roles = {filters.role for _, filters in scope.rounds}
         role = {"role": next(iter(roles))} if len(roles) == 1 and "" not in roles else {}
 
@@ -203,7 +207,7 @@ class RecallEngine:
             if message is None:
                 return verdict is not False
             facts |= {"role": message.role}
-            some = kinds_of(message, where)
+            some = kinds_of(message, candidates.with_texts([match])[0], row.title if row and shows_titles else "")
             sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in some]
             return any(where.holds(facts | section) is not False for section in sections)
 

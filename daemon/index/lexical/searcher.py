@@ -73,6 +73,8 @@ class Snapshot:
     def at_most(self, filters: Filters) -> int:
         """How many documents the filters let through at most; times and kinds are not counted."""
         counts = [self.frequency(name, value) for name, value in _exact(filters).items()]
+        if filters.tools:
+            counts.append(sum(self.frequency("tool", tool) for tool in filters.tools))
         if filters.path:
             counts.append(sum(self.frequency("path", path) for path in _paths(filters)))
         return min(counts, default=int(self.searcher.num_docs))
@@ -81,7 +83,7 @@ class Snapshot:
         limits = [self.flag(name, value) for name, value in _exact(filters).items()]
         if filters.path:
             limits.append(any_of([self.flag("path", path) for path in _paths(filters)]))
-        for name, values in (("kind", filters.kinds), ("session_id", filters.sessions)):
+        for name, values in (("kind", filters.kinds), ("tool", filters.tools), ("session_id", filters.sessions)):
             if values and len(values) <= _MOST_ALTERNATIVES:
                 limits.append(any_of([self.flag(name, value) for value in sorted(values)]))
             elif values:
@@ -154,7 +156,6 @@ def _exact(filters: Filters) -> dict[str, str]:
         "project_id": filters.project_id,
         "directory": normal_path(filters.directory),
         "role": filters.role,
-        "tool": filters.tool,
         "deleted": "" if filters.deleted is None else str(int(filters.deleted)),
     }
     return {name: value for name, value in values.items() if value}

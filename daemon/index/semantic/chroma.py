@@ -72,11 +72,9 @@ def where(filters: Filters) -> dict[str, Any] | None:
         clauses.append({"session_id": {"$nin": sorted(filters.besides)}})
     if filters.deleted:  # rows of an older version do not say that they are not
         clauses.append({"deleted": True})
-    if filters.tool:
-        clauses.append({"tools": {"$contains": filters.tool}})
-    if filters.kinds:
-        kinds = [{"kinds": {"$contains": kind}} for kind in filters.kinds]
-        clauses.append({"$or": kinds} if len(kinds) > 1 else kinds[0])
+    for key, values in (("tools", filters.tools), ("kinds", filters.kinds)):
+        held = [{key: {"$contains": value}} for value in values]
+        clauses += [{"$or": held}] if len(held) > 1 else held
     if filters.after is not None:
         clauses.append({"created_at": {"$gte": filters.after}})
     if filters.before is not None:
@@ -97,7 +95,7 @@ def passes(data: Any, filters: Filters) -> bool:
     return (
         all(not value or data.get(key) == value for key, value in exact)
         and (not filters.kinds or not set(filters.kinds).isdisjoint(data.get("kinds") or ()))
-        and (not filters.tool or filters.tool in (data.get("tools") or ()))
+        and (not filters.tools or not set(filters.tools).isdisjoint(data.get("tools") or ()))
         and (filters.after is None or created >= filters.after)
         and (filters.before is None or created < filters.before)
         and (filters.sessions is None or data.get("session_id") in filters.sessions)

@@ -149,11 +149,11 @@ class VectorSearch:
             return self._filtered_by_chroma(vector, filters, limit)
 
     def _filtered_by_ids(self, query: _Query, limit: int) -> list[Match]:
-        tool = query.filters.tool
-        wanted = limit * _FOR_TOOLS if tool else limit
+        tools = query.filters.tools
+        wanted = limit * _FOR_TOOLS if tools else limit
         while True:
             rows = self._best_allowed(query, wanted)
-            matches = _as_matches(self._of_tool(rows, tool) if tool else rows)
+            matches = _as_matches(self._of_tools(rows, tools) if tools else rows)
             if len(matches) >= limit or len(rows) < wanted:
                 return matches[:limit]
             wanted *= _FOR_TOOLS
@@ -216,11 +216,11 @@ class VectorSearch:
         rows.sort(key=lambda row: -row[1])
         return rows[:wanted]
 
-    def _of_tool(self, rows: Sequence[Row], tool: str) -> list[Row]:
+    def _of_tools(self, rows: Sequence[Row], tools: tuple[str, ...]) -> list[Row]:
         held: set[str] = set()
         for start in range(0, len(rows), PAGE):
             page = [record for record, _ in rows[start : start + PAGE]]
-            held.update(self._collection.get(ids=page, where={"tools": {"$contains": tool}}, include=[])["ids"])
+            held.update(self._collection.get(ids=page, where=where(Filters(tools=tools)), include=[])["ids"])
         return [row for row in rows if row[0] in held]
 
     def nearest_of(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
@@ -229,14 +229,14 @@ class VectorSearch:
         Of vectors that are in memory it takes microseconds a chunk; Chroma is asked once for those that are not.
         """
         cache = self._cache
-        if cache is not None and self._is_listed and not filters.tool:
+        if cache is not None and self._is_listed and not filters.tools:
             rows = cache.rows(map(number_of, message_ids), filters.kinds)
             if cache.is_whole:
                 return _best_of_each(cache.most_similar(rows, vector, len(rows)) if len(rows) else ())
             asked: dict[str, Any] = {"ids": [cache.record(row) for row in rows.tolist()]}
         else:
             of_messages: dict[str, Any] = {"message_id": {"$in": sorted(message_ids)}}
-            narrowed = where(Filters(kinds=filters.kinds, tool=filters.tool))
+            narrowed = where(Filters(kinds=filters.kinds, tools=filters.tools))
             asked = {"where": {"$and": [of_messages, narrowed]} if narrowed else of_messages}
         page = self._collection.get(**asked, include=["embeddings"])
         return _best_of_each(self._similar(page, vector))

@@ -17,7 +17,8 @@ from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Recall
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Scope
-from daemon.recall.ranking import Budget, Outcome, Search
+from daemon.recall.ranking import Outcome, Search
+from daemon.recall.ranking.budget import Budget
 from daemon.recall.ranking.candidates import MODEL_LATE, CandidateSearch
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
@@ -53,7 +54,8 @@ class Response:
         holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
         be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
         of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages), fallback
-        (answered in another way, or from farther away, than asked), budget (an expansion was cut) and none;
+        (answered in another way, or from farther away, than asked), budget (an expansion was cut, or `where`
+        was not checked for every match) and none;
         `degraded` says in words what did not answer, or not completely.
         """
         request, outcome = self.request, self.outcome
@@ -113,7 +115,12 @@ class Response:
 
     def degraded(self) -> list[str]:
         """What did not answer, in words."""
-        return [*self.outcome.warnings, *self.outcome.late]
+        return [*self.outcome.warnings, *self.outcome.late, *self._unchecked()]
+
+    def _unchecked(self) -> list[str]:
+        """Where a condition could only be checked of each candidate, and there were too many of them."""
+        said = "`where` was checked only for the best or newest matches: there may be more that fulfil it; narrow it"
+        return [said] if self.outcome.is_unchecked else []
 
     def warnings(self, page: Sequence[Result], made: Sequence[Json]) -> list[str]:
         """What must be said beside these results."""
@@ -141,7 +148,7 @@ class Response:
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         warnings += instead.empty_days(self.query, is_limited=bool(self.scope.limited_by))
-        warnings += [*self._below(page), *self._about_query(page, missing)]
+        warnings += [*self._unchecked(), *self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
         if outcome.gone:
@@ -183,7 +190,7 @@ class Response:
             is_inside=outcome.is_inside,
             is_limited=bool(self.scope.limited_by),
             is_sure=outcome.states.get("lexical") == "used"
-            and not (outcome.late or aside.count or self.waiting.missing["lexical"]),
+            and not (outcome.late or outcome.is_unchecked or aside.count or self.waiting.missing["lexical"]),
         )
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
@@ -213,7 +220,7 @@ class Response:
             or any(result.relevance in {"project", "global"} for result in self.outcome.results)
         ):
             return "fallback"
-        return "budget" if expansion.is_short else "none"
+        return "budget" if expansion.is_short or self.outcome.is_unchecked else "none"
 
     def _coverage(self) -> Json:
         states = {"lexical": "not asked", "semantic": "not asked"} | self.outcome.states

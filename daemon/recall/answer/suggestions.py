@@ -90,7 +90,7 @@ class Suggester:
     def _other_case(self) -> list[Json]:
         """A tool is asked for by its exact name, which OpenCode writes in small letters."""
         tool = self.request.toolName.strip()
-        fitting = [replace(filters, tool=tool.lower()) for _, filters in self.scope.rounds]
+        fitting = [replace(filters, tools=(tool.lower(),)) for _, filters in self.scope.rounds]
         if tool == tool.lower() or not self._finds(self.request.query, among=fitting):
             return []
         return hints.other_tool(self.request, tool.lower())

@@ -7,7 +7,7 @@ that are merely similar.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
@@ -84,10 +84,7 @@ class Query:
     @property
     def searched(self) -> str:
         """The text that is searched by words and meaning: what counts as its words stands there as words."""
-        text = self._said
-        for name in self.plain:
-            text = text.replace(name, _ROW_MARK.sub(" ", name))
-        return text
+        return with_names(self._said, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
 
     @property
     def is_of_days(self) -> bool:
@@ -172,7 +169,7 @@ def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool])
     Where messages of then exist, as `has_messages` tells, what names the days is not searched as words: "last week" is
     no "most recent call last". What names a day of the calendar goes only where the query asks for nothing else.
     """
-    named = mentions(_QUOTED.sub(" ", query.text), now)
+    named = mentions(_QUOTED.sub(' " ', query.text), now)  # what stands around a quotation is not one stretch
     days = [mention.days for mention in named]
     dated = [(mention, some) for mention in named if (some := _latest(mention.days, now))]
     there = [(mention, some) for mention, some in dated if has_messages(some)]
@@ -190,10 +187,35 @@ def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
     return days if isinstance(days, Days) else days.latest(now.date())
 
 
-def _without(text: str, stretches: Sequence[str]) -> str:
-    for stretch in stretches:
-        text = text.replace(stretch, " ", 1)
-    return text
+def _without(text: str, stretches: Collection[str]) -> str:
+    """The text without these stretches wherever they stand as words of their own and are not quoted."""
+    if not stretches:
+        return text
+    longest_first = "|".join(re.escape(stretch) for stretch in sorted(stretches, key=len, reverse=True))
+    shape = re.compile(rf"(?P<quoted>{_QUOTED.pattern})|(?<![\w./-])(?:{longest_first})(?![\w/-]|\.\w)")
+    return shape.sub(lambda match: match.group() if match["quoted"] else " ", text)
+
+
+def with_names(text: str, others: Mapping[str, str]) -> str:
+    """The text of a query with another name for each of `others`, wherever that is a whole token or a quotation."""
+    made, end = "", 0
+    for quotation in _QUOTED.finditer(text):
+        quoted = "".join(filter(None, quotation.groups())).strip()
+        made += _with_tokens(text[end : quotation.start()], others)
+        made += quotation.group().replace(quoted, others.get(quoted, quoted), 1)
+        end = quotation.end()
+    return made + _with_tokens(text[end:], others)
+
+
+def _with_tokens(text: str, others: Mapping[str, str]) -> str:
+    made, end = "", 0
+    for between in (*_BETWEEN.finditer(text), None):
+        for token in _BORDER.split(text[end : between.start() if between else len(text)]):
+            bare = _bare(token)
+            made += token.replace(bare, others.get(bare, bare), 1) if bare else token
+        if between:
+            made, end = made + between.group(), between.end()
+    return made
 
 
 def as_asked(query: Query) -> tuple[str, ...]:
@@ -211,7 +233,11 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     """
     for run in filter(None, _BETWEEN.split(_QUOTED.sub(" ", text))):
         for token in _BORDER.split(run):
-            yield token, token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
+            yield token, _bare(token)
+
+
+def _bare(token: str) -> str:
+    return token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
 
 
 def _content(bare: str) -> list[str]:

@@ -35,14 +35,14 @@ _UPPER = ("before", "to", "until")
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Kinds and a tool that are asked for; empty means any."""
+    """Kinds and tools that are asked for; empty means any."""
 
     kinds: tuple[str, ...] = ()
-    tool: str = ""
+    tools: tuple[str, ...] = ()
 
     def has(self, kind: str, tool: str) -> bool:
         """Whether a text of this kind, of this tool, is meant."""
-        return (not self.kinds or kind in self.kinds) and (not self.tool or tool == self.tool)
+        return (not self.kinds or kind in self.kinds) and (not self.tools or tool in self.tools)
 
 
 ANYTHING = Allowed()
@@ -53,7 +53,7 @@ class Scope:
     """Where to look: `rounds` are (relevance, filters) to be asked one after the other until there is enough.
 
     `limited_by` names the filters in force, `emptied_by` the one that no session passes; `eligible` is how many
-    sessions do; `place` is what directoryRelevance is measured by; `allowed` are the kinds and the tool to be shown.
+    sessions do; `place` is what directoryRelevance is measured by; `allowed` are the kinds and tools to be shown.
     `where` is the condition that each result must fulfil besides.
     """
 
@@ -92,7 +92,7 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
     filters = Filters(
         role="" if request.role == "all" else request.role,
         kinds=kinds,
-        tool=request.toolName.strip(),
+        tools=(request.toolName.strip(),) if request.toolName.strip() else (),
         after=after,
         before=before,
         path=path,
@@ -109,14 +109,14 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
         "type": request.type != "all",
         "kinds": bool(request.kinds),
         "role": request.role != "all",
-        "toolName": bool(filters.tool),
+        "toolName": bool(filters.tools),
         "path": bool(path),
         "deleted": request.deleted != "include",
         "where": where is not None,
         "sessionsLimit": bool(request.sessions),
     }
     limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
-    allowed = Allowed(filters.kinds, filters.tool)
+    allowed = Allowed(filters.kinds, filters.tools)
     return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed, where)
 
 

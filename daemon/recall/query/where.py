@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from daemon.errors import BadRequest
-from daemon.index import Filters
+from daemon.index import Filters, Match
 from daemon.model import Kind, Message
 from daemon.moments import parse_time
 from daemon.records import text
@@ -176,8 +176,8 @@ def narrowed(filters: Filters, where: Where) -> Filters:
     roles = where.possible("role", (filters.role,) if filters.role else ROLES)
     every = filters.kinds or _KNOWN["kind"]
     kinds, tools, times = where.possible("kind", every), where.tools(), where.times()
-    if filters.tool:
-        tools = [filters.tool] if where.possible("tool", (filters.tool,)) else []
+    if filters.tools:
+        tools = where.possible("tool", filters.tools)
     after = max((at for at in (filters.after, times[0]) if at is not None), default=None) if times else None
     before = min((at for at in (filters.before, times[1]) if at is not None), default=None) if times else None
     is_no_time = times is None or (after is not None and before is not None and after >= before)
@@ -190,19 +190,23 @@ def narrowed(filters: Filters, where: Where) -> Filters:
         filters,
         role=roles[0] if len(roles) == 1 else "",
         kinds=filters.kinds if len(kinds) == len(every) else tuple(kinds),
-        tool=tools[0] if tools is not None and len(tools) == 1 else filters.tool,
+        tools=filters.tools if tools is None else tuple(tools),
         after=after,
         before=before,
     )
 
 
-def kinds_of(message: Message, where: Where) -> list[tuple[str, str]]:
-    """(kind, tool) of the texts of a message; a chunk of it, as meaning finds them, may hold several.
+def kinds_of(message: Message, match: Match, title: str) -> list[tuple[str, str]]:
+    """(kind, tool) of the texts of a message that a match without a part may be of.
 
-    The title of its session is one of them if the condition names titles.
+    A chunk, as meaning finds them, may hold several, the title among them where its text has it; `title` is the
+    session's, empty where it would not be shown. What was found by its neighbours stands for what was said in it.
     """
     said = Kind.PROMPT if message.role == "user" else Kind.ANSWER
-    made = [(str(Kind.TITLE), "")] if Kind.TITLE in where.values.get("kind", ()) else []
+    if not match.record:
+        return [(str(said), "")]
+    is_titled = bool(title.strip()) and redact(title).strip() in match.text
+    made = [(str(Kind.TITLE), "")] if is_titled else []
     for part in message.parts:
         tool = text(part.data.get("tool"))
         kinds = {"text": (said,), "reasoning": (Kind.REASONING,), "tool": (Kind.TOOL_INPUT, Kind.TOOL_OUTPUT)}

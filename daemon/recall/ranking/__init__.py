@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
@@ -12,9 +11,10 @@ from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters, Match
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
-from daemon.recall.query.parse import Query, Tier, parse
+from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
+from daemon.recall.ranking.budget import Budget
 from daemon.recall.ranking.by_date import DEPTH, dated, said_of
 from daemon.recall.ranking.candidates import CandidateSearch
 from daemon.recall.ranking.copies import Contents, folded
@@ -61,7 +61,7 @@ class Outcome:
     words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
     has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
     archive does not have; `dated` says what was sorted by date; `below` is how many results the threshold left out,
-    and the best score of them.
+    and the best score of them. `is_unchecked`: `Plan.passes` refused candidates, and there are more that it never saw.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -72,6 +72,7 @@ class Outcome:
     frequencies: dict[str, int] = field(default_factory=dict)
     is_inside: bool = False
     is_full: bool = False
+    is_unchecked: bool = False
     rounds: int = 0
     candidates: int = 0
     gone: int = 0
@@ -79,40 +80,6 @@ class Outcome:
     dated: str = ""
     below: tuple[int, float] = (0, 0.0)
     instead: tuple[tuple[str, str], ...] = ()
-
-
-_SHARE_OF_SEARCH = 0.9
-"""The part of a budget that searching may take; the rest is for excerpts, expansions and hints."""
-
-
-class Budget:
-    """The seconds that one answer may take."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.began = time.monotonic()
-
-    @property
-    def deadline(self) -> float:
-        """When searching ends, on time.monotonic's clock."""
-        return self.began + _SHARE_OF_SEARCH * self.seconds
-
-    @property
-    def end(self) -> float:
-        """When the answer is due, on the same clock."""
-        return self.began + self.seconds
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time for searching is up."""
-        return time.monotonic() >= self.deadline
-
-    def pause(self, work: Callable[[], None]) -> None:
-        """Do work that does not count. Its failure is left to the search, which meets it again and reports it."""
-        began = time.monotonic()
-        with suppress(Exception):
-            work()
-        self.began += time.monotonic() - began
 
 
 class Search:
@@ -133,6 +100,7 @@ class Search:
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
         self._below = (0, 0.0)
+        self._refuses = False
         self._contents = Contents(archive, is_part=plan.group == "part")
 
     def run(self) -> Outcome:
@@ -171,9 +139,7 @@ class Search:
             instead = {name: self._candidates.nearest(name, self._budget.deadline)}
         if not instead or not all(instead.values()) or self._budget.is_over:
             return
-        text = plan.query.text
-        for name, other in instead.items():
-            text = text.replace(name, other)
+        text = with_names(plan.query.text, instead)
         query = parse(text, plan.query.plain)
         if set(instead.values()).isdisjoint(query.named):  # a word, but meant as a name all the same
             query = Query(text, tuple(instead.values()))
@@ -245,6 +211,7 @@ class Search:
                 break
             depth *= 4
         outcome.rounds += 1
+        outcome.is_unchecked |= self._refuses and is_full and not is_all and len(results) < plan.results
         # What is deeper in the lists has no higher score.
         outcome.is_full |= is_full and (one_by_one or not is_all) and not self._below[0]
         self._note(outcome, candidates)
@@ -268,6 +235,7 @@ class Search:
         made = dated(results, plan.query, mode, is_newest_first=is_newest_first)
         outcome.rounds += 1
         outcome.is_full |= is_full
+        outcome.is_unchecked |= self._refuses and is_full and len(results) < plan.results
         self._note(outcome, candidates)
         both = dated([*outcome.results, *made.results], plan.query, "literal", is_newest_first=is_newest_first).results
         outcome.results = grouping.grouped(both, plan.group)
@@ -354,7 +322,9 @@ class Search:
         results = ordered(
             plan.query, mode, candidates, archived, needed, is_partly_embedded=is_partly, explain=plan.explain
         )
-        return results if plan.passes is None else [result for result in results if plan.passes(result)]
+        passing = results if plan.passes is None else [result for result in results if plan.passes(result)]
+        self._refuses |= len(passing) < len(results)
+        return passing
 
     def _above(self, results: list[Result]) -> list[Result]:
         """Those that reach the threshold; how many do not is kept."""

@@ -290,7 +290,7 @@ class CandidateSearch:
         with_windows: bool,
     ) -> None:
         candidates.stats = self._facts(query)
-        least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
+        least_said = 0 if filters.kinds or filters.tools else _LEAST_SAID
         candidates.lists["lexical"] = self._lexical.search(query.searched, filters, depth, least_said=least_said)
         held = {term for match in candidates.lists["lexical"] for term in match.terms}
         for name in query.named[:_MOST_NAMES]:
@@ -308,7 +308,7 @@ class CandidateSearch:
                 if is_found or len(candidates.lists[list_]) >= depth:
                     break
             candidates.is_inside = inside and not candidates.lists.get("phrase") and not candidates.lists.get("printed")
-        is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
+        is_narrow = bool(filters.kinds or filters.tools or filters.role)  # a window is of several messages and kinds
         if with_windows and not is_narrow and not is_over(deadline):
             candidates.lists["windows"] = self._lexical.windows(query.searched, filters, depth)
 

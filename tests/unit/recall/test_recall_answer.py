@@ -19,7 +19,8 @@ from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
-from daemon.recall.ranking import Budget, candidates, weights
+from daemon.recall.ranking import candidates, weights
+from daemon.recall.ranking.budget import Budget
 from tests.support.stores.recorded_sessions import (
     MINUTE,
     START,

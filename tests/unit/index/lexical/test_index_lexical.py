@@ -229,7 +229,7 @@ BY_FILTERS = [
     (Filters(kinds=("answer", "tool_output")), "bc"),
     (Filters(kinds=("prompt", "answer", "title")), "ab"),
     (Filters(kinds=("reasoning",)), ""),
-    (Filters(tool="bash"), "c"),
+    (Filters(tools=("bash",)), "c"),
     (Filters(after=20), "bc"),
     (Filters(before=20), "a"),
     (Filters(after=10, before=30, role="assistant"), "b"),

@@ -184,7 +184,7 @@ FILTERED = [
         (Filters(role="user"), "ac"),
         (Filters(kinds=("reasoning", "tool_output")), "bc"),
         (Filters(kinds=("title",)), ""),
-        (Filters(tool="grep"), "c"),
+        (Filters(tools=("grep",)), "c"),
         (Filters(after=20), "bc"),
         (Filters(before=20), "a"),
         (Filters(after=10, before=30, role="assistant", session_id="ses_2"), "b"),

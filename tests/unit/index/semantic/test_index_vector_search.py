@@ -32,7 +32,8 @@ FILTERS = {
     "a role": Filters(role="user"),
     "a kind": Filters(kinds=("tool_output",)),
     "two kinds": Filters(kinds=("prompt", "reasoning")),
-    "a tool": Filters(tool="grep"),
+    "a tool": Filters(tools=("grep",)),
+    "two tools": Filters(tools=("grep", "read")),
     "a month": Filters(after=20 * DAY, before=50 * DAY),
     "a path": Filters(path="/work/shop/src"),
     "a path by all its names": Filters(path="/work/shop/src/7.py", former=("/work/shop/src/1.py", "/nowhere")),
@@ -106,7 +107,7 @@ def passes(row: VectorRow, filters: Filters) -> bool:
         and (not filters.directory or beneath(entry.directory, filters.directory))
         and (not filters.role or entry.role == filters.role)
         and (not filters.kinds or bool(set(filters.kinds) & set(row.chunk.kinds)))
-        and (not filters.tool or filters.tool in row.chunk.tools)
+        and (not filters.tools or not set(filters.tools).isdisjoint(row.chunk.tools))
         and (filters.after is None or entry.created >= filters.after)
         and (filters.before is None or entry.created < filters.before)
         and (
@@ -197,7 +198,7 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
         assert found[:1] == wanted[:1]
 
 
-@pytest.mark.parametrize("filters", [Filters(), Filters(kinds=("tool_output",)), Filters(tool="grep")], ids=str)
+@pytest.mark.parametrize("filters", [Filters(), Filters(kinds=("tool_output",)), Filters(tools=("grep",))], ids=str)
 def test_similarities_of_messages_are_those_of_a_query_for_all(house: House, listed: House, filters: Filters) -> None:
     wanted = {f"msg_{number:03}" for number in range(0, 240, 7)}
     best: dict[str, float] = {}
@@ -326,8 +327,8 @@ def test_a_failure_of_the_other_index_is_not_taken_for_one_of_this(house: House)
 def test_the_lexical_index_names_the_messages_that_pass(house: House, filters: Filters) -> None:
     def one_passes(made: Made) -> bool:
         # A filter of kind and one of tool need not be met by the same part.
-        plain = [Filters(**{**_fields(filters), "kinds": (), "tool": ""})]
-        each = [*plain, Filters(kinds=filters.kinds), Filters(tool=filters.tool)]
+        plain = [Filters(**{**_fields(filters), "kinds": (), "tools": ()})]
+        each = [*plain, Filters(kinds=filters.kinds), Filters(tools=filters.tools)]
         return all(any(passes(row, some) for row in made.rows) for some in each)
 
     wanted = {number_of(made.entry.document.message_id) for made in ALL if one_passes(made)}

@@ -104,3 +104,40 @@ def test_a_phrase_stands_in_a_text_as_whole_words_only():
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_asked_for_and_looked_into(query: str, text: str):
     assert parse.tier(parse.parse(query), text) in Tier
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "expected"),
+    [
+        ("app.py:1 app.py:12", {"app.py:1": "app.py", "app.py:12": "app.py"}, "app.py app.py"),
+        ("app.py:1, then (app.py:1)?", {"app.py:1": "app.py"}, "app.py, then (app.py)?"),
+        ("a/b in src/a/b.py", {"a/b": "a b"}, "a b in src/a/b.py"),
+        ('"a/b"  and “a/b”', {"a/b": "a b"}, '"a b"  and “a b”'),
+        ('"see a/b here" a/b', {"a/b": "a b"}, '"see a/b here" a b'),
+        ("為什麼app.py:1會失敗", {"app.py:1": "app.py"}, "為什麼app.py會失敗"),
+    ],
+)
+def test_another_name_stands_for_a_whole_name_only(text: str, others: dict[str, str], expected: str):
+    assert parse.with_names(text, others) == expected
+
+
+@given(st.text(max_size=60))
+def test_a_query_without_other_names_stays_as_it_is(text: str):
+    assert parse.with_names(text, {}) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "stretch", "expected"),
+    [
+        ('"2 days ago" csv 2 days ago', "2 days ago", '"2 days ago" csv  '),
+        ("csv of 12 days ago, 2 days ago", "2 days ago", "csv of 12 days ago,  "),
+        ("yesterday.md of yesterday", "yesterday", "yesterday.md of  "),
+        ("today; and today", "today", " ; and  "),
+    ],
+)
+def test_a_stretch_goes_where_it_is_no_quotation_and_no_part_of_another(text: str, stretch: str, expected: str):
+    assert parse.parse(text, without=[stretch]).searched == expected
+
+
+def test_names_with_a_slash_are_words_only_where_they_stand_alone():
+    assert parse.parse("a/b of src/a/b.py", plain={"a/b"}).searched == "a b of src/a/b.py"

@@ -191,9 +191,9 @@ def test_types_and_kinds_become_kinds(asked, kinds):
 
 def test_what_an_index_filters_by_is_handed_on():
     filters = _scope("/work/shop", role="user", toolName=" bash ", path="web/app.ts", deleted="only").rounds[0][1]
-    assert (filters.role, filters.tool, filters.path, filters.deleted) == (
+    assert (filters.role, filters.tools, filters.path, filters.deleted) == (
         "user",
-        "bash",
+        ("bash",),
         "/work/shop/web/app.ts",
         True,
     )

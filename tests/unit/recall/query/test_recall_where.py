@@ -147,3 +147,48 @@ def test_the_threshold_holds_in_every_mode_and_group(house: Recorded, match: str
 def test_a_threshold_outside_its_range_is_refused(threshold: Any) -> None:
     with pytest.raises(BadRequest, match="a number from 0 to 1"):
         read("recall", {"query": "x", "threshold": threshold})
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    """Two old outputs of tools and a title hold the word; so do more prompts than are ever looked at one by one."""
+    with recorded(tmp_path_factory.mktemp("crowded")) as made:
+        made.session("old", "/work/old", "Session old")
+        for tool in ("foo", "bar"):
+            made.say("old", "assistant", call(tool, output=f"kettle of {tool}", command="x"))
+        made.session("new", "/work/new", "Session new")
+        for number in range(1100):
+            made.say("new", "user", f"the kettle {number}")
+        made.index()
+        yield made
+
+
+@pytest.mark.parametrize("sort", ["relevance", "newest", "oldest"])
+@pytest.mark.parametrize("match", ["smart", "hybrid", "literal", "regex"])
+def test_several_tools_are_found_however_much_else_matches(crowded: Recorded, match: str, sort: str) -> None:
+    conditions: list[Json] = [
+        {"tool": {"$in": ["foo", "bar"]}},
+        {"$or": [{"tool": "foo"}, {"tool": "bar", "role": "assistant"}]},
+    ]
+    for where in conditions:
+        assert _ids(_ask(crowded, where=where, match=match, sort=sort)) == {1, 2}
+
+
+@pytest.mark.parametrize("sort", ["relevance", "newest"])
+@pytest.mark.parametrize("match", ["smart", "hybrid", "literal", "regex"])
+def test_what_was_not_looked_at_is_not_said_to_be_absent(crowded: Recorded, match: str, sort: str) -> None:
+    answer = _ask(crowded, where={"$or": [{"tool": "foo"}, {"kind": "answer"}]}, match=match, sort=sort)
+    said = "; ".join(answer["warnings"])
+    assert _ids(answer) == {1} or (
+        "`where` was checked only for the best or newest" in said
+        and "no current text" not in said
+        and answer["truncated"]
+        and answer["degradeKind"] == "budget"
+        and any("`where`" in each for each in answer["degraded"])
+    )
+
+
+def test_a_condition_on_titles_lets_no_other_message_through(house: Recorded) -> None:
+    for match in MODES:
+        answer = _ask(house, where={"$or": [{"session": "two"}, {"kind": "title"}]}, match=match)
+        assert all(one["sessionID"] == "two" or one["kind"] == "title" for one in answer["results"]), match

@@ -122,7 +122,9 @@ def test_kind_and_tool_filters_must_match_in_the_same_part(tmp_path: Path):
         )
         made.index()
         assert _ask(made, match="semantic", kinds=["tool_output"], toolName="grep")["results"] == []
-        assert made.recall().search("car", "semantic", filters=Filters(kinds=("tool_output",), tool="grep")).hits == ()
+        assert (
+            made.recall().search("car", "semantic", filters=Filters(kinds=("tool_output",), tools=("grep",))).hits == ()
+        )
 
 
 @pytest.fixture(scope="module")
