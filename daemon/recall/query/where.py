@@ -22,12 +22,14 @@ ROLES = ("user", "assistant")
 _KNOWN: dict[str, tuple[str, ...]] = {"role": ROLES, "kind": tuple(map(str, Kind))}
 _ALIASES = {"sessionID": "session", "projectID": "project", "toolName": "tool", "created": "time"}
 FIELDS = ("role", "kind", "tool", "session", "project", "directory", "time")
+_Span: TypeAlias = tuple[int, int]
+"""The first and the last epoch ms of a time: of a day, week or month all of it, else twice the same."""
 _OF_SETS = {"$in": True, "$nin": False}
-_ORDER: dict[str, Callable[[int, int], bool]] = {
-    "$gt": lambda one, other: one > other,
-    "$gte": lambda one, other: one >= other,
-    "$lt": lambda one, other: one < other,
-    "$lte": lambda one, other: one <= other,
+_ORDER: dict[str, Callable[[int, _Span], bool]] = {
+    "$gt": lambda moment, span: moment > span[1],
+    "$gte": lambda moment, span: moment >= span[0],
+    "$lt": lambda moment, span: moment < span[0],
+    "$lte": lambda moment, span: moment <= span[1],
 }
 _DEEPEST = 20
 
@@ -126,15 +128,18 @@ def _compared(field: str, operator: str, value: object, now: int, values: dict[s
     known = values.setdefault(field, set())
 
     def read(value: object) -> Any:
-        made = _value(field, value, now)
-        known.add(made)
+        made = _span(value, now) if field == "time" else _value(field, value)
+        known.update(made if field == "time" else (made,))
         return made
+
+    def is_one_of(fact: Any, among: Collection[Any]) -> bool:
+        return any(first <= fact <= last for first, last in among) if field == "time" else fact in among
 
     if operator in _OF_SETS:
         if not isinstance(value, list) or not value:
             raise _bad(operator, f"of {field} takes a list of values, at least one")
         among, is_in = frozenset(map(read, value)), _OF_SETS[operator]
-        return lambda facts: None if field not in facts else (facts[field] in among) is is_in
+        return lambda facts: None if field not in facts else is_one_of(facts[field], among) is is_in
     if operator in _ORDER:
         if field != "time":
             raise _bad(operator, f"compares times; of {field} use $eq, $ne, $in or $nin")
@@ -142,18 +147,19 @@ def _compared(field: str, operator: str, value: object, now: int, values: dict[s
         return lambda facts: None if field not in facts else is_so(facts[field], bound)
     if operator not in {"$eq", "$ne"}:
         raise _bad(operator, f"is no operator; use $eq, $ne, $in, $nin, {', '.join(_ORDER)}")
-    one, is_equal = read(value), operator == "$eq"
-    return lambda facts: None if field not in facts else (facts[field] == one) is is_equal
+    one, is_equal = (read(value),), operator == "$eq"
+    return lambda facts: None if field not in facts else is_one_of(facts[field], one) is is_equal
 
 
-def _value(field: str, value: object, now: int) -> Any:
-    if field == "time":
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise _bad(value, "is no time; write epoch milliseconds or a date like 2026-01-31")
-        moment = parse_time(value, now, "where")
-        if moment is None:
-            raise _bad(value, "is no time; write epoch milliseconds or a date like 2026-01-31")
-        return moment
+def _span(value: object, now: int) -> _Span:
+    if not isinstance(value, bool) and isinstance(value, int | float | str):
+        first, last = parse_time(value, now, "where"), parse_time(value, now, "where", is_end=True)
+        if first is not None and last is not None:
+            return first, last
+    raise _bad(value, "is no time; write epoch milliseconds or a date like 2026-01-31")
+
+
+def _value(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _bad(value, f"is no {field}; write a text")
     known = _KNOWN.get(field)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -192,3 +194,26 @@ def test_a_condition_on_titles_lets_no_other_message_through(house: Recorded) ->
     for match in MODES:
         answer = _ask(house, where={"$or": [{"session": "two"}, {"kind": "title"}]}, match=match)
         assert all(one["sessionID"] == "two" or one["kind"] == "title" for one in answer["results"]), match
+
+
+@pytest.mark.parametrize(
+    ("condition", "passing"),
+    [
+        ("{}", {4, 5, 6}),
+        ({"$eq": "{}"}, {4, 5, 6}),
+        ({"$ne": "{}"}, {1, 2, 3}),
+        ({"$in": ["{}"]}, {4, 5, 6}),
+        ({"$nin": ["{}"]}, {1, 2, 3}),
+        ({"$gt": "{}"}, set()),
+        ({"$gte": "{}"}, {4, 5, 6}),
+        ({"$lt": "{}"}, {1, 2, 3}),
+        ({"$lte": "{}"}, {1, 2, 3, 4, 5, 6}),
+    ],
+    ids=str,
+)
+def test_a_day_in_a_condition_is_the_whole_day(house: Recorded, condition: Any, passing: set[int]) -> None:
+    second = datetime.fromtimestamp((START + DAY) / 1000)
+    for day in (f"{second:%Y-%m-%d}", "yesterday"):
+        where = json.loads(json.dumps({"time": condition}).replace("{}", day))
+        for match in ("hybrid", "literal"):
+            assert _ids(_ask(house, where=where, match=match, results=50)) == passing
