@@ -71,7 +71,7 @@ class Response:
             "ok": True,
             "query": redact(request.query),
             "results": made,
-            "onlySimilar": hints.is_only_similar(self.query, request.match, page),
+            "onlySimilar": hints.is_only_similar(self.query.undated, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
@@ -130,7 +130,7 @@ class Response:
         """What of the query was not found; nothing where the results hold it as it stands."""
         if page and self.request.match in {"literal", "regex"}:
             return hints.Missing()
-        return hints.absent(self.query, self.outcome.held, self.outcome.frequencies)
+        return hints.absent(self.query.undated, self.outcome.held, self.outcome.frequencies)
 
     def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
@@ -148,6 +148,7 @@ class Response:
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         warnings += instead.empty_days(self.query, is_limited=bool(self.scope.limited_by))
+        warnings += instead.other_days(self.query, [result.created for result in page])
         warnings += [*self._unchecked(), *self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
@@ -183,7 +184,7 @@ class Response:
         if self.scope.emptied_by or (not page and outcome.below[0]):
             return []
         return hints.word_warnings(
-            self.query,
+            self.query.undated,
             match,
             page,
             missing,
