@@ -216,7 +216,7 @@ class RecallEngine:
     def _waiting(self) -> Waiting:
         missing = {stage: self._archive.waiting(stage) for stage in STAGES}
         missing["lexical"] = max(0, missing["lexical"] - self._in_memory)
-        return Waiting(self._archive.message_count(), missing)
+        return Waiting(self._archive.message_count(), missing, self._archive.unread())
 
 
 def _hit(result: Json) -> Hit:

@@ -53,7 +53,7 @@ class Response:
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
         holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
         be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
-        of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages yet), fallback
+        of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages), fallback
         (answered in another way, or from farther away, than asked), budget (an expansion was cut, or `where`
         was not checked for every match) and none;
         `degraded` says in words what did not answer, or not completely.
@@ -144,9 +144,6 @@ class Response:
         if outcome.fallback:
             what = "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
             warnings.append(f"nothing was found by words; what follows {what}")
-        unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
-        if unread:
-            warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
@@ -173,7 +170,8 @@ class Response:
         ]
 
     def _shortfalls(self) -> list[str]:
-        return self.waiting.shortfalls(self.outcome.states)
+        by_meaning_alone = "semantic" in {self.request.match, self.outcome.fallback}
+        return self.waiting.shortfalls(self.outcome.states, self.model, by_meaning_alone=by_meaning_alone)
 
     def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
         """What must be said of what was searched for, and of what was not found."""
@@ -236,6 +234,7 @@ class Response:
             "model": self.model if states["semantic"] == "used" else "",
             "candidates": self.outcome.candidates,
             "waiting": dict(self.waiting.missing),
+            "unread": self.waiting.unread,
             "limitedBy": limited,
             **self.catalog.aside.now().coverage(),
         }
