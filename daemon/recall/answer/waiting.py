@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from daemon.display import counted
 
 _FIX = "run `index()` once, or keep the service running"
+_SERVED = "the service goes on with them by itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +16,13 @@ class Waiting:
     """How many of the `messages` each index, lexical or semantic, does not hold yet.
 
     `unread` are those that it will never hold by meaning, because its model cannot read them.
+    `is_served`: the service answers.
     """
 
     messages: int
     missing: Mapping[str, int]
     unread: int = 0
+    is_served: bool = False
 
     def shortfalls(self, asked: Collection[str], model: str, *, by_meaning_alone: bool) -> list[str]:
         """A sentence for each index that was asked and is not complete.
@@ -43,4 +46,4 @@ class Waiting:
             ("words know", "indexed", "words") if stage == "lexical" else ("meaning knows", "embedded", "meaning")
         )
         wait = f"{counted(missing, 'message')} {'is' if missing == 1 else 'are'} not {done} yet"
-        return f"{who} {known} % of the messages; {wait}, so not found by {how}; {_FIX}"
+        return f"{who} {known} % of the messages; {wait}, so not found by {how}; {_SERVED if self.is_served else _FIX}"

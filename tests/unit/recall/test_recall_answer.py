@@ -697,6 +697,9 @@ def test_a_share_of_the_messages_that_is_not_embedded_is_a_degraded_answer(tmp_p
             assert "meaning knows 40 % of the messages; 3 messages are not embedded yet" in said
             assert said in answer["warnings"]
             assert (answer["degradeKind"], answer["coverage"]["waiting"]["semantic"]) == ("indexing", 3)
+            served = made.recall(is_served=True, budget_s=PATIENT).answer(Recall(query="kettle", match=match))
+            assert "keep the service running" in said
+            assert "service running" not in served["degraded"][0]
         for match in ("smart", "literal", "regex", "fuzzy"):
             answer = _ask(made, "kettle", match=match)
             assert (answer["degraded"], answer["degradeKind"]) == ([], "none")
