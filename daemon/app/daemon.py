@@ -111,6 +111,7 @@ class _Served(Engine):
 
     daemon: Daemon | None = None
     calm: threading.Event | None = None
+    is_served = True
 
     def _choose(self) -> tuple[Embedder, str]:
         """The one that uses this processor gives way to what is coming in; a model server has its own."""

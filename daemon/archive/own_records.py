@@ -113,21 +113,33 @@ class OwnRecords(ABC):
         self.commit(batch)
 
     def put_unread(self, contents: str, unread: Mapping[str, bool]) -> None:
-        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible."""
-        batch = self.batch()
+        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible.
+
+        For one caller at a time.
+        """
+        batch, added = self.batch(), 0
         for message_id, is_unread in unread.items():
-            if is_unread:
-                batch.put(keys.unread(message_id), contents.encode())
-            else:
-                batch.delete(keys.unread(message_id))
-        if len(batch):
-            self.commit(batch)
-            self._unread_changes += 1
+            key, now = keys.unread(message_id), contents.encode() if is_unread else None
+            before = self._store.get(key)
+            if now is not None and now != before:
+                batch.put(key, now)
+                added += 1
+            elif now is None and before is not None:
+                batch.delete(key)
+                added -= before == contents.encode()
+        if not len(batch):
+            return
+        counted, is_counted = self._unread[2], self._unread[:2] == (self._unread_changes, contents)
+        self._unread_changes += 1  # who counts while this is written counts again
+        self.commit(batch)
+        self._unread_changes += 1
+        if is_counted:
+            self._unread = (self._unread_changes, contents, counted + added)
 
     def unread(self, contents: str = "") -> int:
         """How many messages an index of these contents lacks, because its model cannot read them.
 
-        Without `contents` it is the semantic index that was opened last. Counted once, and again after a change.
+        Without `contents` it is the semantic index that was opened last. Counted once, then kept.
         """
         contents, changes = contents or self.note(CONTENTS), self._unread_changes
         if self._unread[:2] != (changes, contents):

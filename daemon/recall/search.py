@@ -67,6 +67,7 @@ class RecallEngine:
         budget_s: float = BUDGET_S,
         prepare: Callable[[], None] = lambda: None,
         in_memory: int = 0,
+        is_served: bool = False,
     ) -> None:
         """`semantic` returns the current semantic index, or None while it is being rebuilt.
 
@@ -81,6 +82,7 @@ class RecallEngine:
         self._budget_s = budget_s
         self._prepare = prepare
         self._in_memory = in_memory
+        self._is_served = is_served  # by the service, which puts into the indexes what waits
 
     def _is_behind(self) -> bool:
         """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
@@ -216,7 +218,7 @@ class RecallEngine:
     def _waiting(self) -> Waiting:
         missing = {stage: self._archive.waiting(stage) for stage in STAGES}
         missing["lexical"] = max(0, missing["lexical"] - self._in_memory)
-        return Waiting(self._archive.message_count(), missing)
+        return Waiting(self._archive.message_count(), missing, self._archive.unread(), self._is_served)
 
 
 def _hit(result: Json) -> Hit:

@@ -138,8 +138,10 @@ def advice(models: Sequence[answers.EmbeddingModel]) -> str:
     usable = [model for model in others if not model.error]
     if in_use.error:
         use = f"; or use {usable[0].name}: {usable[0].setting}" if usable else ""
-        return f"{in_use.name} does not work: {in_use.error}{use}"
-    share = 1.0 if in_use.readable is None else in_use.readable
+        return f"{in_use.name} does not work; mend what its error names{use}"
+    if in_use.readable is None:
+        return f"{in_use.name} works; nothing is archived yet that models could be compared by"
+    share = in_use.readable
     better = max(usable, key=lambda model: (model.readable or 0.0, model.texts_per_second), default=None)
     if share < 1 - _MUCH_UNREAD:
         unread = f"{in_use.name} cannot read {1 - share:.0%} of the messages, which only words find"

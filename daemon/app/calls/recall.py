@@ -43,6 +43,7 @@ class RecallCalls:
     config: Config
     catalog: Catalog
     unindexed: Unindexed
+    is_served = False
 
     def index_failed(self, _index: str, _error: Exception) -> None:
         """Told which index a search found broken."""
@@ -70,6 +71,7 @@ class RecallCalls:
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
             in_memory=NEWEST,
+            is_served=self.is_served,
         )
 
     def noting(self) -> Notes:

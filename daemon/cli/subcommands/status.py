@@ -154,13 +154,11 @@ def _indexes(answer: Status) -> Iterator[str]:
         facts += [terminal.count(index["count"], "entry", "entries")] if index.get("count") is not None else []
         facts += [str(index["embedder"])] if index.get("embedder") else []
         facts += [terminal.count(index["notes"], "note")] if index.get("notes") else []
-        if index.get("unread"):
-            unread = terminal.count(index["unread"], "message")
-            facts += [
-                f"the model cannot read {unread}, which only words find: name a multilingual one in embedding.model_dir"
-            ]
         facts += [f"{index['refused']} refused by the model"] if index.get("refused") else []
         yield f"{names.get(key, key)}: {', '.join(facts)}"
+        if index.get("unread"):
+            unread = terminal.count(index["unread"], "message")
+            yield f"  the model cannot read {unread}, found by words only; a multilingual one can (embedding.model_dir)"
 
 
 def _answers(answer: Status) -> Iterator[str]:

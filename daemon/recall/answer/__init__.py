@@ -53,7 +53,7 @@ class Response:
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `onlySimilar`: no result
         holds a word of the query as it was asked. `total` counts what was found; `truncated` says that there is, or may
         be, more than is shown. `matchMode` is the one asked for, or the one fallen back on. `degradeKind` is the worst
-        of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages yet), fallback
+        of index (one failed), time (the answer was ended), indexing (one that was asked lacks messages), fallback
         (answered in another way, or from farther away, than asked), budget (an expansion was cut, or `where`
         was not checked for every match) and none;
         `degraded` says in words what did not answer, or not completely.
@@ -71,7 +71,7 @@ class Response:
             "ok": True,
             "query": redact(request.query),
             "results": made,
-            "onlySimilar": hints.is_only_similar(self.query, request.match, page),
+            "onlySimilar": hints.is_only_similar(self.query.undated, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
@@ -130,7 +130,7 @@ class Response:
         """What of the query was not found; nothing where the results hold it as it stands."""
         if page and self.request.match in {"literal", "regex"}:
             return hints.Missing()
-        return hints.absent(self.query, self.outcome.held, self.outcome.frequencies)
+        return hints.absent(self.query.undated, self.outcome.held, self.outcome.frequencies)
 
     def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
@@ -144,13 +144,11 @@ class Response:
         if outcome.fallback:
             what = "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
             warnings.append(f"nothing was found by words; what follows {what}")
-        unread = self.archive.unread() if match == "semantic" or outcome.fallback else 0
-        if unread:
-            warnings.append(f"{self.model} cannot read {counted(unread, 'message')}, which only words find")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         warnings += instead.empty_days(self.query, is_limited=bool(self.scope.limited_by))
+        warnings += instead.other_days(self.query, [result.created for result in page])
         warnings += [*self._unchecked(), *self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
@@ -173,7 +171,8 @@ class Response:
         return [f"`threshold` {self.request.threshold:g} left out {number}, the best of score {best:g}"]
 
     def _shortfalls(self) -> list[str]:
-        return self.waiting.shortfalls(self.outcome.states)
+        by_meaning_alone = "semantic" in {self.request.match, self.outcome.fallback}
+        return self.waiting.shortfalls(self.outcome.states, self.model, by_meaning_alone=by_meaning_alone)
 
     def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
         """What must be said of what was searched for, and of what was not found."""
@@ -186,7 +185,7 @@ class Response:
         if self.scope.emptied_by or (not page and outcome.below):
             return []
         return hints.word_warnings(
-            self.query,
+            self.query.undated,
             match,
             page,
             missing,
@@ -236,6 +235,7 @@ class Response:
             "model": self.model if states["semantic"] == "used" else "",
             "candidates": self.outcome.candidates,
             "waiting": dict(self.waiting.missing),
+            "unread": self.waiting.unread,
             "limitedBy": limited,
             **self.catalog.aside.now().coverage(),
         }

@@ -165,7 +165,7 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
     is_near = any(result.spelling_pairs for result in results)
     rest = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
-        rest = "these messages only follow such that hold some of it"
+        rest = "these messages come shortly after others that hold some of it"
     if is_inside:
         advice = ": see near" if is_near else f"; `match=literal` finds it there{f'; {rest}' if results else ''}"
         inside = [query.phrase] if query.phrase else as_asked(query)

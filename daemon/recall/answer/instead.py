@@ -34,5 +34,17 @@ def empty_days(query: Query, *, is_limited: bool) -> list[str]:
     return [f"{nothing} of {_shown(text)} ({days})" for text, days in query.empty_days]
 
 
+def other_days(query: Query, times: Sequence[int]) -> list[str]:
+    """Where results, made at these epoch ms, are not of the days that the question names beside other words."""
+    bounds = [days.bounds for _, days in query.dated]
+    others = sum(not any(first <= time < past for first, past in bounds) for time in times)
+    if not bounds or not others:
+        return []
+    named = " or ".join(f"{_shown(text)} ({days})" for text, days in query.dated)
+    count = f"{others} of {len(times)} results {'is' if others == 1 else 'are'} not"
+    said = "none of these results is" if others == len(times) else count
+    return [f"{said} of {named}; `after` and `before` limit a search to days"]
+
+
 def _shown(text: str) -> str:
     return repr(shorten(redact(text), _LONGEST_SHOWN))

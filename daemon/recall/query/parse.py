@@ -70,7 +70,7 @@ class Query:
 
     `plain` are what looks like names and counts as its words; `days` are the days that it names, and `without` the
     stretches that do, where they are not searched as words. `empty_days`: what names days relative to now, and which,
-    where no message is of then.
+    where no message is of then. `dated`: the same of days of which there are messages, beside other words.
     """
 
     text: str
@@ -80,11 +80,17 @@ class Query:
     days: tuple[CalendarDate | Days, ...] = ()
     without: tuple[str, ...] = ()
     empty_days: tuple[tuple[str, Days], ...] = ()
+    dated: tuple[tuple[str, Days], ...] = ()
 
     @property
     def searched(self) -> str:
         """The text that is searched by words and meaning: what counts as its words stands there as words."""
         return with_names(self._said, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
+
+    @property
+    def undated(self) -> Query:
+        """The same without what was read as days: a month that is nowhere as a word is not missing."""
+        return parse(self.text, self.plain, self.days, [text for text, _ in self.dated]) if self.dated else self
 
     @property
     def is_of_days(self) -> bool:
@@ -180,7 +186,7 @@ def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool])
     if made.is_of_days:
         return replace(made, days=tuple(some for _, some in there), empty_days=empty)
     made = parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
-    return replace(made, empty_days=empty)
+    return replace(made, empty_days=empty, dated=tuple((mention.text, some) for mention, some in there))
 
 
 def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:

@@ -468,3 +468,26 @@ for _ in range(20):
         [sys.executable, "-c", code, str(tmp_path / "a")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_of_messages_that_are_not_legible_only_changes_are_written_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Archive(tmp_path / "unread") as archive:
+        archive.put_unread("new", {"m1": True, "m2": True, "m3": False})
+        assert archive.unread("new") == 2
+        archive.put_unread("old", {"m4": True})
+        assert (archive.unread("old"), archive.unread("new")) == (1, 2)
+
+        def refuse(*_asked: object) -> None:
+            raise AssertionError("not needed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(archive._store), "scan", refuse)
+            archive.put_unread("new", {"m1": False, "m4": True, "m5": True})
+            assert archive.unread("new") == 3
+            patch.setattr(Archive, "commit", refuse)
+            archive.put_unread("new", {"m1": False, "m2": True, "m3": False, "m5": True, "m6": False})
+            assert archive.unread("new") == 3
+        assert archive.unread("old") == 0
+        assert archive.unread("new") == 3

@@ -34,6 +34,12 @@ def test_the_indexes_line_counts_the_notes_of_models(notes: int | None, said: st
     assert list(status._indexes(Status(index=index))) == [f"meaning: ok, 3 entries{said}"]
 
 
+def test_what_the_model_cannot_read_stands_in_a_line_of_its_own() -> None:
+    [state, unread] = status._indexes(Status(index={"semantic": {"state": "not built yet", "unread": 6}}))
+    assert state == "meaning: not built yet"
+    assert unread.startswith("  the model cannot read 6 messages, found by words only;")
+
+
 def test_a_password_in_the_address_of_the_model_is_not_shown(tmp_path: Path) -> None:
     tables = {
         "opencode": {"data_dir": str(tmp_path / "opencode")},

@@ -459,8 +459,13 @@ def test_an_answer_by_meaning_counts_the_messages_that_the_model_cannot_read(hou
     house.archive.put_unread("model-1", {"msg_0001": True, "msg_0002": True, "msg_0003": False})
     house.archive.put_unread("model-2", {"msg_0004": True})
     said = "word directions (test) cannot read 2 messages, which only words find"
-    assert (said in _said(_ask(house, "checkout", match="semantic"))) is True
-    assert (said in _said(_ask(house, "checkout"))) is False
+    answer = _ask(house, "checkout", match="semantic")
+    assert answer["degraded"] == [f"meaning knows 75 % of the messages; {said}"]
+    assert answer["degraded"][0] in answer["warnings"]
+    assert (answer["degradeKind"], answer["coverage"]["unread"]) == ("indexing", 2)
+    both = _ask(house, "checkout")
+    assert said not in _said(both)
+    assert (both["degradeKind"], both["coverage"]["unread"]) == ("none", 2)
     house.archive.put_unread("model-1", {"msg_0001": False, "msg_0002": False})
     assert "cannot read" not in _said(_ask(house, "checkout", match="semantic"))
     house.archive.put_unread("model-2", {"msg_0004": False})
@@ -692,6 +697,9 @@ def test_a_share_of_the_messages_that_is_not_embedded_is_a_degraded_answer(tmp_p
             assert "meaning knows 40 % of the messages; 3 messages are not embedded yet" in said
             assert said in answer["warnings"]
             assert (answer["degradeKind"], answer["coverage"]["waiting"]["semantic"]) == ("indexing", 3)
+            served = made.recall(is_served=True, budget_s=PATIENT).answer(Recall(query="kettle", match=match))
+            assert "keep the service running" in said
+            assert "service running" not in served["degraded"][0]
         for match in ("smart", "literal", "regex", "fuzzy"):
             answer = _ask(made, "kettle", match=match)
             assert (answer["degraded"], answer["degradeKind"]) == ([], "none")

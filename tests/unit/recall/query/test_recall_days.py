@@ -97,6 +97,31 @@ def test_days_without_a_message_are_named(house: Recorded):
     assert any(said.startswith("no message within the filters is of 'yesterday'") for said in warnings)
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Traceback yesterday", r"none of these results is of 'yesterday' \(\S+\); `after` and `before`"),
+        ("the checkout last week", r"2 of 4 results are not of 'last week' \(\S+ to \S+\); `after` and `before`"),
+    ],
+)
+def test_results_that_are_not_of_the_days_are_counted(house: Recorded, question: str, said: str):
+    answer = _ask(house, question, match="smart")
+    assert any(re.match(said, warning) for warning in answer["warnings"]), answer["warnings"]
+
+
+def test_results_of_the_days_need_no_word(house: Recorded):
+    warnings = _ask(house, "lamp yesterday", match="smart", after="yesterday")["warnings"]
+    assert not any("results" in said for said in warnings)
+
+
+@pytest.mark.parametrize("question", ["what was decreed in November", "May I veto the lamp on 2 Dec 2026"])
+def test_what_was_read_as_a_day_is_no_missing_word(house: Recorded, question: str):
+    warnings = _ask(house, question)["warnings"]
+    missing = [said for said in warnings if "no current text" in said]
+    assert missing
+    assert not any(re.search("nov|dec\\b", said, re.IGNORECASE) for said in missing), missing
+
+
 def test_what_is_quoted_is_no_day(house: Recorded):
     assert _ids(_ask(house, '"call last"', match="smart")) == ["msg_0001"]
 
