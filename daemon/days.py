@@ -164,9 +164,11 @@ _RELATIVE = tuple(
 )
 _VALUE = (
     re.compile(
-        r"(?P<word>(?:the )?day before yesterday|yesterday|today|last night|this (?:morning|afternoon|evening))"
+        r"(?P<word>(?:the )?day before yesterday|yesterday|today|last night|this (?:morning|afternoon|evening)|"
+        r"(?:the )?day after tomorrow|tomorrow)"
     ),
     re.compile(rf"(?:the )?{_PERIOD.replace('this', 'previous|this')}"),
+    re.compile(r"(?P<which>next) (?P<period>week|month|year)"),
     re.compile(rf"(?:on )?(?P<weekday>{'|'.join((*_WEEKDAYS, *_SHORT_WEEKDAYS))})\.?"),
 )
 _IN_WORDS = re.compile(rf"\b(?:an?|{'|'.join(_COUNTS[1:])})(?= (?:minute|hour|day|week|month|year)s?\b)")
@@ -228,6 +230,7 @@ def _named(values: dict[str, str | None], now: datetime) -> Days:
     today = now.date()
     if word := (values.get("word") or "").lower():
         back = 2 if "before" in word else 1 if word == "yesterday" or word.startswith("last") else 0
+        back -= 2 if "after " in word else 1 if word == "tomorrow" else 0
         return Days(today - back * _ONE, today - (back - 1) * _ONE)
     if name := (values.get("weekday") or "").lower():
         return _weekday(name, today)
@@ -257,6 +260,8 @@ def _period(which: str, period: str, today: date) -> Days:
             saturday -= 7 * _ONE  # it is not over yet
         return Days(saturday, saturday + 2 * _ONE)
     this = _span(period, today)
+    if which == "next":
+        return _span(period, this.past)
     return this if which == "this" else _span(period, this.first - _ONE)
 
 

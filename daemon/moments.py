@@ -23,18 +23,21 @@ _UNITS = {
 }
 _WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h", "day": "d", "week": "w"}
 _WORDS |= {"month": "mo", "year": "y"}
-_SPAN = re.compile(r"(?:(?:the )?last )?([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([a-z]+)(?: ago)?", re.ASCII)
+_SPAN = re.compile(r"(?:(?:the )?(?:last|past|previous) )?([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([a-z]+)(?: ago)?", re.ASCII)
 _FORM = "write 2026-11-21, 2026-11-21T14:30, 2026-11-21T14:30:00Z or epoch milliseconds"
 
 
-def parse_moment(text: str) -> int | None:
+def parse_moment(text: str, now: int | None = None) -> int | None:
     """Epoch ms of an ISO date or time, or of epoch ms as digits; None for an empty text.
 
-    A date alone means the end of that day, a time without a zone is the machine's own zone.
+    A date alone means the end of that day, a time without a zone is the machine's own zone. With `now`, in epoch ms,
+    also what else `parse_time` reads; days are their end.
 
     Raises:
         BadRequest: anything else.
     """
+    if now is not None:
+        return parse_time(text, now, "at", is_end=True)
     wanted = text.strip()
     return _absolute(wanted, "at", _FORM, is_end=True) if wanted else None
 
@@ -82,6 +85,7 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
     """Epoch ms of what `parse_moment` reads, of ``now``, ``7d``, ``30d ago``, and of days as people name them
     (days.read): ``yesterday``, ``last week``, ``monday``, ``3 May``.
 
+    A day or more ago is the same time of that day in the machine's own zone, also where the clock was changed between.
     Days are their beginning, or with `is_end` their last millisecond; `now` is epoch ms, `name` is what the error calls
     the value. None for a blank text.
 
@@ -99,20 +103,38 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
         return None
     if wanted == "now":
         return now
-    span = _span(days.in_digits(wanted))
+    spelt = days.in_digits(wanted)
+    span = _span(spelt)
     if span is not None:
-        return max(now - span, 0)
+        return _days_ago(now, span) if _is_of_days(spelt) else max(now - span, 0)
     named = days.read(wanted, dt.datetime.fromtimestamp(now / 1000))  # noqa: DTZ006 - the machine's own zone
     if named is not None:
         return _checked(named[1] - 1 if is_end else named[0], name, value, form)
     return _absolute(value.strip(), name, form, is_end=is_end)
 
 
+def _is_of_days(wanted: str) -> bool:
+    match = _SPAN.fullmatch(wanted)
+    return match is not None and _unit(match[2]) in {"d", "w", "mo", "y"}
+
+
+def _days_ago(now: int, span: int) -> int:
+    try:
+        then = dt.datetime.fromtimestamp(now // 1000) - dt.timedelta(milliseconds=span)  # noqa: DTZ006 - the clock's own
+        return max(round(then.timestamp() * 1000) + now % 1000, 0)
+    except (OverflowError, OSError, ValueError):  # before the calendar begins
+        return 0
+
+
+def _unit(written: str) -> str:
+    return written if written in _UNITS else _WORDS.get(written.removesuffix("s"), written.removesuffix("s"))
+
+
 def _span(wanted: str) -> int | None:
     match = _SPAN.fullmatch(wanted)
     if match is None:
         return None
-    unit = match[2] if match[2] in _UNITS else _WORDS.get(match[2].removesuffix("s"), match[2].removesuffix("s"))
+    unit = _unit(match[2])
     return int(float(match[1]) * _UNITS[unit]) if unit in _UNITS else None
 
 

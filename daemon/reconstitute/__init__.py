@@ -138,7 +138,7 @@ class Reconstitution:
             OutputRefused: the output directory is not ours to write to, or one of records.
         """
         began = time.time_ns()
-        target = replace(target, path=output.normal(target.path), at=parse_moment(at) if at else target.at)
+        target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
         root = Path(output.absolute(target.output)) if target.output else self._output_root
         tree = target.path.strip("/") + output.tree_suffix(target.at)
         output.check(root, tree, self._forbidden)
@@ -199,7 +199,7 @@ class Reconstitution:
             BadRequest, NotRecorded: as run.
             ModelUnavailable: the model's server is down.
         """
-        target = replace(target, path=output.normal(target.path), at=parse_moment(at) if at else target.at)
+        target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
         case = self._collect(target, progress).complete((), progress)
         estimate = Estimate()
         if self._who.model is not None and self._who.section is not None:

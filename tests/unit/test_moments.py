@@ -52,6 +52,11 @@ TIMES = {
     "now": NOON,
     " NOW ": NOON,
     "today": MIDNIGHT,
+    "tomorrow": MIDNIGHT + DAY,
+    "the day after tomorrow": MIDNIGHT + 2 * DAY,
+    "next week": MIDNIGHT + 2 * DAY,
+    "past 3 days": NOON - 3 * DAY,
+    "the previous 2 weeks": NOON - 14 * DAY,
     "yesterday": MIDNIGHT - DAY,
     "7d": NOON - 7 * DAY,
     "30d ago": NOON - 30 * DAY,
@@ -90,11 +95,41 @@ def test_the_end_of_a_day_is_its_last_millisecond():
 
 @pytest.mark.parametrize(
     "value",
-    ["soon", "next week", "last week of May", "7x", "d", "2026-13-01", 12, 1_795_262_400, 1e300, "7d 3h", "ago", "NaN"],
+    [
+        "soon",
+        "next friday",
+        "last week of May",
+        "7x",
+        "d",
+        "2026-13-01",
+        12,
+        1_795_262_400,
+        1e300,
+        "7d 3h",
+        "ago",
+        "NaN",
+    ],
 )
 def test_a_time_that_cannot_be_read_is_named_with_what_can(value):
     with pytest.raises(BadRequest, match=r"`since` .*epoch milliseconds"):
         parse_time(value, NOON, "since")
+
+
+def test_days_and_weeks_ago_are_at_the_same_time_of_day(monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    now = 1_793_596_200_237  # 2026-11-02T00:10-05:00; the clock went back in the night before
+    for value in ("1 day ago", "1d", "a day ago", "last 1 day"):
+        assert parse_time(value, now, "after") == now - 25 * HOUR
+    assert parse_time("2 weeks ago", now, "after") == now - 14 * DAY - HOUR
+    assert parse_time("24h ago", now, "after") == now - DAY
+
+
+def test_an_earlier_state_may_be_asked_for_by_days_too():
+    assert parse_moment("yesterday", NOON) == MIDNIGHT - 1
+    assert parse_moment("2 days ago", NOON) == NOON - 2 * DAY
+    assert parse_moment("2026-11-20", NOON) == MIDNIGHT - 1
+    assert parse_moment(" ", NOON) is None
 
 
 SPANS = {"2h": 2 * HOUR, "7d": 7 * DAY, "3w": 21 * DAY, "90 m": 90 * 60_000, "6mo": 180 * DAY, "1 year": 365 * DAY}

@@ -11,7 +11,7 @@ import hashlib
 import posixpath
 import stat
 
-from daemon.app.calls.files import STEP, FileCalls, absolute
+from daemon.app.calls.files import STEP, FileCalls, absolute, as_of
 from daemon.control import calls, file_answers
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import FileContent, OnPart, Progress
@@ -19,7 +19,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.history import Grade, is_lost_folder
 from daemon.hints import hint
-from daemon.moments import parse_moment, written_local
+from daemon.moments import written_local
 from daemon.redact import redact, redact_value
 
 PARTIAL = ".partial"
@@ -37,7 +37,7 @@ class ContentCalls(FileCalls):
         Raises:
             BadRequest: the path is not absolute, `at` is no time.
         """
-        file, until = absolute(request.path), parse_moment(request.at)
+        file, until = absolute(request.path), as_of(request.at)
         warnings = self.current(progress)
         history = self.recorded.history(file).until(until)
         latest = history.latest
@@ -72,7 +72,7 @@ class ContentCalls(FileCalls):
         Raises:
             BadRequest: the path is not absolute, `at` is no time, `grade` is none.
         """
-        prefix, until, least = absolute(request.path), parse_moment(request.at), _grade(request.grade)
+        prefix, until, least = absolute(request.path), as_of(request.at), _grade(request.grade)
         warnings = self.current(progress)
         progress({"phase": "reading histories", "done": 0, "total": None})
         chosen: list[tuple[FileHistory, Revision]] = []

@@ -6,6 +6,7 @@ Guarantees: what leaves here is redacted; what is not proven says so and why; th
 from __future__ import annotations
 
 import posixpath
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -50,7 +51,7 @@ class FileCalls:
         Raises:
             BadRequest: the path is not absolute, `at` is no time.
         """
-        prefix, until = absolute(request.path), parse_moment(request.at)
+        prefix, until = absolute(request.path), as_of(request.at)
         warnings = self.current(progress)
         rows = self.recorded.rows(prefix) if until is None else self._rows_at(prefix, until)
         compared = list(_with_disk(rows, progress))
@@ -145,6 +146,15 @@ class FileCalls:
                 )
             passed.add(place)
         self.recorded.alias(old, new)
+
+
+def as_of(at: str) -> int | None:
+    """Epoch ms of the `at` of a call (parse_moment), as seen from now.
+
+    Raises:
+        BadRequest: it is no time.
+    """
+    return parse_moment(at, time.time_ns() // 1_000_000)
 
 
 def absolute(path: str) -> str:

@@ -173,8 +173,7 @@ def _narrowest(
 
 def _moment(name: str, value: float | str, now: int) -> int | None:
     if name == "last":
-        span = parse_span(str(value))
-        return now - span if span is not None else None
+        return parse_time(str(value), now, name) if parse_span(str(value)) is not None else None
     is_end = name in {"to", "until"}
     moment = parse_time(value, now, name, is_end=is_end)
     return moment + is_end if moment is not None else None

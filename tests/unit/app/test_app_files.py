@@ -183,9 +183,9 @@ def test_a_path_that_is_not_absolute_is_refused_by_every_call(workshop: Workshop
 def test_a_time_or_grade_that_is_none_is_refused(workshop: Workshop) -> None:
     for call in (workshop.engine.files, workshop.engine.content):
         with pytest.raises(BadRequest, match="not a date or time"):
-            call("/x", at="yesterday")
+            call("/x", at="someday")
     with pytest.raises(BadRequest, match="not a date or time"):
-        workshop.restore(at="yesterday")
+        workshop.restore(at="someday")
     with pytest.raises(BadRequest, match="use verified, proven, stale, partial"):
         workshop.restore(grade="lost")
 
