@@ -56,7 +56,7 @@ class Builtin:
     @property
     def name(self) -> str:
         """For people."""
-        return f"{self._model_dir} (built in)" if self._model_dir else "all-MiniLM-L6-v2 (built in)"
+        return f"{self._model_dir} (embedding.model_dir)" if self._model_dir else "all-MiniLM-L6-v2 (built in)"
 
     @property
     def dims(self) -> int:

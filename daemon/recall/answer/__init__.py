@@ -162,12 +162,13 @@ class Response:
 
     def _below(self, page: Sequence[Result]) -> list[str]:
         """What the threshold left out, where that leaves a page unfilled."""
-        number, best = self.outcome.below
-        if not number or len(page) >= self.request.results:
+        outcome = self.outcome
+        if not outcome.below or len(page) >= self.request.results:
             return []
-        return [
-            f"`threshold` {self.request.threshold:g} left out {counted(number, 'result')}, the best of score {best:g}"
-        ]
+        is_partly = outcome.is_below_partly or outcome.late or outcome.is_unchecked
+        number = f"{'at least ' if is_partly else ''}{counted(len(outcome.below), 'result')}"
+        best = max(result.score for result in outcome.below.values())
+        return [f"`threshold` {self.request.threshold:g} left out {number}, the best of score {best:g}"]
 
     def _shortfalls(self) -> list[str]:
         by_meaning_alone = "semantic" in {self.request.match, self.outcome.fallback}
@@ -177,11 +178,11 @@ class Response:
         """What must be said of what was searched for, and of what was not found."""
         outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
         is_sure = outcome.states.get("lexical") == "used" and not outcome.late
-        if self.query.is_of_days and (page or (is_sure and not outcome.below[0])):
+        if self.query.is_of_days and (page or (is_sure and not outcome.below)):
             return instead.days_alone(self.query, {result.match.kind for result in page})
         if outcome.instead:
-            return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by))
-        if self.scope.emptied_by or (not page and outcome.below[0]):
+            return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by), is_any=bool(page))
+        if self.scope.emptied_by or (not page and outcome.below):
             return []
         return hints.word_warnings(
             self.query.undated,
@@ -196,7 +197,7 @@ class Response:
 
     def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
-        if self.outcome.below[0] and not page:
+        if self.outcome.below and not page:
             return [], [], []
         now, budget = time.monotonic(), self.budget
         until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))

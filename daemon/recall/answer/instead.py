@@ -12,10 +12,11 @@ from daemon.redact import redact
 _LONGEST_SHOWN = 80
 
 
-def other_names(instead: Sequence[tuple[str, str]], *, is_limited: bool) -> list[str]:
+def other_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
     """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
     nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    return [f"{nothing} {_shown(name)}; these are results for {_shown(other)}" for name, other in instead]
+    rest = "these are results for" if is_any else "what was searched for instead is"
+    return [f"{nothing} {_shown(name)}; {rest} {_shown(other)}" for name, other in instead]
 
 
 def days_alone(query: Query, kinds: Collection[str]) -> list[str]:

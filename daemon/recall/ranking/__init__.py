@@ -60,8 +60,9 @@ class Outcome:
     `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
     words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
     has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
-    archive does not have; `dated` says what was sorted by date; `below` is how many results the threshold left out,
-    and the best score of them. `is_unchecked`: `Plan.passes` refused candidates, and there are more that it never saw.
+    archive does not have; `dated` says what was sorted by date; `below` are results that the threshold left out, by
+    their keys, and `is_below_partly` says that there may be more of them; `is_unchecked`: `Plan.passes` refused
+    candidates, and there are more that it never saw.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -78,7 +79,8 @@ class Outcome:
     gone: int = 0
     fallback: str = ""
     dated: str = ""
-    below: tuple[int, float] = (0, 0.0)
+    below: dict[tuple[str, ...], Result] = field(default_factory=dict)
+    is_below_partly: bool = False
     instead: tuple[tuple[str, str], ...] = ()
 
 
@@ -99,7 +101,7 @@ class Search:
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
-        self._below = (0, 0.0)
+        self._below: dict[tuple[str, ...], Result] = {}
         self._refuses = False
         self._contents = Contents(archive, is_part=plan.group == "part")
 
@@ -120,8 +122,11 @@ class Search:
         is_bare = plan.query.is_exact and not plan.query.words
         if plan.rounds and plan.query.is_exact and plan.match in {"smart", "hybrid"} and not outcome.late:
             self._search_instead(outcome)
-        if plan.rounds and not outcome.results and plan.match == "smart" and not is_bare and not self._budget.is_over:
+        is_nothing = not outcome.results and not outcome.below
+        if plan.rounds and is_nothing and plan.match == "smart" and not is_bare and not self._budget.is_over:
             self._fall_back(outcome)
+        for result in outcome.results:
+            outcome.below.pop(result.key(plan.group), None)
         return outcome
 
     def arrange(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
@@ -130,11 +135,12 @@ class Search:
 
     def _search_instead(self, outcome: Outcome) -> None:
         """Where no text has the names: their paths without a line; else the nearest spelling of a bare name."""
-        plan, held = self._plan, [result for result in outcome.results if result.is_by_words]
+        every = [*outcome.results, *outcome.below.values()]
+        plan, held = self._plan, [result for result in every if result.is_by_words]
         if any(result.grade <= Tier.SOME for result in held) or redact(plan.query.text) != plan.query.text:
             return
         instead = {name: path for name in plan.query.named if (path := names.without_line(name))}
-        if not instead and not outcome.results and len(plan.query.named) == 1 and not plan.query.words:
+        if not instead and not every and len(plan.query.named) == 1 and not plan.query.words:
             name = plan.query.named[0]
             instead = {name: self._candidates.nearest(name, self._budget.deadline)}
         if not instead or not all(instead.values()) or self._budget.is_over:
@@ -144,14 +150,15 @@ class Search:
         if set(instead.values()).isdisjoint(query.named):  # a word, but meant as a name all the same
             query = Query(text, tuple(instead.values()))
         again = Outcome()
-        self._plan = replace(plan, query=query)
+        self._plan = replace(plan, query=query, threshold=0.0)
         for relevance, filters in plan.rounds:
             self._round(again, plan.match, filters, relevance)
         if not any(result.is_by_words and result.grade <= Tier.SOME for result in again.results):
             self._plan = plan
             return
+        self._plan = replace(plan, query=query)
         others = parsed_words(instead.values())
-        outcome.results = [
+        made = [
             replace(
                 result,
                 spelling_pairs=tuple(instead.items()),
@@ -159,17 +166,25 @@ class Search:
                 score=round(result.score * NEAR_SPELLING_SHARE, 4),
             )
             for result in again.results
-            if result.grade <= Tier.SOME and result.score * NEAR_SPELLING_SHARE >= plan.threshold
+            if result.grade <= Tier.SOME
         ]
-        outcome.instead, outcome.is_inside, outcome.dated = tuple(instead.items()), False, again.dated
+        outcome.results, outcome.below = self._above(made), self._below
+        outcome.instead, outcome.is_inside, outcome.is_full = tuple(instead.items()), False, again.is_full
+        outcome.is_below_partly = again.is_full
+        if again.dated:
+            is_newest, number = plan.sort == "newest", len(outcome.results)
+            outcome.dated = said_of(
+                "hold what was searched for instead", number, is_newest_first=is_newest, is_full=again.is_full
+            )
 
     def _fall_back(self, outcome: Outcome) -> None:
         """No text has the words: near spellings of all of them, else what is near in meaning, if it can be asked."""
         (relevance, filters), is_full = self._plan.rounds[0], outcome.is_full
         self._round(outcome, "fuzzy", filters, relevance)
         outcome.results = [result for result in outcome.results if self._holds_nearly_all(result)]
-        if outcome.results:
-            outcome.fallback = "fuzzy"
+        outcome.below = {key: result for key, result in outcome.below.items() if self._holds_nearly_all(result)}
+        if outcome.results or outcome.below:
+            outcome.fallback = "fuzzy" if outcome.results else ""
             return
         outcome.is_full = is_full
         self._budget.pause(self._prepare)
@@ -204,16 +219,18 @@ class Search:
         for deeper in (True, True, False):
             candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
             copies = sum(len(result.copies) for result in results)
-            is_enough = len(results) >= plan.results or bool(self._below[0])
-            if one_by_one and plan.passes is None:
+            # Only in a list by meaning is nothing deeper of a higher score.
+            is_cut = bool(self._below) and mode == "semantic"
+            is_enough = len(results) >= plan.results or is_cut
+            if one_by_one and plan.passes is None and not self._below:
                 is_enough = is_enough or len(candidates.best()) - copies >= plan.results
             if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
                 break
             depth *= 4
         outcome.rounds += 1
         outcome.is_unchecked |= self._refuses and is_full and not is_all and len(results) < plan.results
-        # What is deeper in the lists has no higher score.
-        outcome.is_full |= is_full and (one_by_one or not is_all) and not self._below[0]
+        outcome.is_below_partly |= is_full and bool(self._below)
+        outcome.is_full |= is_full and (one_by_one or not is_all) and not is_cut
         self._note(outcome, candidates)
         seen = {result.key(plan.group) for result in outcome.results}
         ceiling = outcome.results[-1].score if outcome.results else 1.0
@@ -231,13 +248,14 @@ class Search:
         """All that one set of filters lets through and that holds what was asked for, by date, with what is there."""
         plan, is_newest_first = self._plan, self._plan.sort == "newest"
         candidates, is_full = self._gather_all(mode, filters, telling)
-        results = self._above(self._ordered(candidates, mode, DEPTH))
-        made = dated(results, plan.query, mode, is_newest_first=is_newest_first)
+        made = dated(self._ordered(candidates, mode, DEPTH), plan.query, mode, is_newest_first=is_newest_first)
+        results = self._above(made.results)
         outcome.rounds += 1
         outcome.is_full |= is_full
         outcome.is_unchecked |= self._refuses and is_full and len(results) < plan.results
         self._note(outcome, candidates)
-        both = dated([*outcome.results, *made.results], plan.query, "literal", is_newest_first=is_newest_first).results
+        outcome.is_below_partly |= is_full and bool(self._below)
+        both = dated([*outcome.results, *results], plan.query, "literal", is_newest_first=is_newest_first).results
         outcome.results = grouping.grouped(both, plan.group)
         if self._folds:
             outcome.results = folded(outcome.results, self._contents)
@@ -275,7 +293,7 @@ class Search:
         outcome.states |= {i: state for i, state in candidates.states.items() if outcome.states.get(i) != "failed"}
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
         outcome.late += [late for late in candidates.late if late not in outcome.late]
-        outcome.below = (outcome.below[0] + self._below[0], max(outcome.below[1], self._below[1]))
+        outcome.below |= self._below
         outcome.held |= held(self._plan.query, candidates)
         for term, count in candidates.stats.frequencies.items():
             outcome.frequencies[term.lower()] = max(count, outcome.frequencies.get(term.lower(), 0))
@@ -327,10 +345,13 @@ class Search:
         return passing
 
     def _above(self, results: list[Result]) -> list[Result]:
-        """Those that reach the threshold; how many do not is kept."""
-        low = [result.score for result in results if result.score < self._plan.threshold]
-        self._below = (len(low), max(low, default=0.0))
-        return [result for result in results if result.score >= self._plan.threshold] if low else results
+        """Those that reach the threshold; the best of each group that does not is kept."""
+        plan = self._plan
+        above = [result for result in results if result.score >= plan.threshold]
+        low = sorted((result for result in results if result.score < plan.threshold), key=lambda result: result.score)
+        keys = {result.key(plan.group) for result in above} if low else set()
+        self._below = {key: result for result in low if (key := result.key(plan.group)) not in keys}
+        return above
 
     def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
         plan, results = self._plan, self._ordered(candidates, mode, needed)
@@ -341,9 +362,10 @@ class Search:
         results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
             results = sorted(results, key=lambda result: (result.band, -result.score, -result.created))
-        grouped = self._above(grouping.grouped(results, plan.group))
+        grouped = grouping.grouped(results, plan.group)
         if self._folds:
             grouped = folded(grouped, self._contents)
+        grouped = self._above(grouped)
         return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)
 
     @property

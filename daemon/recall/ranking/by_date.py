@@ -11,6 +11,7 @@ from daemon.recall.ranking.grouping import Result
 
 DEPTH = 1000
 """Candidates a list: what is less relevant than so many is not sorted, and that is said."""
+_OF_ONE = {"are": "is", "hold": "holds", "match": "matches"}
 _AS_IT_STANDS = frozenset({"literal", "regex"})
 
 
@@ -38,7 +39,9 @@ def said_of(what: str, number: int, *, is_newest_first: bool, is_full: bool) -> 
     """A sentence that says which results were sorted."""
     order = "newest" if is_newest_first else "oldest"
     limit = f"; there may be more: only the {DEPTH} best of each index were looked at" if is_full else ""
-    return f"sorted by date, {order} first: {counted(number, 'result')} that {what}{limit}"
+    verb, blank, rest = what.partition(" ")
+    held = f"{_OF_ONE[verb] if number == 1 else verb}{blank}{rest}"
+    return f"sorted by date, {order} first: {counted(number, 'result')} that {held}{limit}"
 
 
 def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Result], str]:
@@ -48,6 +51,8 @@ def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Re
     if mode == "semantic" or not by_words:
         near = [result for result in results if result.is_own]
         return near or list(results), "hold nearly such words" if mode == "fuzzy" else "are similar in meaning"
+    if query.is_of_days:
+        return by_words, "are of these days"
     held: dict[str, set[str]] = {}
     for result in by_words:
         names = split(query.named) if result.grade == Tier.WHOLE else set[str]()

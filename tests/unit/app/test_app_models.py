@@ -67,7 +67,7 @@ def test_a_directory_and_the_models_of_a_server_stand_beside_the_one_in_use(tmp_
         with engine(tmp_path, *ENGLISH, JAPANESE, url=server.url, model_dir=str(place)) as made:
             answer = made.models()
     names = [model["name"] for model in answer["models"]]
-    assert names == [f"{place} (built in)", "all-MiniLM-L6-v2 (built in)", "bge-m3 (Ollama)"]
+    assert names == [f"{place} (embedding.model_dir)", "all-MiniLM-L6-v2 (built in)", "bge-m3 (Ollama)"]
     assert [model["inUse"] for model in answer["models"]] == [True, False, False]
     settings = [model["setting"] for model in answer["models"]]
     assert settings == [

@@ -280,6 +280,6 @@ def test_damaged_weights_are_named(tmp_path: Path, content: bytes) -> None:
 def test_nothing_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
     made = tiny_model(tmp_path)
     model = Builtin(made)
-    assert model.name == f"{made} (built in)"
+    assert model.name == f"{made} (embedding.model_dir)"
     assert model.how.query_prefix == ""
     assert model._session is None

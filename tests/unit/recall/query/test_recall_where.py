@@ -217,3 +217,35 @@ def test_a_day_in_a_condition_is_the_whole_day(house: Recorded, condition: Any, 
         where = json.loads(json.dumps({"time": condition}).replace("{}", day))
         for match in ("hybrid", "literal"):
             assert _ids(_ask(house, where=where, match=match, results=50)) == passing
+
+
+@pytest.fixture(scope="module")
+def thinking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    """Three old prompts with the name; many newer thoughts, which score less, stand before them in a list by date."""
+    with recorded(tmp_path_factory.mktemp("thinking")) as made:
+        made.session("old", "/work/old", "Session old")
+        for number in range(3):
+            made.say("old", "user", f"the kettleBoiler {number}")
+        made.session("new", "/work/new", "Session new")
+        for number in range(300):
+            made.say("new", "assistant", {"type": "reasoning", "text": f"perhaps the kettleBoiler {number}"})
+        made.index()
+        yield made
+
+
+@pytest.mark.parametrize("sort", ["relevance", "oldest"])
+def test_near_spellings_below_the_threshold_are_said_to_be(thinking: Recorded, sort: str) -> None:
+    plain = _ask(thinking, "kettleBoilr", match="smart", sort=sort)
+    best = max(one["score"] for one in plain["results"])
+    assert _ask(thinking, "kettleBoilr", match="smart", sort=sort, threshold=best)["results"]
+    nothing = _ask(thinking, "kettleBoilr", match="smart", sort=sort, threshold=best + 0.01)
+    said = "; ".join(nothing["warnings"])
+    assert (nothing["results"], "these are results" in said) == ([], False)
+    assert "left out" in said
+    assert f"the best of score {best:g}" in said
+
+
+def test_a_sorted_near_spelling_is_not_said_to_hold_the_words(thinking: Recorded) -> None:
+    said = "; ".join(_ask(thinking, "kettleBoilr", match="smart", sort="oldest")["warnings"])
+    assert "that hold what was searched for instead" in said
+    assert "hold all of the words" not in said
