@@ -225,7 +225,7 @@ def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch:
         directory=st.sampled_from(["", "/work", "/work/shop"]),
         role=st.sampled_from(["", "user", "assistant"]),
         kinds=st.sampled_from([(), ("prompt",), ("answer", "reasoning")]),
-        tool=st.sampled_from(["", "bash"]),
+        tools=st.sampled_from([(), ("bash",), ("bash", "read")]),
         after=st.none() | st.integers(0, 60 * DAY),
         before=st.none() | st.integers(60 * DAY, 130 * DAY),
         sessions=st.none() | st.sets(st.sampled_from([f"ses_{n}" for n in range(7)])).map(frozenset),
