@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from bench import quality, quality_house
 from daemon.embed.builtin import Builtin
 from daemon.index import Filters
+from daemon.recall import weights
+from daemon.recall.candidates import CandidateSearch
 from daemon.recall.query import parse
-from daemon.recall.ranking import dates, fuse, weights
-from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking import fuse
 
 NAMES = tuple(weights.FEATURES)
 _MEANING = NAMES.index("meaning")
@@ -86,7 +87,7 @@ def candidates_of(house: quality_house.House, question: quality_house.Question, 
     return Candidates(
         np.array([[getattr(features[i], name) for name in NAMES] for i in ids]),
         np.array([cosines.get(i, -1.0) for i in ids]),
-        np.array([weights.DAY * dates.nearness(query.days, states[i]["created"]) for i in ids]),
+        np.array([weights.DAY * fuse.nearness(query.days, states[i]["created"]) for i in ids]),
         np.array([numbers[session] for session in sessions]),
         np.array([session in question.right for session in numbers]),
     )

@@ -36,8 +36,8 @@ from daemon.ingest import Intake, Upkeep
 from daemon.ingest.evidence import move_events
 from daemon.model import Target
 from daemon.opencode.discover import Sources
+from daemon.recall.candidates.question import finish
 from daemon.recall.catalog import Catalog
-from daemon.recall.ranking.question import finish
 from daemon.redact import known, redact
 
 A = TypeVar("A")

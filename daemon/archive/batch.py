@@ -14,8 +14,8 @@ from typing import Any
 
 from daemon import records
 from daemon.archive import keys, merge
-from daemon.archive.changes import Changes
 from daemon.archive.store import Store
+from daemon.archive.store.changes import Changes
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Session
 
 STAGES = ("lexical", "semantic")

@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from daemon.archive import keys
 from daemon.archive.batch import Batch
-from daemon.archive.bodies import size_of
 from daemon.archive.store import Store
+from daemon.archive.store.bodies import size_of
 from daemon.errors import BadRecord
 
 BLOB, TREE = "b", "t"

@@ -7,8 +7,8 @@ from functools import partial
 
 from daemon import records
 from daemon.archive import keys
-from daemon.archive.bodies import size_of
 from daemon.archive.store import Store
+from daemon.archive.store.bodies import size_of
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import LARGE, Json, Part, Parts
 

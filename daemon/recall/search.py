@@ -22,15 +22,15 @@ from daemon.model import Hit, Json, Kind
 from daemon.recall.answer import Response
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.answer.waiting import Waiting
+from daemon.recall.candidates import CandidateSearch
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Match, Recall, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Allowed, Scope, by_all_names, facts_of, resolve
 from daemon.recall.query.where import kinds_of
-from daemon.recall.ranking import Plan, Search
-from daemon.recall.ranking.budget import Budget
-from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking import Search
 from daemon.recall.ranking.grouping import Result
+from daemon.recall.ranking.plan import Budget, Plan
 
 BUDGET_S = 2.0
 """Seconds that all searching of one client's request may take."""
@@ -209,7 +209,9 @@ class RecallEngine:
             if message is None:
                 return verdict is not False
             facts |= {"role": message.role}
-            some = kinds_of(message, candidates.with_texts([match])[0], row.title if row and shows_titles else "")
+            some = kinds_of(
+                message, candidates.meaning.with_texts([match])[0], row.title if row and shows_titles else ""
+            )
             sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in some]
             return any(where.holds(facts | section) is not False for section in sections)
 

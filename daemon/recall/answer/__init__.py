@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer import hints, instead, results
+from daemon.recall.answer import query_warnings, results
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.answer.waiting import Waiting
+from daemon.recall.candidates import MODEL_LATE, CandidateSearch
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Recall
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Scope
-from daemon.recall.ranking import Outcome, Search
-from daemon.recall.ranking.budget import Budget
-from daemon.recall.ranking.candidates import MODEL_LATE, CandidateSearch
+from daemon.recall.ranking import Search
 from daemon.recall.ranking.grouping import Result
+from daemon.recall.ranking.plan import Budget, Outcome
 from daemon.redact import redact
 
 _SHARE_OF_HELP = 0.01
@@ -71,7 +71,7 @@ class Response:
             "ok": True,
             "query": redact(request.query),
             "results": made,
-            "onlySimilar": hints.is_only_similar(self.query.undated, request.match, page),
+            "onlySimilar": query_warnings.is_only_similar(self.query.undated, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
@@ -89,7 +89,7 @@ class Response:
     def page(self) -> list[Result]:
         """The results to be shown, those by meaning with their texts."""
         page = self.outcome.results[: self.request.results]
-        matches = self.candidates.with_texts([result.match for result in page])
+        matches = self.candidates.meaning.with_texts([result.match for result in page])
         return [
             replace(result, match=replace(match, terms=result.match.terms))
             for result, match in zip(page, matches, strict=True)
@@ -126,13 +126,13 @@ class Response:
         """What must be said beside these results."""
         return self._warnings(page, made, self._missing(page))
 
-    def _missing(self, page: Sequence[Result]) -> hints.Missing:
+    def _missing(self, page: Sequence[Result]) -> query_warnings.Missing:
         """What of the query was not found; nothing where the results hold it as it stands."""
         if page and self.request.match in {"literal", "regex"}:
-            return hints.Missing()
-        return hints.absent(self.query.undated, self.outcome.held, self.outcome.frequencies)
+            return query_warnings.Missing()
+        return query_warnings.absent(self.query.undated, self.outcome.held, self.outcome.frequencies)
 
-    def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
+    def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: query_warnings.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
         warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
         warnings += [outcome.dated] if outcome.dated and outcome.results else []
@@ -147,8 +147,8 @@ class Response:
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
-        warnings += instead.empty_days(self.query, is_limited=bool(self.scope.limited_by))
-        warnings += instead.other_days(self.query, [result.created for result in page])
+        warnings += query_warnings.empty_days(self.query, is_limited=bool(self.scope.limited_by))
+        warnings += query_warnings.other_days(self.query, [result.created for result in page])
         warnings += [*self._unchecked(), *self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
@@ -174,17 +174,19 @@ class Response:
         by_meaning_alone = "semantic" in {self.request.match, self.outcome.fallback}
         return self.waiting.shortfalls(self.outcome.states, self.model, by_meaning_alone=by_meaning_alone)
 
-    def _about_query(self, page: Sequence[Result], missing: hints.Missing) -> list[str]:
+    def _about_query(self, page: Sequence[Result], missing: query_warnings.Missing) -> list[str]:
         """What must be said of what was searched for, and of what was not found."""
         outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
         is_sure = outcome.states.get("lexical") == "used" and not outcome.late
         if self.query.is_of_days and (page or (is_sure and not outcome.below)):
-            return instead.days_alone(self.query, {result.match.kind for result in page})
+            return query_warnings.days_alone(self.query, {result.match.kind for result in page})
         if outcome.instead:
-            return instead.other_names(outcome.instead, is_limited=bool(self.scope.limited_by), is_any=bool(page))
+            return query_warnings.other_names(
+                outcome.instead, is_limited=bool(self.scope.limited_by), is_any=bool(page)
+            )
         if self.scope.emptied_by or (not page and outcome.below):
             return []
-        return hints.word_warnings(
+        return query_warnings.word_warnings(
             self.query.undated,
             match,
             page,
@@ -195,7 +197,9 @@ class Response:
             and not (outcome.late or outcome.is_unchecked or aside.count or self.waiting.missing["lexical"]),
         )
 
-    def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+    def _help(
+        self, page: Sequence[Result], missing: query_warnings.Missing
+    ) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
         if self.outcome.below and not page:
             return [], [], []

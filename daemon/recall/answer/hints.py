@@ -1,4 +1,4 @@
-"""What is said beside the results: what was searched, what is missing, what to try where there is little or nothing.
+"""What to try where there is little or nothing: suggestions of a next call, and near misses.
 
 Pure functions: what they need of the indexes is handed in. A suggestion is ``{reason, action, example}``, its example
 the arguments of a next call. No hint claims more than was looked at.
@@ -8,29 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from daemon import records
-from daemon.display import counted, one_line, shorten
+from daemon.display import counted, one_line
 from daemon.model import Json
 from daemon.recall.catalog import Row
-from daemon.recall.query import Recall, names
-from daemon.recall.query.names import Stands
-from daemon.recall.query.parse import Query, Tier, as_asked, split
+from daemon.recall.query import Recall
+from daemon.recall.query.parse import Query, Tier, split
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact, redact_value
 
 MOST_WORDS = 4
 """Absent words of a query for which near spellings are looked up."""
-_MOST_LISTED = 8
-_LONGEST_SHOWN = 80
-_SAYS_LITTLE = frozenset({"many", "much", "often", "ever"})
-"""Words of a question that ask and name nothing: that no text has them is no news."""
 
-_UNSPELT = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
-"""Names with digits, which the index does not have among the words that it knows near spellings of."""
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "time": ("before", "after", "last", "from", "to", "since", "until"),
@@ -38,31 +30,6 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "sessionsLimit": ("sessions",),
 }
 _OF_SESSIONS = frozenset({"sessionID", "scope", "projectID", "title", "archived", "directory", "sessionsLimit"})
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """What of a query was not found: `parts` are its names and words that no candidate holds.
-
-    `unwritten` are those of its words that moreover no text has at all: a word of a long question may stand somewhere
-    and be in none of the candidates.
-    """
-
-    parts: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
-
-
-def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Missing:
-    """What no candidate holds; `held` are the names and words that candidates do, in lower case.
-
-    `frequencies` tells of terms of the query, in lower case, in how many texts they stand.
-    """
-    pieces = split(held)
-    words = [word for word in query.words if word not in pieces]
-    if set(query.words) - _SAYS_LITTLE or query.named:
-        words = [word for word in words if word not in _SAYS_LITTLE]
-    names = [name for name in query.named if name.lower() not in held]
-    return Missing((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
 
 
 def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
@@ -96,161 +63,6 @@ def _replaced(text: str, word: str, other: str) -> str:
     """`text` with `other` for `word`, in whatever case it stands there; `other` alone where it does not."""
     made, times = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: other, text, flags=re.IGNORECASE)
     return made if times else other
-
-
-_UNSEARCHABLE = (
-    "the query holds what looks like a secret; texts are searched without their secrets, so it is found nowhere"
-)
-
-
-def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
-    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is.
-
-    Whoever asks for meaning gets it: words were not searched then, so nothing can be said of them.
-    """
-    if mode == "semantic":
-        return False
-    if not any(result.is_by_words for result in results):
-        return bool(results)
-    is_bare_name = query.is_exact and not query.words
-    return is_bare_name and mode in {"smart", "hybrid"} and all(result.grade == Tier.NONE for result in results)
-
-
-def word_warnings(
-    query: Query,
-    mode: str,
-    results: Sequence[Result],
-    missing: Missing,
-    *,
-    is_inside: bool,
-    is_limited: bool,
-    is_sure: bool,
-) -> list[str]:
-    """What must be said so that nobody takes another name, or a mere likeness, for what was asked for.
-
-    `is_inside`: the words stand only in longer ones; `is_limited`: filters were on, so not all texts were searched;
-    `is_sure`: words were searched to the end.
-    """
-    if redact(query.text) != query.text:  # whether it is recorded must not be told either
-        return [_UNSEARCHABLE]
-    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    if not is_sure:
-        nothing = "no text that could be searched holds"
-    if mode == "literal":
-        return _inside_only((query.text.strip(),), results) if _is_one_name(query) else []
-    if mode not in {"smart", "hybrid", "fuzzy"}:
-        return []
-    if not any(result.is_by_words for result in results):
-        unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
-        return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
-    unwritten = missing.unwritten
-    held = "a part of that" if set(unwritten).issuperset(as_asked(query)) else "the other words"
-    absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
-    if query.is_exact and mode != "fuzzy":
-        return _name_warnings(query, results, nothing) + absent_words
-    if mode == "fuzzy":  # near spellings have no tiers
-        warnings = _absent_names(query, missing, nothing, is_inside=is_inside)
-    else:
-        alike = sum(result.mode == "semantic" for result in results)
-        warnings = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
-    if not query.is_exact and _is_one_name(query):
-        warnings += _inside_only((query.phrase,), results)
-    similar = sum(bool(result.spelling_pairs) for result in results)
-    return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
-
-
-def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
-    """Where no result holds a word as it was asked for."""
-    wanted = _listed(as_asked(query)) or _shown(query.text)
-    is_near = any(result.spelling_pairs for result in results)
-    rest = "these results are only similar in meaning" if results else "nothing was found"
-    if results and all(not result.is_own for result in results):
-        rest = "these messages come shortly after others that hold some of it"
-    if is_inside:
-        advice = ": see near" if is_near else f"; `match=literal` finds it there{f'; {rest}' if results else ''}"
-        inside = [query.phrase] if query.phrase else as_asked(query)
-        return _inside_longer(inside, "words") + advice
-    if is_near:
-        return f"{nothing} {wanted}; these results hold words that are spelt nearly so"
-    is_looked_up = query.is_exact or len(as_asked(query)) <= 1
-    return f"{nothing} {wanted if is_looked_up else _as_words(as_asked(query))}; {rest}"
-
-
-def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:
-    named = _listed(query.named)
-    best = min((result.grade for result in results), default=int(Tier.NONE))
-    without = sum(result.grade == Tier.NONE for result in results)
-    if best == Tier.NONE:
-        rest = "hold other words of the query" if query.words else "are only similar"
-        return [f"{nothing} {named}; these results {rest}", *_unsought(query.named)]
-    warnings = []
-    if best == Tier.SOME:
-        warnings.append(f"no message holds all of {named}")
-    if best == Tier.INSIDE:
-        warnings.append(_inside_longer(query.named))
-    if without:
-        warnings.append(f"the last {'result does' if without == 1 else f'{without} results do'} not hold {named}")
-    return warnings
-
-
-def _absent_names(query: Query, missing: Missing, nothing: str, *, is_inside: bool) -> list[str]:
-    """Where results are in the order of near spellings: what of the names none of them is."""
-    absent = [name for name in query.named if name in missing.parts]
-    rest = "these results hold other words of the query, or such as are spelt nearly so"
-    if not absent:
-        return []
-    if not is_inside:
-        return [f"{nothing} {_listed(absent)}; {rest}", *_unsought(absent)]
-    return [f"{_inside_longer(absent)}; {rest}"]
-
-
-def _unsought(absent: Sequence[str]) -> list[str]:
-    """Which absent names no near spelling is looked for: so that nobody takes them for looked up in this way too."""
-    unsought = [name for name in absent if _UNSPELT.search(name)]
-    return [f"typing errors are only looked for in words of letters alone, not in {_listed(unsought)}"] * bool(unsought)
-
-
-def _inside_longer(named: Sequence[str], ones: str = "names") -> str:
-    if len(named) == 1:
-        return f"{_listed(named)} occurs only inside longer {ones}{_otherwise(named)}"
-    return f"none of {_listed(named)} occurs but inside longer {ones}{_otherwise(named)}"
-
-
-def _is_one_name(query: Query) -> bool:
-    """Whether the whole query is a name, or a compound such as ``max-shard`` that may be one."""
-    return query.named == (query.text.strip(),) or ("-" in query.phrase and " " not in query.phrase)
-
-
-def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Where a part of a text was asked for that looks like a name, and each result has it in a longer one."""
-    texts = [result.match.text for result in results if result.is_by_words and result.match.text]
-    if not texts or any(names.stands(name, text) is Stands.WHOLE for text in texts for name in named):
-        return []
-    return [f"these results hold {_listed(named)} only inside longer names{_otherwise(named)}"]
-
-
-def _otherwise(named: Sequence[str]) -> str:
-    """What a name in which marks count may be found as besides."""
-    is_plain = all(re.fullmatch(r"[^\W_][\w -]*[^\W_]", name) for name in named)
-    return "" if is_plain else ", or with other marks"
-
-
-def _as_words(words: Sequence[str]) -> str:
-    """What was looked for as words only: it may well stand inside longer ones."""
-    return f"{_listed(words)} as {'a word' if len(words) == 1 else 'words'}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _MOST_LISTED} more" if len(words) > _MOST_LISTED else ""
-    return ", ".join(map(_shown, words[:_MOST_LISTED])) + more
-
-
-def _shown(text: str) -> str:
-    return repr(shorten(redact(text), _LONGEST_SHOWN))
-
-
-def _results(number: int) -> str:
-    return "result is" if number == 1 else f"{number} results are"
 
 
 # -- filters ---------------------------------------------------------------------------------------------------------

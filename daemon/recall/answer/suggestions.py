@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from daemon.errors import Retry, Skip
 from daemon.index import Filters
 from daemon.model import Json
-from daemon.recall.answer import hints
+from daemon.recall.answer import hints, query_warnings
+from daemon.recall.candidates import CandidateSearch
+from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.scope import Scope
-from daemon.recall.ranking.candidates import CandidateSearch
 from daemon.recall.ranking.grouping import Result
-from daemon.recall.ranking.lists import CandidateLists
 
 _NEAR_MISSES = 20
 _SPELLINGS = 3
@@ -42,7 +42,7 @@ class Suggester:
     until: float
     arranged: Callable[[CandidateLists, str, int], list[Result]]
 
-    def help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+    def help(self, page: Sequence[Result], missing: query_warnings.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses) beside the results of a page."""
         notes, suggestions = hints.emptied(self.request, self.scope, self.rows)
         is_weak = not any(result.is_by_words for result in page) or (self.query.is_exact and bool(missing.parts))

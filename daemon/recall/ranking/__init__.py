@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from daemon.archive import STAGES, Archive
 from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters, Match
+from daemon.recall.candidates import CandidateSearch
+from daemon.recall.candidates.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
-from daemon.recall.ranking.budget import Budget
 from daemon.recall.ranking.by_date import DEPTH, dated, said_of
-from daemon.recall.ranking.candidates import CandidateSearch
 from daemon.recall.ranking.copies import Contents, folded
 from daemon.recall.ranking.grouping import Result, Wanted, spread
-from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
-from daemon.recall.ranking.order import Archived, held, ordered
-from daemon.recall.ranking.weights import NEAR_SPELLING_SHARE
+from daemon.recall.ranking.holding import held
+from daemon.recall.ranking.order import Archived, ordered
+from daemon.recall.ranking.plan import Budget, Outcome, Plan
+from daemon.recall.weights import NEAR_SPELLING_SHARE
 from daemon.redact import redact
 
 _GROUP_DEPTH = 200
@@ -29,59 +30,6 @@ _GROUP_DEPTH = 200
 _ONE_BY_ONE = ("part", "message")
 _LEAST_LOOK = 0.05
 """The part of the budget that looking again beside a noisy session may always take; else as long as the first look."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to search for.
-
-    `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
-    results need not be spread over several sessions. `folds`: copies of a message are one result. `sort`: relevance,
-    newest or oldest. Results below `threshold` are left out, and those that `passes`, where there is one, refuses.
-    """
-
-    query: Query
-    match: str
-    rounds: tuple[tuple[str, Filters], ...]
-    results: int
-    group: str = "message"
-    is_one_session: bool = False
-    explain: bool = False
-    folds: bool = False
-    sort: str = "relevance"
-    threshold: float = 0.0
-    passes: Callable[[Result], bool] | None = None
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a search came to.
-
-    `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
-    words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
-    has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
-    archive does not have; `dated` says what was sorted by date; `below` are results that the threshold left out, by
-    their keys, and `is_below_partly` says that there may be more of them; `is_unchecked`: `Plan.passes` refused
-    candidates, and there are more that it never saw.
-    """
-
-    results: list[Result] = field(default_factory=list)
-    states: dict[str, str] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    late: list[str] = field(default_factory=list)
-    held: set[str] = field(default_factory=set)
-    frequencies: dict[str, int] = field(default_factory=dict)
-    is_inside: bool = False
-    is_full: bool = False
-    is_unchecked: bool = False
-    rounds: int = 0
-    candidates: int = 0
-    gone: int = 0
-    fallback: str = ""
-    dated: str = ""
-    below: dict[tuple[str, ...], Result] = field(default_factory=dict)
-    is_below_partly: bool = False
-    instead: tuple[tuple[str, str], ...] = ()
 
 
 class Search:
@@ -189,8 +137,8 @@ class Search:
         outcome.is_full = is_full
         self._budget.pause(self._prepare)
         try:
-            if not self._candidates.reads(self._plan.query):
-                outcome.warnings.append(self._candidates.unread(self._plan.match))
+            if not self._candidates.meaning.reads(self._plan.query):
+                outcome.warnings.append(self._candidates.meaning.unread(self._plan.match))
                 return
             self._round(outcome, "semantic", filters, relevance)
         except BadRequest:
@@ -309,7 +257,7 @@ class Search:
             narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
             candidates = self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
             if mode == "hybrid" or self._is_near_only(mode):
-                candidates.add_texts(self._candidates.with_texts)
+                candidates.add_texts(self._candidates.meaning.with_texts)
             return candidates
 
         def arranged(candidates: CandidateLists) -> list[Result]:

@@ -8,113 +8,17 @@ decides. Every candidate is scored by all of them, whichever side found it: noth
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from datetime import date, datetime, timedelta
 
+from daemon.days import CalendarDate, Days
 from daemon.index import Match
-from daemon.recall.ranking import weights
+from daemon.recall import weights
+from daemon.recall.candidates.stats import MOST_READ, QueryStats
 
-MOST_READ = 4000
-"""Characters of one text that are searched for near words."""
 _MOST_READ_IN_ALL = 100_000
 """The same of all parts: the best parts come first."""
-_BETWEEN = 2  # words
-_SHORTEST = 4
-_ENDING = 3
-_MOST_PAIRS = 8
-_CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
-
-Pair = tuple[str, str]
-
-
-def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
-    """Pairs of terms that stand side by side in the question; `terms` are in its order. At most _MOST_PAIRS."""
-    pairs: list[Pair] = []
-    place = 0
-    for first, second in pairwise(terms):
-        place = max(place, question.find(first, place))
-        if re.match(rf"\W+{re.escape(second)}(?!\w)", question[place + len(first) :]):
-            pairs.append((first, second))
-    return tuple(pairs[:_MOST_PAIRS])
-
-
-def proximity(pairs: Mapping[Pair, float], text: str) -> float:
-    """The values, summed up, of those pairs that stand near each other in `text`, in their order."""
-    lowered = text[:MOST_READ].lower()
-    return sum(value for pair, value in pairs.items() if _stand_near(_pattern(*pair), lowered))
-
-
-def _stand_near(pattern: re.Pattern[str], lowered: str) -> bool:
-    match = pattern.search(lowered)
-    while match is not None:
-        if not match.start() or not _is_of_word(lowered[match.start() - 1]):
-            return True
-        match = pattern.search(lowered, match.start() + 1)
-    return False
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-@lru_cache(maxsize=512)
-def _pattern(first: str, second: str) -> re.Pattern[str]:
-    # It begins with plain characters: a look behind it would make the search several times as slow.
-    begin, end = (re.escape(word.lower()[: max(_SHORTEST, len(word) - _ENDING)]) for word in (first, second))
-    return re.compile(rf"{begin}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{end}")
-
-
-@dataclass(frozen=True)
-class QueryStats:
-    """What the index knows of a question.
-
-    `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
-    a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
-    says more than that. `is_partly_embedded`: not all messages have vectors yet. `legible`: the share of the question
-    that the model can read. `neighbours`: terms that stand side by side in the question.
-    """
-
-    documents: int
-    frequencies: Mapping[str, int]
-    is_exact: bool = False
-    is_worded: bool = False
-    is_partly_embedded: bool = False
-    legible: float = 1.0
-    neighbours: tuple[Pair, ...] = ()
-
-    def rarity(self, term: str) -> float:
-        """BM25's inverse document frequency, above 0; 0 for a term that is not of the question."""
-        return self._rarities.get(term, 0.0)
-
-    def coverage(self, terms: Sequence[str]) -> float:
-        """The share, 0 to 1, of the question's rarity that these terms make up."""
-        whole = self._whole
-        return min(1.0, sum(map(self.rarity, set(terms))) / whole) if whole > 0 else 0.0
-
-    def proximity(self, text: str) -> float:
-        """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
-        return min(1.0, proximity(self._pairs, text)) if self._pairs else 0.0
-
-    # Worked out once for a question, not for each of its hundreds of candidates.
-
-    @cached_property
-    def _rarities(self) -> Mapping[str, float]:
-        # The sources count their texts at slightly different moments: never more texts with a word than there are.
-        having = {term: min(count, self.documents) for term, count in self.frequencies.items()}
-        return {term: math.log1p((self.documents - some + 0.5) / (some + 0.5)) for term, some in having.items()}
-
-    @cached_property
-    def _whole(self) -> float:
-        return sum(self._rarities.values())
-
-    @cached_property
-    def _pairs(self) -> Mapping[Pair, float]:
-        whole = self._whole
-        return {pair: sum(map(self.rarity, pair)) / whole for pair in self.neighbours} if whole > 0 else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,28 +45,6 @@ class Fused:
     message_id: str
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
-
-
-def text_to_embed(text: str, stats: QueryStats) -> str:
-    """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
-
-    A name draws the vector of a short question to itself: whoever asks what Anna painted gets all texts that greet
-    Anna. Where she is in every conversation, what she painted stands there as "I painted". Words that are not
-    capitalised, identifiers, paths and rare names stay, and so does the first word, capitalised whatever it is.
-    """
-    if stats.documents <= 0:
-        return text
-    shares = {term.casefold(): count / stats.documents for term, count in stats.frequencies.items()}
-
-    def plain_word(name: re.Match[str]) -> str:
-        word = name.group().casefold()
-        bare = word[:-2] if word.endswith(("'s", "’s")) else word
-        share = max(shares.get(word, 0.0), shares.get(bare, 0.0))
-        if text[: name.start()].strip() == "" or share <= weights.COMMON_NAME:
-            return name.group()
-        return "I" if bare == word else "my"
-
-    return " ".join(_CAPITALISED.sub(plain_word, text).split())
 
 
 def fuse(
@@ -247,3 +129,32 @@ def _best_shares(candidates: Sequence[Match], stats: QueryStats) -> dict[str, fl
         return {}
     deserved = max(stats.coverage(match.terms) for match in candidates) or 1.0  # nothing known of the terms: believed
     return _best((match.message_id, deserved * max(0.0, match.score) / top) for match in candidates)
+
+
+def nearness(wanted: Sequence[CalendarDate | Days], created: int) -> float:
+    """How near a message's time, in epoch ms, is to any of what is asked for: 0 to 1, by the machine's own days.
+
+    Whoever asks what was decided on 3 March wants that day before all others, though its texts need not say so. A day
+    without a year is that day of any year. The day after still counts: things are told when they are over. What is seen
+    from now, such as last week, is sharp.
+    """
+    if not wanted:
+        return 0.0
+    try:
+        made = datetime.fromtimestamp(created / 1000).date()  # noqa: DTZ006 - the machine's own zone
+        return max(_nearness(days, made) for days in wanted)
+    except (OverflowError, OSError, ValueError):  # a time out of all reason
+        return 0.0
+
+
+def _nearness(days: CalendarDate | Days, made: date) -> float:
+    """1 for the days themselves, less for those after a calendar day and for any of a calendar month, 0 for others."""
+    if isinstance(days, Days):
+        return 1.0 if days.first <= made < days.past else 0.0
+    if days.day is None:
+        return weights.MONTH if made.month == days.month and days.year in {None, made.year} else 0.0
+    for after, share in enumerate((1.0, *weights.DAYS_AFTER)):
+        day = made - timedelta(days=after)
+        if (day.month, day.day) == (days.month, days.day) and days.year in {None, day.year}:
+            return share
+    return 0.0

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from daemon.errors import Retry, Skip
 from daemon.index import Match
-from daemon.recall.ranking.lists import STANDING, CandidateLists
-from daemon.recall.ranking.weights import COMPARABLE, COUNTED, FURTHER
+from daemon.recall.candidates.lists import STANDING, CandidateLists
+from daemon.recall.weights import COMPARABLE, COUNTED, FURTHER
 
 
 @dataclass(frozen=True, slots=True)

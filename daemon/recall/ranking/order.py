@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from daemon.index import TOOLS, Match
 from daemon.model import Kind
-from daemon.recall.query import names, parse
-from daemon.recall.query.names import Stands
-from daemon.recall.query.parse import Hold, Query, Tier
-from daemon.recall.ranking import dates, fuse, weights
-from daemon.recall.ranking.explain import Ranked, reasons
+from daemon.recall import weights
+from daemon.recall.candidates import stats
+from daemon.recall.candidates.lists import NEAR, STANDING, CandidateLists
+from daemon.recall.query import names
+from daemon.recall.query.parse import Query, Tier
+from daemon.recall.ranking import fuse
 from daemon.recall.ranking.grouping import Result
-from daemon.recall.ranking.lists import NEAR, STANDING, CandidateLists
-
-MOST_READ = 1_000_000
-"""Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
+from daemon.recall.ranking.holding import holding, tier_of
 
 NOT_LOOKED_AT = 9
 _TIMES_NEEDED = 2  # as many of the best are looked through for names that only add to the score
@@ -35,6 +33,51 @@ class Archived:
     session_id: str
     project_id: str
     created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A message's place in the order.
+
+    `sources` are the lists that had it or would have it; `parts` says what each feature added to the score. `tier` is
+    how well it holds the names of a question, where that adds to the score and is no grade.
+    """
+
+    message_id: str
+    score: float
+    sources: tuple[str, ...]
+    parts: Mapping[str, float] = field(default_factory=dict)
+    tier: int | None = None
+
+
+def reasons(candidates: CandidateLists) -> Callable[[Ranked], str]:
+    """For explain: what each feature added to a score, and at which place a list of names or phrases had a message."""
+    places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in STANDING}
+
+    def reason(fused: Ranked) -> str:
+        added = [f"{_ADDED.get(name, name)} {value:.3f}" for name, value in fused.parts.items() if value]
+        added += [f"{_STANDS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
+        return f"score {fused.score:.3f}" + (f" ({', '.join(added)})" if added else "")
+
+    return reason
+
+
+_ADDED = {
+    "words": "words add",
+    "window": "its neighbours add",
+    "coverage": "the rare words of the question that it holds add",
+    "proximity": "words as close as in the question add",
+    "meaning": "meaning adds",
+    "names": "the names that it holds add",
+    "verbatim": "what stands in it as asked adds",
+    "day": "a day that the question names adds",
+}
+_STANDS = {
+    "named": "by its name place",
+    "phrase": "by the phrase place",
+    "tools": "by its name in tools place",
+    "printed": "by the phrase in tools place",
+}
 
 
 def ordered(
@@ -103,7 +146,7 @@ def _fused(
     stats = replace(candidates.stats, is_partly_embedded=is_partly_embedded, legible=candidates.legible)
     fused = _by_features(query, candidates, archived, stats)
     if query.is_exact:
-        graded = _best_first(fused, _tier(query, candidates), needed, archived)
+        graded = _best_first(fused, tier_of(query, candidates), needed, archived)
         if query.words and stats.is_exact and all(grade == Tier.NONE for grade, _ in graded):
             # Nothing holds a name: the other words are a question like any other, and meaning counts in full.
             wordy = replace(candidates, stats=replace(candidates.stats, is_exact=False))
@@ -112,27 +155,27 @@ def _fused(
             # The name itself is there, and nobody will take another one for it.
             if len(query.words) > 1:
                 return _with_names(query, candidates, archived, needed, replace(stats, is_exact=False))
-            graded = _best_first(fused, _tier(query, candidates, names.stands_loosely), needed, archived)
+            graded = _best_first(fused, tier_of(query, candidates, names.stands_loosely), needed, archived)
         if not query.words:  # a bare name: what does not hold it answers another question
             graded = [(grade, hit) for grade, hit in graded if grade != Tier.NONE]
         return graded
     if query.is_short:
-        return _best_first(fused, _hold(query, candidates), needed, archived)
+        return _best_first(fused, holding(query, candidates), needed, archived)
     return [(0, hit) for hit in fused]
 
 
 def _with_names(
-    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, stats: fuse.QueryStats
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, stats: stats.QueryStats
 ) -> list[tuple[int, Ranked]]:
     """A question of several words, in which a name is one hint of several: to hold it adds to the score.
 
     When names decided by themselves, "python2" and "2d" did: questions to code and to frequently asked questions lost
     two points of mean reciprocal rank. A rare name decides all the same, as it is most of what is rare in the question.
     """
-    tier = _tier(query, candidates, names.stands_loosely)
+    tier = tier_of(query, candidates, names.stands_loosely)
     ranked: list[Ranked] = []
     for number, hit in enumerate(_by_features(query, candidates, archived, stats)):
-        held = tier(hit) if number < _TIMES_NEEDED * needed else -1
+        held = tier(hit.message_id) if number < _TIMES_NEEDED * needed else -1
         added = weights.NAMES.get(Tier(held), 0.0) if held >= 0 else 0.0
         parts = {**hit.parts, "names": added} if added else hit.parts
         ranked.append(replace(hit, score=hit.score + added, parts=parts, tier=held))
@@ -140,7 +183,7 @@ def _with_names(
 
 
 def _by_features(
-    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], stats: fuse.QueryStats
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], stats: stats.QueryStats
 ) -> list[Ranked]:
     """Every candidate by its score: features, what stands in it verbatim, and the days that the question names."""
 
@@ -153,7 +196,7 @@ def _by_features(
     ranked, wanted = _with_standing(plain, candidates, archived), query.days
     if wanted:
         for place, hit in enumerate(ranked):
-            added = weights.DAY * dates.nearness(wanted, archived[hit.message_id].created)
+            added = weights.DAY * fuse.nearness(wanted, archived[hit.message_id].created)
             if added:
                 ranked[place] = replace(hit, score=hit.score + added, parts={**hit.parts, "day": added})
     return sorted(
@@ -179,7 +222,7 @@ def _sources(fused: fuse.Fused, near: Container[str]) -> tuple[str, ...]:
 
 
 def _best_first(
-    fused: Sequence[Ranked], grade: Callable[[Ranked], int], needed: int, archived: Mapping[str, Archived]
+    fused: Sequence[Ranked], grade: Callable[[str], int], needed: int, archived: Mapping[str, Archived]
 ) -> list[tuple[int, Ranked]]:
     """Better grades before worse ones, order kept within; what is not looked at follows as it was, with the grade -1.
 
@@ -193,7 +236,7 @@ def _best_first(
     for number, hit in enumerate(fused):
         if counted >= needed:
             return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in fused[number:])]
-        graded.append((grade(hit), hit))
+        graded.append((grade(hit.message_id), hit))
         session = archived[hit.message_id].session_id
         if graded[-1][0] == 0 and best[session] < most:
             best[session] += 1
@@ -215,105 +258,6 @@ def _with_standing(fused: list[Ranked], candidates: CandidateLists, archived: Co
                 parts = {**hit.parts, "verbatim": added} if added else hit.parts
                 by_id[i] = Ranked(i, hit.score + added, (*hit.sources, name), parts)
     return list(by_id.values())
-
-
-def _tier(
-    query: Query, candidates: CandidateLists, stands: Callable[[str, str], Stands] = names.stands
-) -> Callable[[Ranked], int]:
-    """How well a message holds the names; the word index knows of whole names, the text is read for the rest."""
-    terms, read, standing = (
-        candidates.terms(),
-        _Reader(candidates),
-        {*candidates.ids("named"), *candidates.ids("tools")},
-    )
-
-    def tier(hit: Ranked) -> int:
-        known = set(terms.get(hit.message_id, ()))
-        text, left = read.text(hit.message_id), query.named
-        if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
-            left = tuple(name for name in left if name not in known or names.is_plain(name))
-        elif not text:  # too long to be looked through: the word index is believed
-            left = tuple(name for name in left if name not in known)
-        if not left:
-            return Tier.WHOLE
-        best = parse.tier(replace(query, named=left), text, stands)
-        if best > Tier.SOME and len(left) < len(query.named):
-            return Tier.SOME
-        return Tier.INSIDE if best is Tier.NONE and hit.message_id in standing else best
-
-    return tier
-
-
-def _hold(query: Query, candidates: CandidateLists) -> Callable[[Ranked], int]:
-    hold = holding(query, candidates)
-    return lambda hit: hold(hit.message_id)
-
-
-def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
-    """How well a message, by its id, holds a short query.
-
-    The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
-    printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
-    """
-    with_phrase, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
-    terms, read = candidates.terms(), _Reader(candidates)
-
-    def hold(message_id: str) -> Hold:
-        held = terms.get(message_id, ())
-        has_phrase = message_id in with_phrase or (
-            bool(held) and names.stands_in(query.phrase, read.text(message_id, with_tools=False))
-        )
-        best = parse.hold(query, has_phrase, held)
-        return min(best, Hold.ALL) if message_id in printed else best
-
-    return hold
-
-
-def held(query: Query, candidates: CandidateLists) -> set[str]:
-    """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
-    words = {term.lower() for terms in candidates.terms().values() for term in terms}
-    words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in candidates.lists.get(name, [])[:1]}
-    for name in query.named:
-        words.discard(name.lower())
-        if _stands_whole(Query(name, (name,)), candidates):
-            words.add(name.lower())
-    return words
-
-
-def _stands_whole(name: Query, candidates: CandidateLists) -> bool:
-    left = MOST_READ
-    for match in (match for list_ in ("lexical", "named", "tools") for match in candidates.lists.get(list_, [])):
-        left -= len(match.text)
-        if left < 0:
-            return False
-        if parse.tier(name, match.text) is Tier.WHOLE:
-            return True
-    return False
-
-
-class _Reader:
-    """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
-
-    def __init__(self, candidates: CandidateLists) -> None:
-        self._spoken: dict[str, dict[str, None]] = {}
-        self._printed: dict[str, dict[str, None]] = {}
-        self._left = {True: MOST_READ, False: MOST_READ}
-        for match in (match for matches in candidates.lists.values() for match in matches):
-            texts = self._printed if match.kind in TOOLS else self._spoken
-            texts.setdefault(match.message_id, {})[match.text] = None
-
-    def text(self, message_id: str, *, with_tools: bool = True) -> str:
-        """Without those of which too much was read already."""
-        texts = [self._read(self._spoken, message_id), self._read(self._printed, message_id) if with_tools else ""]
-        return "\n".join(text for text in texts if text)
-
-    def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
-        is_said = texts is self._spoken
-        text = "\n".join(texts.get(message_id, ()))
-        if len(text) > self._left[is_said]:
-            return ""
-        self._left[is_said] -= len(text)
-        return text
 
 
 # -- one list --------------------------------------------------------------------------------------------------------

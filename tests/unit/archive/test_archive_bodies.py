@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from daemon.archive.bodies import Body
 from daemon.archive.store import Store
+from daemon.archive.store.bodies import Body
 from daemon.model import LARGE, Parts
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database

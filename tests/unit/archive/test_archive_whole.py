@@ -11,7 +11,8 @@ from pathlib import Path
 import plyvel
 import pytest
 
-from daemon.archive import Archive, integrity
+from daemon.archive import Archive
+from daemon.archive.store import integrity
 from daemon.errors import ArchiveCorrupt
 from tests.support.stores.make_opencode import T0, text, user
 from tests.unit.archive.test_archive import everything, make, put

@@ -17,10 +17,10 @@ from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
 from daemon.ingest.outbox import LexicalDrain
 from daemon.model import Json, Session
+from daemon.recall import candidates, weights
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Recall
-from daemon.recall.ranking import candidates, weights
-from daemon.recall.ranking.budget import Budget
+from daemon.recall.ranking.plan import Budget
 from tests.support.stores.recorded_sessions import (
     MINUTE,
     START,

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.index import Filters, Match
 from daemon.model import Json
-from daemon.recall.answer import hints
+from daemon.recall.answer import hints, query_warnings
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall, parse
 from daemon.recall.query.parse import Tier
@@ -136,7 +136,7 @@ MISSING = {
 def test_what_is_missing_is_told_from_what_no_text_has(case, expected):
     query, held = case
     counts = {"panic": 0, "gorila": 0, "zanzibar": 3, "seldom": 1, "parseconfig": 0}
-    missing = hints.absent(parse.parse(query), set(held), counts)
+    missing = query_warnings.absent(parse.parse(query), set(held), counts)
     assert (missing.parts, missing.unwritten) == expected
 
 
@@ -145,16 +145,16 @@ def _find(*terms: str, grade: int = 0, mode: str = "smart", **more) -> Result:
     return Result("m", "s", "prj", 0, match, mode, 1.0, grade, terms, sources=("lexical",), **more)
 
 
-def _said(query: str, finds: list[Result], missing: hints.Missing, **more: bool) -> str:
+def _said(query: str, finds: list[Result], missing: query_warnings.Missing, **more: bool) -> str:
     told = {"is_inside": False, "is_limited": False, "is_sure": True} | more
-    return "\n".join(hints.word_warnings(parse.parse(query), "smart", finds, missing, **told))
+    return "\n".join(query_warnings.word_warnings(parse.parse(query), "smart", finds, missing, **told))
 
 
 def test_a_word_that_no_text_has_is_named_although_others_were_found():
-    missing = hints.Missing(("gorila", "seldom"), ("gorila",))
+    missing = query_warnings.Missing(("gorila", "seldom"), ("gorila",))
     said = _said("gorila seldom zanzibar", [_find("zanzibar")], missing)
     assert said == "no current text holds 'gorila' as a word; these results hold the other words"
-    assert _said("zanzibar", [_find("zanzibar")], hints.Missing()) == ""
+    assert _said("zanzibar", [_find("zanzibar")], query_warnings.Missing()) == ""
 
 
 def test_a_long_query_is_not_repeated_whole_in_the_warnings():
@@ -164,20 +164,20 @@ def test_a_long_query_is_not_repeated_whole_in_the_warnings():
         " ".join(f"gorila{'a' * n}" for n in range(99)),
     ):
         query = parse.parse(text)
-        missing = hints.absent(query, set(), dict.fromkeys(query.words, 0))
+        missing = query_warnings.absent(query, set(), dict.fromkeys(query.words, 0))
         for finds in ([], [_find("zanzibar")]):
             assert len(_said(text, finds, missing)) < 2000
 
 
 def test_words_that_only_ask_are_not_missed():
     asked = parse.parse("how many gorillas and how often")
-    missing = hints.absent(asked, {"gorillas"}, {"many": 0, "often": 0, "gorillas": 2})
-    assert missing == hints.Missing()
-    assert hints.absent(parse.parse("many"), set(), {"many": 0}).parts == ("many",)
+    missing = query_warnings.absent(asked, {"gorillas"}, {"many": 0, "often": 0, "gorillas": 2})
+    assert missing == query_warnings.Missing()
+    assert query_warnings.absent(parse.parse("many"), set(), {"many": 0}).parts == ("many",)
 
 
 def test_nothing_is_called_absent_when_the_search_was_incomplete():
-    missing = hints.Missing(("gorila",), ("gorila",))
+    missing = query_warnings.Missing(("gorila",), ("gorila",))
     for finds in ([], [_find("zanzibar")]):
         said = _said("gorila zanzibar", finds, missing, is_sure=False)
         assert "no text that could be searched holds" in said

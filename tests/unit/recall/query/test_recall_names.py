@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from daemon.index import Match
 from daemon.model import Json
+from daemon.recall.candidates import fuzzy
 from daemon.recall.query import Recall, names, parse
 from daemon.recall.query.names import Stands
-from daemon.recall.ranking import fuzzy
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 BY_WORDS = ("hybrid", "smart", "fuzzy")

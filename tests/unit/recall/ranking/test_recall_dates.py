@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.days import CalendarDate, Days, mentions
-from daemon.recall.ranking.dates import nearness
-from daemon.recall.ranking.weights import MONTH
+from daemon.recall.ranking.fuse import nearness
+from daemon.recall.weights import MONTH
 
 
 def dates_in(question: str) -> list[CalendarDate | Days]:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.ranking import weights
-from daemon.recall.ranking.fuse import Fused, QueryStats, features_of, fuse, meaning_weight, text_to_embed
-from daemon.recall.ranking.weights import COMMON_NAME
+from daemon.recall import weights
+from daemon.recall.candidates.stats import QueryStats, text_to_embed
+from daemon.recall.ranking.fuse import Fused, features_of, fuse, meaning_weight
+from daemon.recall.weights import COMMON_NAME
 
 FACTS = QueryStats(1000, {"quay": 3, "crane": 5, "moved": 200})
 

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
+from daemon.recall import weights
+from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Hold, Tier
-from daemon.recall.ranking import weights
-from daemon.recall.ranking.lists import CandidateLists
-from daemon.recall.ranking.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
+from daemon.recall.ranking.holding import MOST_READ, held
+from daemon.recall.ranking.order import NOT_LOOKED_AT, Archived, ordered
 
 
 def _match(message: str, text: str = "", *, score: float = 1.0, kind: str = "prompt", **more) -> Match:

@@ -14,9 +14,9 @@ import pytest
 
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
+from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import together
-from daemon.recall.ranking.lists import CandidateLists
 from tests.support.stores.recorded_sessions import Recorded, WordEmbedder, call, recorded
 
 QUIET = [f"quiet{number}" for number in range(6)]

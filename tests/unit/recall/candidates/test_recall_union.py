@@ -9,10 +9,11 @@ import pytest
 from daemon.index import Entry, Filters, Match
 from daemon.index.lexical import Lexical
 from daemon.model import Document, Kind, Section
+from daemon.recall.candidates import union
+from daemon.recall.candidates.lists import CandidateLists
+from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import parse
-from daemon.recall.ranking import union
-from daemon.recall.ranking.fuse import QueryStats, fuse
-from daemon.recall.ranking.lists import CandidateLists
+from daemon.recall.ranking.fuse import fuse
 
 TEXTS = {"both": "the old crane of the quay", "some": "a crane", "none": "a harbour at night"}
 QUERY = parse.parse("where is the crane of the quay")

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from daemon.recall.ranking.lists import CandidateLists
+from daemon.recall.candidates.lists import CandidateLists
 
 
 def finish(within_s: float) -> bool:

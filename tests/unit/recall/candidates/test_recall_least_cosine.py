@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daemon.index import Match
-from daemon.recall.ranking.lists import CandidateLists, least_cosine
-from daemon.recall.ranking.weights import LEAST_COSINE
+from daemon.recall.candidates.lists import CandidateLists, least_cosine
+from daemon.recall.weights import LEAST_COSINE
 
 FLOORS = {
     "": LEAST_COSINE,  # not known

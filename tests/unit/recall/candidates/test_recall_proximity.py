@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.ranking.fuse import MOST_READ, neighbours, proximity
+from daemon.recall.candidates.stats import MOST_READ, neighbours, proximity
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from daemon.index import Match
+from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import parse
-from daemon.recall.ranking.fuse import QueryStats
-from daemon.recall.ranking.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE, SHORT_COSINE
+from daemon.recall.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE, SHORT_COSINE
 
 WORDS = ("named", "phrase", "lexical", "tools", "printed")
 """The lists of what was found by words, the one to show a message by first.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.archive.bodies import Body
 from daemon.archive.store import Store
+from daemon.archive.store.bodies import Body
 from daemon.errors import DiskFull
 
 _LARGE = 1 << 20

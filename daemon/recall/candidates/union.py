@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.model import Vector
+from daemon.recall.candidates.lists import STANDING, CandidateLists
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
-from daemon.recall.ranking.lists import STANDING, CandidateLists
 
 _MOST = 100
 """Candidates of each list that are scored by the other lists' measure too: the best ones."""

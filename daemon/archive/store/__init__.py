@@ -21,8 +21,8 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
     import plyvel_next as plyvel
 
 from daemon.archive import keys
-from daemon.archive.bodies import AHEAD, Body, pieces
-from daemon.archive.integrity import MARKER, Marker, Users, files, lock
+from daemon.archive.store.bodies import AHEAD, Body, pieces
+from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
 from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from daemon.recall.ranking.lists import CandidateLists
-from daemon.recall.ranking.question import Question, finish
+from daemon.recall.candidates.lists import CandidateLists
+from daemon.recall.candidates.question import Question, finish
 
 ENDLESS_S = 60.0
 

@@ -1,0 +1,217 @@
+"""What the indexes answer to a question, as ranked lists that are not yet one order.
+
+Words and meaning are asked at the same time, each in a thread of its own: the libraries beneath let go of the
+interpreter while they work. With a deadline the answer is what there is by then. An index that fails is reported and
+left out, and is an error only where nothing else answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from daemon.embed import Embedder
+from daemon.errors import BadRequest, IndexBroken, ReconstituteError, Stop
+from daemon.index import Filters, LexicalIndex, SemanticIndex
+from daemon.recall.candidates import union
+from daemon.recall.candidates.lists import CandidateLists
+from daemon.recall.candidates.meaning import MeaningSearch
+from daemon.recall.candidates.question import Question, is_over, left
+from daemon.recall.candidates.words import WordSearch, newest
+from daemon.recall.query import parse, vocabulary
+from daemon.recall.query.parse import Query
+from daemon.redact import redact
+
+_OF_NAMES = 20
+"""Chunks asked for by meaning beside a bare name: only those that hold it count, and these are found by words as long
+as words are indexed first."""
+MODEL_LATE = "has not embedded the question yet"
+"""Of a model that is late: a server may be loading it."""
+
+_LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
+
+
+class CandidateSearch:
+    """Asks the indexes for one answer; one for each search."""
+
+    def __init__(
+        self,
+        lexical: LexicalIndex,
+        semantic: Callable[[], SemanticIndex | None],
+        embedder: Embedder,
+        on_failure: Callable[[str, Exception], None],
+        is_behind: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_behind`: whether the word index may lack messages that the semantic index has."""
+        self._lexical, self._semantic = lexical, semantic
+        self._on_failure, self._is_behind = on_failure, is_behind
+        self.meaning = MeaningSearch(lexical, semantic, embedder, on_failure, is_behind)
+
+    def gather(
+        self,
+        query: Query,
+        mode: str,
+        filters: Filters,
+        depth: int,
+        *,
+        deadline: float,
+        with_windows: bool = True,
+    ) -> CandidateLists:
+        """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
+
+        `with_windows`: also messages that are found by their neighbours. What was found by meaning comes without
+        texts, which `MeaningSearch.with_texts` adds, unless the order depends on them.
+
+        Raises:
+            BadRequest: no regular expression.
+            ReconstituteError: nothing could be asked.
+        """
+        words = WordSearch(self._lexical, query, filters, depth, deadline, with_windows=with_windows)
+        if query.is_of_days:
+            return self._all({"lexical": words.of_days}, deadline)
+
+        def by_meaning(candidates: CandidateLists) -> None:
+            is_for_names = mode == "hybrid" and query.is_exact  # which are looked for in the texts
+            is_bare_name = is_for_names and not query.words and not self._is_behind()
+            deep = min(depth, _OF_NAMES) if is_bare_name else depth
+            self.meaning.search(candidates, query, mode, filters, deep, without_texts=not is_for_names)
+
+        questions = {"lexical": words.in_mode(mode)} if mode != "semantic" else {}
+        if mode in {"hybrid", "semantic"}:
+            questions["semantic"] = by_meaning
+        candidates = self._all(questions, deadline)
+        self._complete(candidates, query, mode, filters, deadline)
+        if mode == "hybrid" and query.is_short:
+            self._tell_held(candidates, deadline)
+        return candidates
+
+    def _complete(self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, deadline: float) -> None:
+        """Score each candidate by the lists that did not have it, in what time is left."""
+        if mode not in {"smart", "hybrid"} or is_over(deadline):
+            return
+        by_index = union.questions(
+            candidates, query, filters, self._lexical, self._semantic, vector=self.meaning.vector
+        )
+        questions = [Question(index, ask) for index, ask in by_index.items()]
+        for question in questions:
+            question.start()
+        for question in questions:
+            question.join(left(deadline))
+            candidates.more |= dict(question.candidates.more)
+            if question.error is not None:  # what was found stands
+                self._failed(candidates, question.index, question.error, "not all candidates were scored")
+            elif not question.is_done and not candidates.late:
+                candidates.late.append("not all candidates were scored")
+
+    def _tell_held(self, candidates: CandidateLists, deadline: float) -> None:
+        """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
+        stands, which decides about the order. Each text costs 0.2 ms.
+        """
+        index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
+        wanted = [match for match in matches if match.message_id in held]
+        if index is None or not wanted or is_over(deadline) or candidates.states.get("semantic") == "failed":
+            return
+
+        def tell(own: CandidateLists) -> None:
+            with_texts = {match.record: match for match in index.with_texts(wanted)}
+            own.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
+
+        asking = Question("semantic", tell)
+        asking.start()
+        asking.join(left(deadline))
+        if asking.is_done:
+            self._merge(candidates, asking)
+        else:
+            candidates.late.append("not all texts were looked at")
+
+    def spellings(self, word: str, limit: int, deadline: float) -> list[tuple[str, int]]:
+        """Words of the index that are spelt nearly as `word`; none where it is late, or fails, which is reported.
+
+        `deadline` is on time.monotonic's clock.
+        """
+        similar: list[tuple[str, int]] = []
+        self._in_time(lambda: similar.extend(self._lexical.spellings(word, limit)), deadline)
+        return list(similar)
+
+    def is_written(self, word: str, deadline: float) -> bool | None:
+        """Whether any text has the word, as the word index has it; None where that was not told in time."""
+        with_texts: list[bool] = []
+        self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
+        return with_texts[0] if with_texts else None
+
+    def nearest(self, name: str, deadline: float) -> str:
+        """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
+        made: list[str] = []
+        self._in_time(lambda: made.append(vocabulary.nearest(name, self._lexical)), deadline)
+        return made[0] if made else ""
+
+    def settled(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
+        """The query as this archive takes it; as it is where that is not told in time.
+
+        Those of its names that are none here count as words, and days that it names are days where messages of then
+        pass the filters. `now` is naive and local; without it no days are looked for.
+        """
+        made = [query]
+
+        def ask() -> None:
+            settled = vocabulary.settled(query, self._lexical) if query.is_exact else query
+            made.append(settled)
+            if now is not None:
+                made.append(parse.with_days(settled, now, lambda days: bool(newest(self._lexical, days, filters, 1))))
+
+        self._in_time(ask, deadline)
+        return made[-1]
+
+    def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
+        if is_over(deadline):
+            return
+        asking = Question("lexical", lambda _candidates: ask())
+        asking.start()
+        asking.join(left(deadline))
+        if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
+            self._on_failure("lexical", asking.error)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def _all(self, questions: Mapping[str, Callable[[CandidateLists], None]], deadline: float) -> CandidateLists:
+        asking = [Question(name, question) for name, question in questions.items()]
+        for question in asking:
+            question.start()
+        for question in asking:
+            question.join(left(deadline))
+        candidates, failures = CandidateLists(), []
+        for question in asking:
+            failures += self._merge(candidates, question)
+        if failures and len(failures) == len(questions):
+            raise failures[0]
+        return candidates
+
+    def _merge(self, candidates: CandidateLists, question: Question) -> list[ReconstituteError]:
+        """Put one question's answer with the others; a failure is a warning here."""
+        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
+        if error is not None:
+            if isinstance(error, BadRequest | Stop):
+                raise error
+            self._failed(candidates, question.index, error, _LABELS[question.index])
+            if isinstance(error, ReconstituteError):
+                return [error]
+            named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
+            named.__cause__ = error
+            return [named]
+        candidates.lists |= dict(own.lists)
+        candidates.is_inside |= own.is_inside
+        candidates.stats = own.stats if question.index == "lexical" else candidates.stats
+        candidates.legible = min(candidates.legible, own.legible)
+        candidates.late += own.late
+        candidates.warnings += own.warnings
+        candidates.states[question.index] = own.states.get(question.index, "used")
+        if not is_done:
+            candidates.states[question.index] = "late"
+            why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
+            candidates.late.append(_LABELS[question.index] + why)
+        return []
+
+    def _failed(self, candidates: CandidateLists, index: str, error: Exception, what: str) -> None:
+        self._on_failure(index, error)
+        candidates.states[index] = "failed"
+        candidates.warnings.append(f"{what}: {redact(str(error)) or type(error).__name__}")

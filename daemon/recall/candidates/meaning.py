@@ -1,0 +1,125 @@
+"""Candidates by meaning: the question is embedded once, and the semantic index asked for the nearest chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from daemon.embed import Embedder, reads
+from daemon.errors import BadInput, ModelUnavailable, ReconstituteError, Retry, Skip
+from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
+from daemon.model import Vector
+from daemon.recall.candidates.lists import CandidateLists
+from daemon.recall.candidates.stats import stats_of, text_to_embed
+from daemon.recall.query.parse import Query
+
+_DEEPEST = 200
+"""Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
+
+
+class MeaningSearch:
+    """Asks the semantic index for one answer; one for each search."""
+
+    def __init__(
+        self,
+        lexical: LexicalIndex,
+        semantic: Callable[[], SemanticIndex | None],
+        embedder: Embedder,
+        on_failure: Callable[[str, Exception], None],
+        is_behind: Callable[[], bool],
+    ) -> None:
+        """`is_behind`: whether the word index may lack messages that the semantic index has."""
+        self._lexical, self._semantic, self._embedder = lexical, semantic, embedder
+        self._on_failure, self._is_behind = on_failure, is_behind
+        self._vectors: dict[str, Vector] = {}
+        """By text: one answer may take several looks, and to embed a question takes a fifth of one."""
+        self.vector: Vector | None = None
+        """The question's, once it was asked by meaning."""
+
+    def reads(self, query: Query) -> bool:
+        """Whether the model can read the question, so that what it finds similar means something.
+
+        Raises:
+            ModelUnavailable: the model does not load.
+        """
+        return reads(self._embedder, query.text)
+
+    def unread(self, mode: str) -> str:
+        """The warning where it cannot."""
+        what = "what is similar is a guess" if mode == "semantic" else "only words are searched"
+        fix = "name a multilingual model in embedding.model_dir, or one of Ollama's in embedding.model"
+        return f"{self._embedder.name} cannot read this question, so {what}; {fix}"
+
+    def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
+        """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
+        if self.reads(query):
+            return True
+        candidates.warnings.append(self.unread(mode))
+        if mode == "hybrid":
+            candidates.states["semantic"] = "not legible"
+        return mode != "hybrid"
+
+    def search(
+        self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, depth: int, *, without_texts: bool
+    ) -> None:
+        """Fill the list of what is similar in meaning.
+
+        Raises:
+            BadInput: the model refuses the question.
+            ModelUnavailable: there is no model, or the index is being built.
+        """
+        if not self._is_worth_embedding(candidates, query, mode):
+            return
+        candidates.legible = self._embedder.legible(query.text)
+        try:
+            text = text_to_embed(query.searched, stats_of(self._lexical, query))
+        except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
+            text = query.searched
+        # Before the index, which is not open without its model: the model says best what is wrong with it.
+        vector = self._vectors.get(text)
+        if vector is None:
+            candidates.waits_for = self._embedder.name
+            made = self._embedder.embed_query(text)
+            candidates.waits_for = ""
+            if isinstance(made, BadInput):
+                raise made
+            vector = self._vectors[text] = made
+        self.vector = vector
+        index = self._semantic()
+        if index is None:
+            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
+        depth = min(depth, _DEEPEST)
+        candidates.lists["semantic"] = self._matches(index, vector, filters, depth, without_texts=without_texts)
+
+    def _matches(
+        self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, without_texts: bool
+    ) -> list[Match]:
+        """The word index tells which messages pass filters, as long as it has every message that the other has."""
+        if self._is_behind():
+            return index.query(vector, filters, depth, without_texts=without_texts)
+
+        def allowed_ids(filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+            try:
+                return self._lexical.allowed_ids(filters, most, among)
+            except Exception as error:
+                raise _LexicalFailed(str(error)) from error
+
+        try:
+            return index.query(vector, filters, depth, allowed_ids, without_texts=without_texts)
+        except _LexicalFailed as failed:
+            self._on_failure("lexical", failed.__cause__ if isinstance(failed.__cause__, Exception) else failed)
+            return index.query(vector, filters, depth, without_texts=without_texts)
+
+    def with_texts(self, matches: Sequence[Match]) -> list[Match]:
+        """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
+        index = self._semantic()
+        if index is None or not any(match.record and not match.text for match in matches):
+            return list(matches)
+        try:
+            return index.with_texts(matches)
+        except (Retry, Skip) as error:  # its owner is told; what is shown is then the message's beginning
+            self._on_failure("semantic", error)
+            return list(matches)
+
+
+class _LexicalFailed(ReconstituteError):
+    """On its way through the semantic index, which did not fail and must not be mended for it."""

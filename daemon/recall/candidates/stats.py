@@ -1,0 +1,150 @@
+"""What the word index knows of a question: how rare its words are, and which of them stand side by side."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from daemon.index import LexicalIndex
+from daemon.recall import weights
+from daemon.recall.query.parse import MOST_SHORT, Query
+
+MOST_READ = 4000
+"""Characters of one text that are searched for near words."""
+
+
+_BETWEEN = 2  # words
+
+
+_SHORTEST = 4
+
+
+_ENDING = 3
+
+
+_MOST_PAIRS = 8
+
+
+_CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
+
+
+Pair = tuple[str, str]
+
+
+def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
+    """Pairs of terms that stand side by side in the question; `terms` are in its order. At most _MOST_PAIRS."""
+    pairs: list[Pair] = []
+    place = 0
+    for first, second in pairwise(terms):
+        place = max(place, question.find(first, place))
+        if re.match(rf"\W+{re.escape(second)}(?!\w)", question[place + len(first) :]):
+            pairs.append((first, second))
+    return tuple(pairs[:_MOST_PAIRS])
+
+
+def proximity(pairs: Mapping[Pair, float], text: str) -> float:
+    """The values, summed up, of those pairs that stand near each other in `text`, in their order."""
+    lowered = text[:MOST_READ].lower()
+    return sum(value for pair, value in pairs.items() if _stand_near(_pattern(*pair), lowered))
+
+
+def _stand_near(pattern: re.Pattern[str], lowered: str) -> bool:
+    match = pattern.search(lowered)
+    while match is not None:
+        if not match.start() or not _is_of_word(lowered[match.start() - 1]):
+            return True
+        match = pattern.search(lowered, match.start() + 1)
+    return False
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+@lru_cache(maxsize=512)
+def _pattern(first: str, second: str) -> re.Pattern[str]:
+    # It begins with plain characters: a look behind it would make the search several times as slow.
+    begin, end = (re.escape(word.lower()[: max(_SHORTEST, len(word) - _ENDING)]) for word in (first, second))
+    return re.compile(rf"{begin}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{end}")
+
+
+@dataclass(frozen=True)
+class QueryStats:
+    """What the index knows of a question.
+
+    `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
+    a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
+    says more than that. `is_partly_embedded`: not all messages have vectors yet. `legible`: the share of the question
+    that the model can read. `neighbours`: terms that stand side by side in the question.
+    """
+
+    documents: int
+    frequencies: Mapping[str, int]
+    is_exact: bool = False
+    is_worded: bool = False
+    is_partly_embedded: bool = False
+    legible: float = 1.0
+    neighbours: tuple[Pair, ...] = ()
+
+    def rarity(self, term: str) -> float:
+        """BM25's inverse document frequency, above 0; 0 for a term that is not of the question."""
+        return self._rarities.get(term, 0.0)
+
+    def coverage(self, terms: Sequence[str]) -> float:
+        """The share, 0 to 1, of the question's rarity that these terms make up."""
+        whole = self._whole
+        return min(1.0, sum(map(self.rarity, set(terms))) / whole) if whole > 0 else 0.0
+
+    def proximity(self, text: str) -> float:
+        """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
+        return min(1.0, proximity(self._pairs, text)) if self._pairs else 0.0
+
+    # Worked out once for a question, not for each of its hundreds of candidates.
+
+    @cached_property
+    def _rarities(self) -> Mapping[str, float]:
+        # The sources count their texts at slightly different moments: never more texts with a word than there are.
+        having = {term: min(count, self.documents) for term, count in self.frequencies.items()}
+        return {term: math.log1p((self.documents - some + 0.5) / (some + 0.5)) for term, some in having.items()}
+
+    @cached_property
+    def _whole(self) -> float:
+        return sum(self._rarities.values())
+
+    @cached_property
+    def _pairs(self) -> Mapping[Pair, float]:
+        whole = self._whole
+        return {pair: sum(map(self.rarity, pair)) / whole for pair in self.neighbours} if whole > 0 else {}
+
+
+def text_to_embed(text: str, stats: QueryStats) -> str:
+    """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
+
+    A name draws the vector of a short question to itself: whoever asks what Anna painted gets all texts that greet
+    Anna. Where she is in every conversation, what she painted stands there as "I painted". Words that are not
+    capitalised, identifiers, paths and rare names stay, and so does the first word, capitalised whatever it is.
+    """
+    if stats.documents <= 0:
+        return text
+    shares = {term.casefold(): count / stats.documents for term, count in stats.frequencies.items()}
+
+    def plain_word(name: re.Match[str]) -> str:
+        word = name.group().casefold()
+        bare = word[:-2] if word.endswith(("'s", "’s")) else word
+        share = max(shares.get(word, 0.0), shares.get(bare, 0.0))
+        if text[: name.start()].strip() == "" or share <= weights.COMMON_NAME:
+            return name.group()
+        return "I" if bare == word else "my"
+
+    return " ".join(_CAPITALISED.sub(plain_word, text).split())
+
+
+def stats_of(lexical: LexicalIndex, query: Query) -> QueryStats:
+    """How rare the question's words are."""
+    documents, frequencies = lexical.frequencies(query.searched)
+    pairs, is_worded = neighbours(query.searched, tuple(frequencies)), len(query.words) > MOST_SHORT
+    return QueryStats(documents, frequencies, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)

@@ -1,0 +1,137 @@
+"""Candidates by words, each mode with lists of its own: smart, literal, fuzzy, regex, and the messages of days."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from daemon.days import Days
+from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match
+from daemon.model import Kind
+from daemon.recall.candidates import fuzzy
+from daemon.recall.candidates.lists import CandidateLists
+from daemon.recall.candidates.question import is_over
+from daemon.recall.candidates.stats import stats_of
+from daemon.recall.query import names
+from daemon.recall.query.parse import Query
+
+_MOST_NAMES = 5
+_LEAST_SAID = 20
+"""Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordSearch:
+    """One look into the word index, for lists of at most `depth` matches; each method fills such lists.
+
+    `deadline` is on time.monotonic's clock; `with_windows`: also messages that are found by their neighbours.
+    """
+
+    lexical: LexicalIndex
+    query: Query
+    filters: Filters
+    depth: int
+    deadline: float
+    with_windows: bool = True
+
+    def in_mode(self, mode: str) -> Callable[[CandidateLists], None]:
+        """What fills the lists in this mode."""
+        return {"literal": self.literal, "fuzzy": self.fuzzy, "regex": self.regex}.get(mode, self.smart)
+
+    def smart(self, candidates: CandidateLists) -> None:
+        """Words, stemmed and in any order, and names and phrases as they stand."""
+        query, filters = self.query, self.filters
+        candidates.stats = stats_of(self.lexical, query)
+        least_said = 0 if filters.kinds or filters.tools else _LEAST_SAID
+        candidates.lists["lexical"] = self.lexical.search(query.searched, filters, self.depth, least_said=least_said)
+        held = {term for match in candidates.lists["lexical"] for term in match.terms}
+        for name in query.named[:_MOST_NAMES]:
+            if name not in held:  # the word index knows whole names; this finds all else
+                for list_, matches in self._standing(name, ("named", "tools")):
+                    candidates.lists[list_] = [*candidates.lists.get(list_, []), *matches]
+        if query.phrase and (len(query.words) > 1 or " " in query.phrase or not candidates.lists["lexical"]):
+            self._add_phrase(candidates)
+        is_narrow = bool(filters.kinds or filters.tools or filters.role)  # a window is of several messages and kinds
+        if self.with_windows and not is_narrow and not is_over(self.deadline):
+            candidates.lists["windows"] = self.lexical.windows(query.searched, filters, self.depth)
+
+    def _add_phrase(self, candidates: CandidateLists) -> None:
+        # The word index finds content words that stand together too, and more of what tools printed helps nobody:
+        # only of what was said every text counts. A phrase with stop words is found nowhere else.
+        phrase, lists = self.query.phrase, candidates.lists
+        is_indexed = bool(lists["lexical"]) and len(self.query.words) == len(phrase.split())
+        is_inside = False
+        for list_, matches in self._standing(phrase, ("phrase", "printed")):
+            lists[list_] = [match for match in matches if names.stands_in(phrase, match.text)]
+            is_inside |= bool(matches)
+            if is_indexed or len(lists[list_]) >= self.depth:
+                break
+        candidates.is_inside = is_inside and not lists.get("phrase") and not lists.get("printed")
+
+    def literal(self, candidates: CandidateLists) -> None:
+        """Every text that has the query as it stands."""
+        for list_, matches in self._standing(self.query.text, ("named", "tools")):
+            candidates.lists[list_] = matches
+        kinds = set(self.filters.kinds) or SAID | TOOLS
+        if len(candidates.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
+            candidates.late.append("not all texts were looked at")
+
+    def fuzzy(self, candidates: CandidateLists) -> None:
+        """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
+        query = self.query
+        ranked = candidates.lists["lexical"] = self.lexical.fuzzy(query.searched, self.filters, self.depth)
+        standing: list[Match] = []
+        held = fuzzy.held_whole(query, ranked, is_all=len(ranked) < self.depth)
+        wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
+        for text in sorted(wanted):
+            for _, matches in self._standing(text, ("named", "tools")):
+                standing += matches
+        if standing or query.is_exact:
+            candidates.lists["lexical"], candidates.is_inside = fuzzy.merged(query, ranked, standing)
+
+    def regex(self, candidates: CandidateLists) -> None:
+        """Every text that the pattern matches.
+
+        Raises:
+            BadRequest: no regular expression.
+        """
+        within_s = max(0.05, self.deadline - time.monotonic())
+        matches, all_seen = self.lexical.regex(self.query.text, self.filters, self.depth, within_s * 0.9)
+        candidates.lists["named"] = matches
+        if not all_seen and len(matches) < self.depth:
+            candidates.late.append("not all texts were looked at")
+
+    def of_days(self, candidates: CandidateLists) -> None:
+        """The prompts of the days that are all the query names, newest first, as if found by a name.
+
+        With a filter of kinds it lists these. Where no prompt of then passes the filters, it lists whatever does.
+        """
+        filters = self.filters
+        days = [some for some in self.query.days if isinstance(some, Days)]
+
+        def of_kinds(kinds: tuple[str, ...]) -> list[Match]:
+            narrowed = replace(filters, kinds=kinds)
+            return [match for some in days for match in newest(self.lexical, some, narrowed, self.depth)]
+
+        contents = tuple(kind for kind in Kind if kind != Kind.TITLE)
+        matches = of_kinds(filters.kinds or (Kind.PROMPT,)) or of_kinds(filters.kinds or contents)
+        candidates.lists["named"] = sorted(matches, key=lambda match: -match.score)[: self.depth]
+
+    def _standing(self, text: str, lists: tuple[str, str]) -> Iterator[tuple[str, list[Match]]]:
+        """What holds `text` as it stands, newest first, each list with its name; nothing more once the time is over.
+
+        What was said, and apart from it what tools were given and printed.
+        """
+        for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
+            chosen = kinds & set(self.filters.kinds) if self.filters.kinds else kinds
+            if chosen and not is_over(self.deadline):
+                narrowed = replace(self.filters, kinds=tuple(sorted(chosen)))
+                yield list_, self.lexical.literal(text, narrowed, self.depth)
+
+
+def newest(lexical: LexicalIndex, days: Days, filters: Filters, limit: int) -> list[Match]:
+    """The newest messages of these days that pass the filters, newest first."""
+    first, past = days.bounds
+    first, past = max(first, filters.after or first), min(past, filters.before or past)
+    return lexical.by_time(past, replace(filters, after=first, before=past), limit, before=True)

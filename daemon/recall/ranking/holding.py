@@ -1,0 +1,109 @@
+"""How well messages hold the names and words of a question, as far as their texts are read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from daemon.index import TOOLS
+from daemon.recall.candidates.lists import CandidateLists
+from daemon.recall.query import names, parse
+from daemon.recall.query.names import Stands
+from daemon.recall.query.parse import Hold, Query, Tier
+
+MOST_READ = 1_000_000
+"""Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
+
+
+def tier_of(
+    query: Query, candidates: CandidateLists, stands: Callable[[str, str], Stands] = names.stands
+) -> Callable[[str], int]:
+    """How well a message, by its id, holds the names.
+
+    The word index knows of whole names; the text is read for the rest.
+    """
+    terms, read = candidates.terms(), _Reader(candidates)
+    standing = {*candidates.ids("named"), *candidates.ids("tools")}
+
+    def tier(message_id: str) -> int:
+        known = set(terms.get(message_id, ()))
+        text, left = read.text(message_id), query.named
+        if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
+            left = tuple(name for name in left if name not in known or names.is_plain(name))
+        elif not text:  # too long to be looked through: the word index is believed
+            left = tuple(name for name in left if name not in known)
+        if not left:
+            return Tier.WHOLE
+        best = parse.tier(replace(query, named=left), text, stands)
+        if best > Tier.SOME and len(left) < len(query.named):
+            return Tier.SOME
+        return Tier.INSIDE if best is Tier.NONE and message_id in standing else best
+
+    return tier
+
+
+def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
+    """How well a message, by its id, holds a short query.
+
+    The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
+    printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
+    """
+    with_phrase, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
+    terms, read = candidates.terms(), _Reader(candidates)
+
+    def hold(message_id: str) -> Hold:
+        held = terms.get(message_id, ())
+        has_phrase = message_id in with_phrase or (
+            bool(held) and names.stands_in(query.phrase, read.text(message_id, with_tools=False))
+        )
+        best = parse.hold(query, has_phrase, held)
+        return min(best, Hold.ALL) if message_id in printed else best
+
+    return hold
+
+
+def held(query: Query, candidates: CandidateLists) -> set[str]:
+    """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
+    words = {term.lower() for terms in candidates.terms().values() for term in terms}
+    words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in candidates.lists.get(name, [])[:1]}
+    for name in query.named:
+        words.discard(name.lower())
+        if _stands_whole(Query(name, (name,)), candidates):
+            words.add(name.lower())
+    return words
+
+
+def _stands_whole(name: Query, candidates: CandidateLists) -> bool:
+    left = MOST_READ
+    for match in (match for list_ in ("lexical", "named", "tools") for match in candidates.lists.get(list_, [])):
+        left -= len(match.text)
+        if left < 0:
+            return False
+        if parse.tier(name, match.text) is Tier.WHOLE:
+            return True
+    return False
+
+
+class _Reader:
+    """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
+
+    def __init__(self, candidates: CandidateLists) -> None:
+        self._spoken: dict[str, dict[str, None]] = {}
+        self._printed: dict[str, dict[str, None]] = {}
+        self._left = {True: MOST_READ, False: MOST_READ}
+        for match in (match for matches in candidates.lists.values() for match in matches):
+            texts = self._printed if match.kind in TOOLS else self._spoken
+            texts.setdefault(match.message_id, {})[match.text] = None
+
+    def text(self, message_id: str, *, with_tools: bool = True) -> str:
+        """Without those of which too much was read already."""
+        texts = [self._read(self._spoken, message_id), self._read(self._printed, message_id) if with_tools else ""]
+        return "\n".join(text for text in texts if text)
+
+    def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
+        is_said = texts is self._spoken
+        text = "\n".join(texts.get(message_id, ()))
+        if len(text) > self._left[is_said]:
+            return ""
+        self._left[is_said] -= len(text)
+        return text
