@@ -12,11 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib.metadata import version
 from types import TracebackType
 from typing import Self, TypeVar
 
-from daemon import log
+from daemon import __version__, log
 from daemon.app import targets
 from daemon.app.calls.contents import ContentCalls
 from daemon.app.calls.models import ModelCalls
@@ -166,7 +165,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         """See calls.Status."""
         disk = self.space.state()
         return answers.Status(
-            version=version("reconstitute"),
+            version=__version__,
             archive=self._archive_status(),
             sources=self._sources_status(),
             outbox={stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from importlib.metadata import version
 
+from daemon import __version__
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.identity import meaning
@@ -115,7 +115,7 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
         pending["snapshots"] = captured
     if unread:
         pending["sources"] = unread
-    settings = {**meaning(config, "reconstitute"), "version": version("reconstitute")}
+    settings = {**meaning(config, "reconstitute"), "version": __version__}
     return {
         "pending": pending,
         "aliases": digest(dumps(archive.files.aliases())),

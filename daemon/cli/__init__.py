@@ -24,6 +24,7 @@ from typing import NoReturn
 
 import click
 
+from daemon import __version__
 from daemon.cli.settings import Settings
 from daemon.errors import ReconstituteError
 
@@ -164,7 +165,7 @@ def _looks_like_path(word: str) -> bool:
 )
 @click.option("--config", "config", metavar="FILE", type=click.Path(path_type=Path), help="Use this configuration.")
 @click.option("-v", "--verbose", is_flag=True, help="Print more details on stderr.")
-@click.version_option(package_name="reconstitute", prog_name="reconstitute", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="reconstitute", message="%(prog)s %(version)s")
 @click.pass_context
 def reconstitute(context: click.Context, config: Path | None, verbose: bool) -> None:
     """Archive OpenCode's sessions, search them, and restore files and folders from them.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from daemon.control.calls import OnPart, Progress, Request, silent
 from daemon.errors import DaemonUnreachable, ServesAnother
 
 if TYPE_CHECKING:
     from daemon.config import Config
+    from daemon.control.calls import OnPart, Progress, Request
 
 A = TypeVar("A")
 
@@ -68,8 +68,8 @@ class Settings:
         self,
         request: Request[A],
         *,
-        progress: Progress = silent,
-        on_part: OnPart = silent,
+        progress: Progress | None = None,
+        on_part: OnPart | None = None,
         before: Callable[[], None] = lambda: None,
     ) -> A:
         """The answer of the running daemon; with none running for this archive, of an engine in this process.
@@ -82,8 +82,10 @@ class Settings:
             ReconstituteError: whatever the call raises.
         """
         config = self.load()
+        from daemon.control.calls import silent  # noqa: PLC0415 - `--version` and help need no calls
         from daemon.control.client import Client  # noqa: PLC0415
 
+        progress, on_part = progress or silent, on_part or silent
         try:
             before()
             return Client(config.socket_path, config).call(request, progress=progress, on_part=on_part)

@@ -15,7 +15,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
-import regex  # type: ignore[import-untyped]  # it ships no types
 from msgspec import Meta
 
 from daemon.config.sections import (
@@ -169,6 +168,10 @@ def _reject_addresses(config: Config, path: Path, origin: dict[str, str]) -> Non
 
 
 def _reject_patterns(config: Config, path: Path) -> None:
+    if not (config.redact.extra or config.redact.allow):
+        return
+    import regex  # type: ignore[import-untyped]  # noqa: PLC0415 - a fifth of what a command loads; it ships no types
+
     for key, patterns in (("extra", config.redact.extra), ("allow", config.redact.allow)):
         for number, pattern in enumerate(patterns):
             try:

@@ -20,7 +20,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +28,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from daemon import __version__
 from daemon.control.client import Client
 from daemon.display import visible
 from daemon.errors import ArchiveLocked, DaemonUnreachable, ReconstituteError, Retry
@@ -133,7 +133,7 @@ class _Lines:
 
 def server(caller: ServiceCaller, here: str, under_way: set[object]) -> Server[Any, Any]:
     """The SDK's server with our tools; `under_way` holds something for each call that is not answered yet."""
-    made: Server[Any, Any] = Server(NAME, version("reconstitute"), INSTRUCTIONS)
+    made: Server[Any, Any] = Server(NAME, __version__, INSTRUCTIONS)
     at_once = asyncio.Semaphore(AT_ONCE)
 
     @made.list_tools()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's decorators have no types

@@ -31,6 +31,7 @@ HEAVY = {
     "apscheduler",
     "structlog",
     "onnxruntime",
+    "regex",
 }
 
 
@@ -342,6 +343,10 @@ def loaded(*words: str) -> set[str]:
 )
 def test_a_command_that_needs_little_loads_little(words: list[str]) -> None:
     assert not loaded(*words) & HEAVY
+
+
+def test_the_version_loads_little_besides_click() -> None:
+    assert not loaded("--version") & {"msgspec", "orjson", "email", "ssl", "http"}
 
 
 def test_asking_the_daemon_loads_neither_engine_nor_server(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
