@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from daemon import config
-from daemon.app.one_shot import OneShot
+from daemon.app import OneShot
 from daemon.control import calls
 from daemon.hints import for_tools, rendered
 from daemon.mcp.compact import compact

@@ -24,7 +24,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
 from daemon import reconstitute  # noqa: E402
-from daemon.app.one_shot import OneShot  # noqa: E402
+from daemon.app import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control import calls  # noqa: E402

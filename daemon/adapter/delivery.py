@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from daemon.adapter.exchange import Answer, Exchange, HungUp
-from daemon.adapter.responses import line
+from daemon.adapter.ollama_api import line
 from daemon.chat import OnText
 from daemon.errors import ReconstituteError, Retry
 from daemon.model import Json

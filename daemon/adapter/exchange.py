@@ -17,9 +17,8 @@ from functools import partial
 
 from daemon import log
 from daemon.adapter import prompts
+from daemon.adapter.ollama_api import Figures, ModelRequest
 from daemon.adapter.prompts import ENGLISH, language_of
-from daemon.adapter.request import ModelRequest
-from daemon.adapter.responses import Figures
 from daemon.adapter.sessions import (
     Lease,
     Sessions,

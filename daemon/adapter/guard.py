@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from daemon.adapter.responses import line
+from daemon.adapter.ollama_api import line
 from daemon.config import Adapter
 
 BODY_BYTES = 32 << 20

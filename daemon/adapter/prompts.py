@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from daemon.adapter.request import Form
+from daemon.adapter.ollama_api import Form
 from daemon.chat import ToolCall
 from daemon.chat.action_text import objects_in
 from daemon.chat.actions import instructions

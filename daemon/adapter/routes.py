@@ -19,13 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from daemon.adapter import request as bodies
-from daemon.adapter import responses
+from daemon.adapter import ollama_api
 from daemon.adapter.delivery import Deliveries, Event, Lines, Piece, in_thread
 from daemon.adapter.exchange import Answer, Exchange, HungUp, Unanswered
 from daemon.adapter.guard import BODY_BYTES
-from daemon.adapter.request import ModelRequest
-from daemon.adapter.responses import Catalog, UnknownModel
+from daemon.adapter.ollama_api import Catalog, ModelRequest, UnknownModel
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, BadRequest, ContextLost, ReconstituteError, Retry
@@ -71,7 +69,7 @@ class Routes:
         return PlainTextResponse("Ollama is running")
 
     async def _version(self, _request: Request) -> Response:
-        return _json({"version": responses.VERSION})
+        return _json({"version": ollama_api.VERSION})
 
     async def _health(self, _request: Request) -> Response:
         in_use, waiting = self._sessions.counts()
@@ -86,13 +84,13 @@ class Routes:
 
     async def _tags(self, _request: Request) -> Response:
         return await self._answer(
-            lambda: {"models": [responses.model_entry(m, self._since) for m in self._catalog.all()]}
+            lambda: {"models": [ollama_api.model_entry(m, self._since) for m in self._catalog.all()]}
         )
 
     async def _show(self, request: Request) -> Response:
         data = await _body(request)
         return await self._answer(
-            lambda: responses.model_details(self._catalog.find(bodies.model_of(data)), self._since)
+            lambda: ollama_api.model_details(self._catalog.find(ollama_api.model_of(data)), self._since)
         )
 
     async def _ps(self, _request: Request) -> Response:
@@ -102,7 +100,7 @@ class Routes:
                 latest[name] = max(seconds, latest.get(name, 0.0))
             known = {model.id: model for model in self._catalog.all()} if latest else {}
             now = time.time()
-            return {"models": [responses.running_model(known[n], now + s) for n, s in latest.items() if n in known]}
+            return {"models": [ollama_api.running_model(known[n], now + s) for n, s in latest.items() if n in known]}
 
         return await self._answer(call)
 
@@ -113,12 +111,12 @@ class Routes:
             return _failed(error)
 
     async def _chat(self, request: Request) -> Response:
-        return await self._converse("chat", request, bodies.chat)
+        return await self._converse("chat", request, ollama_api.chat)
 
     async def _generate(self, request: Request) -> Response:
-        return await self._converse("generate", request, bodies.generate)
+        return await self._converse("generate", request, ollama_api.generate)
 
-    async def _converse(self, api: responses.Api, request: Request, read: Callable[[bytes], ModelRequest]) -> Response:
+    async def _converse(self, api: ollama_api.Api, request: Request, read: Callable[[bytes], ModelRequest]) -> Response:
         data = await _body(request)
         try:
             wanted = await in_thread(partial(read, data))
@@ -128,14 +126,14 @@ class Routes:
         except ReconstituteError as error:
             return _failed(error)
 
-    def _load(self, api: responses.Api, wanted: ModelRequest) -> Response:
+    def _load(self, api: ollama_api.Api, wanted: ModelRequest) -> Response:
         """A request without a prompt: nothing is loaded, but idle sessions of the model may be released."""
         known = self._catalog.find(wanted.model)
         if not wanted.keeps:
             self._sessions.release(known.id)
-        return _json(responses.loaded(api, wanted.model, is_unload=not wanted.keeps))
+        return _json(ollama_api.loaded(api, wanted.model, is_unload=not wanted.keeps))
 
-    async def _deliver(self, api: responses.Api, request: Request, wanted: ModelRequest) -> Response:
+    async def _deliver(self, api: ollama_api.Api, request: Request, wanted: ModelRequest) -> Response:
         def make(on_text: Callable[[str], None]) -> Exchange:
             known = self._catalog.find(wanted.model)
             return Exchange(
@@ -156,7 +154,7 @@ class Routes:
             return Lines(first, delivery, lambda event: _lines(api, wanted.model, event), headers)
         if isinstance(first, Piece):
             raise TypeError("a piece of an answer that is not streamed")
-        return _json(responses.final(api, wanted.model, first.figures, first.content, first.calls), headers=headers)
+        return _json(ollama_api.final(api, wanted.model, first.figures, first.content, first.calls), headers=headers)
 
 
 def _named(wanted: ModelRequest, name: str) -> ModelRequest:
@@ -164,15 +162,15 @@ def _named(wanted: ModelRequest, name: str) -> ModelRequest:
     return replace(wanted, model=name)
 
 
-def _lines(api: responses.Api, model: str, event: Event) -> list[Json]:
+def _lines(api: ollama_api.Api, model: str, event: Event) -> list[Json]:
     """An event as lines of a stream that has begun."""
     if isinstance(event, Piece):
-        return [responses.piece(api, model, event.text)]
+        return [ollama_api.piece(api, model, event.text)]
     if isinstance(event, Answer):
-        last = [responses.piece(api, model, event.rest, event.calls)] if event.rest or event.calls else []
-        return [*last, responses.final(api, model, event.figures)]
+        last = [ollama_api.piece(api, model, event.rest, event.calls)] if event.rest or event.calls else []
+        return [*last, ollama_api.final(api, model, event.figures)]
     cause = event.cause if isinstance(event, Unanswered) else event
-    return [responses.broken_off(api, model, _message(cause), event.apology if isinstance(event, Unanswered) else "")]
+    return [ollama_api.broken_off(api, model, _message(cause), event.apology if isinstance(event, Unanswered) else "")]
 
 
 async def _body(request: Request) -> bytes:
@@ -220,7 +218,10 @@ def _failed(error: Exception) -> Response:
 async def _explain(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         return _failed(error)
-    reasons = {404: f"{request.url.path} is no address of Ollama's", 405: f"{request.method} is not for this address"}
+    reasons = {
+        404: f"{request.url.path} is no address of Ollama's",
+        405: f"{request.method} is not for this address",
+    }
     return _json({"error": reasons.get(error.status_code, error.detail)}, error.status_code)
 
 

@@ -23,8 +23,7 @@ from daemon.archive.files import FileRecords
 from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
-from daemon.archive.parts import drop_unnamed, large_records, parts_of
-from daemon.archive.session_records import KnownSecrets, SessionRecords
+from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
 from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles

@@ -1,16 +1,32 @@
 """Text becomes vectors: the protocol, and what every embedder promises.
 
 Many models embed a question in another way than the passages that answer it, so each has a method of its own. A model
-gives a vector to any text, also to one that it cannot read: `legible` says how much of it can be read.
+gives a vector to any text, also to one that it cannot read: `Embedder.legible` says how much of it can be read.
 
 `embed` answers one entry per text, in order: a unit vector, or the BadInput that says why this text has none. One bad
 text never spoils its batch, and never stops the queue. A model server that is down raises ModelUnavailable: nothing was
 embedded, ask again later.
+
+How much of a text a model can read is decided by its tokenizer and not by a list of languages.
+
+A model has learned a script if its vocabulary has pieces of words in it. The vocabulary of an English model has the
+single letters of many scripts as well, but nothing that could mean anything: of 30,522 pieces of MiniLM, 27,534 are
+Latin pieces of two letters or more, 8 are Cyrillic and none is Japanese or Chinese. So a letter is legible if
+
+* the vocabulary has `_LEARNED` pieces of two letters or more in the letter's script, or `_LETTERS` different single
+  letters of it (tokenizers cut Chinese into its characters), or no script has more pieces, and
+* the tokenizer has a token for it: not only its unknown token, as for a sign of a script that it never saw. How long
+  the word is does not matter: tokenizers give up on a hash of 100 digits, but that is no other language.
+
+A Chinese character says more than a Latin letter, so it counts for more. Digits and signs do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from daemon.errors import BadInput
@@ -58,7 +74,7 @@ class Embedder(Protocol):
         """
 
     def legible(self, text: str) -> float:
-        """The share of `text` that the model can read, 0 to 1 (`daemon.embed.legible`).
+        """The share of `text` that the model can read, 0 to 1 (`legible_share`).
 
         Raises:
             ModelUnavailable: the model's files are missing or unreadable.
@@ -80,3 +96,71 @@ def reads(embedder: Embedder, text: str) -> bool:
         ModelUnavailable: the model's files are missing or unreadable.
     """
     return embedder.legible(text) > _UNREAD_HALF
+
+
+_LEARNED = 300
+_LETTERS = 1_000
+_WEIGHTS = {"CJK": 5, "HIRAGANA": 5, "KATAKANA": 3, "HANGUL": 3}
+"""How much a letter says, where one of any other script says 2: words have about five letters, or two characters."""
+_USUAL = 2
+
+
+def legible_share(text: str, scripts: Collection[str], unknown: Sequence[tuple[int, int]] = ()) -> float:
+    """The share of `text` that a model can read which has learned `scripts`, 0 to 1.
+
+    `unknown` are the ranges of characters, without their ends, for which the tokenizer has only its unknown token.
+    Text without letters is legible: there is nothing that could not be read.
+    """
+    if text.isascii() and "LATIN" in scripts and not unknown:
+        return 1.0
+    unread = {position for start, end in unknown for position in range(start, end)}
+    whole = legible = 0
+    for position, letter in enumerate(text):
+        if not letter.isalpha():
+            continue
+        script = script_of(letter)
+        weight = _WEIGHTS.get(script, _USUAL)
+        whole += weight
+        legible += weight * (script in scripts and position not in unread)
+    return legible / whole if whole else 1.0
+
+
+def learned_scripts(vocabulary: Iterable[str]) -> frozenset[str]:
+    """The scripts that a model with this vocabulary has learned, by the names that `script_of` gives them."""
+    pieces = list(vocabulary)
+    if "Ġ" in pieces:  # the vocabulary writes bytes as characters, "Ġ" for a space
+        pieces = [_decoded(piece) for piece in pieces]
+    words: Counter[str] = Counter()
+    letters: dict[str, set[str]] = {}
+    for piece in pieces:
+        if piece.isascii():  # most are
+            words["LATIN"] += sum(map(str.isalpha, piece)) > 1
+            continue
+        scripts = [script_of(letter) for letter in piece if letter.isalpha()]
+        if len(scripts) > 1:
+            words.update(set(scripts))
+        elif scripts:
+            letters.setdefault(scripts[0], set()).add(next(letter for letter in piece if letter.isalpha()))
+    most = max(words.values(), default=0)
+    learned = {script for script, count in words.items() if count >= _LEARNED or count == most}
+    return frozenset(learned | {script for script, some in letters.items() if len(some) >= _LETTERS})
+
+
+@lru_cache(maxsize=65_536)
+def script_of(letter: str) -> str:
+    """The script of a letter as Unicode begins its name: ``LATIN``, ``CJK``, ``CYRILLIC``; "" for a nameless one."""
+    plain = unicodedata.normalize("NFKC", letter)[:1]
+    return unicodedata.name(plain, "").replace("-", " ").partition(" ")[0]
+
+
+@lru_cache(maxsize=1)
+def _bytes_of_characters() -> dict[str, int]:
+    """Which byte each character of a byte-level vocabulary stands for: printable ones for themselves."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+def _decoded(piece: str) -> str:
+    known = _bytes_of_characters()
+    return bytes(known[character] for character in piece if character in known).decode("utf-8", "ignore")

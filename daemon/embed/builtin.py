@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from daemon.embed import BadInput, Vector
-from daemon.embed.legible import learned_scripts, legible_share
+from daemon.embed import BadInput, Vector, learned_scripts, legible_share
 from daemon.embed.sentence_model import SentenceModel, file_digest, sentence_model
 from daemon.errors import ModelUnavailable
 

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from daemon.embed import BadInput, Vector
+from daemon.embed import BadInput, Vector, legible_share
 from daemon.embed.known_models import known
-from daemon.embed.legible import legible_share
 from daemon.errors import ModelUnavailable
 from daemon.ollama_server import OllamaServer, Refused
 

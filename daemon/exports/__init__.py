@@ -1,7 +1,7 @@
 """Sessions leave the archive as files for other programs and for readers: JSON lines, chat messages, Markdown.
 
-This module says what may be asked for, and `stream` answers. `sessions` finds the sessions and reads them, `content`
-takes messages apart, `formats` writes them. What each field means is in docs/exports.md.
+This module says what may be asked for, and `formats.export` answers. `sessions` finds the sessions and reads them,
+`content` takes messages apart, `formats` writes them. What each field means is in docs/exports.md.
 """
 
 from __future__ import annotations

@@ -3,19 +3,25 @@
 `record_line` writes JSON with the fields of docs/exports.md, `chat_line` chat messages as Ollama's, in which each call
 keeps its result right behind it, `chapter` Markdown with everything that was said in fences. Its only HTML is our own
 ``<details>``.
+
+`export` hands out the selected sessions as text, one after the other, while they are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from daemon import markdown, records
-from daemon.exports import Results
+from daemon.archive import Archive
+from daemon.archive.paths import is_touched, unknown
+from daemon.exports import Export, Results
 from daemon.exports.content import Item, MessageContent, Other, Text, Thought, ToolCall, iso, line, pretty
-from daemon.exports.sessions import SessionContent
+from daemon.exports.sessions import SessionContent, open_session, select
 from daemon.markdown import code, inline
 from daemon.model import Json, OllamaMessage
+from daemon.redact import redact
 from daemon.transcript.tool_calls import partial_output, patches
 
 _MOST = 200
@@ -240,3 +246,79 @@ def _block(text: str, info: str) -> str:
 def _folded(title: str, text: str, subject: str = "") -> str:
     about = f"{code(subject)}\n\n" if subject else ""
     return f"<details><summary>{title}</summary>\n\n{about}{_block(text, 'text')}\n</details>\n\n"
+
+
+# -- sessions one after the other --------------------------------------------------------------------------------------
+
+
+_FORMATS: dict[str, Callable[[SessionContent], Iterator[str]]] = {
+    "jsonl": record_line,
+    "messages": chat_line,
+    "markdown": chapter,
+}
+_PIECE = 1 << 16
+"""Characters that are gathered before they are handed out; a session's end is handed out at once."""
+_MOST_WARNINGS = 20
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def export(
+    archive: Archive,
+    request: Export,
+    on_part: Callable[[str], None],
+    progress: Callable[[Json], None],
+    *,
+    clock: Callable[[], int] = _now_ms,
+) -> Json:
+    """Hand the sessions to `on_part`, piece by piece; they are to be written one behind the other, as UTF-8.
+
+    ``{"sessions": n, "messages": n, "warnings": [str]}``. Nothing is handed out when nothing matches. What `on_part`
+    raises ends the export. `progress` is told sessions done, of how many. `clock` tells the time in epoch ms.
+
+    Raises:
+        BadRequest: a session that is not in the archive, a path that is not absolute, a time that is none.
+    """
+    chosen = select(archive, request, clock())
+    count, warnings, left_out = 0, list[str](), 0
+    if not chosen and request.path and not is_touched(archive, request.path):
+        warnings.append(redact(unknown(archive, request.path)))
+    write = _FORMATS[request.format]
+    for number, session_id in enumerate(chosen):
+        progress({"phase": "export", "done": number, "total": len(chosen)})
+        session = open_session(archive, request, session_id)
+        _hand_out(write(session), on_part)
+        count += session.count
+        for warning in _warnings(session):
+            left_out += len(warnings) >= _MOST_WARNINGS
+            warnings += [redact(warning)] if len(warnings) < _MOST_WARNINGS else []
+    progress({"phase": "export", "done": len(chosen), "total": len(chosen)})
+    if left_out:
+        warnings.append(f"and {left_out} more of this kind")
+    return {"sessions": len(chosen), "messages": count, "warnings": warnings}
+
+
+def _hand_out(pieces: Iterator[str], on_part: Callable[[str], None]) -> None:
+    waiting: list[str] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= _PIECE:
+            on_part("".join(waiting))
+            waiting, size = [], 0
+    if waiting:
+        on_part("".join(waiting))
+
+
+def _warnings(session: SessionContent) -> Iterator[str]:
+    if not session.has_record:
+        yield (
+            f"session {session.session.id}: its own record is missing or could not be read; "
+            "its times and directory are those of its messages"
+        )
+    if session.missing:
+        named = ", ".join(session.missing[:3])
+        yield f"session {session.session.id}: {len(session.missing)} messages are not in the archive any more: {named}"

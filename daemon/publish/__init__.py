@@ -19,7 +19,7 @@ from daemon.errors import OutputRefused
 from daemon.filesystem.durable import Root, Step, no_step
 from daemon.model import Page
 from daemon.publish import journal
-from daemon.publish.manifest import MANIFEST
+from daemon.publish.edits import MANIFEST
 from daemon.publish.naming import names, safe_path
 from daemon.publish.plan import Plan, Published
 

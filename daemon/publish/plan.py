@@ -16,9 +16,9 @@ from functools import cached_property
 from daemon.errors import OutputRefused
 from daemon.filesystem.durable import Root
 from daemon.model import Json, Page
-from daemon.publish import edits, manifest
+from daemon.publish import edits
+from daemon.publish.edits import MANIFEST
 from daemon.publish.journal import CURRENT, Staging, as_json, current, exists, sha256
-from daemon.publish.manifest import MANIFEST
 from daemon.publish.naming import beside, folded, folders_above, names
 from daemon.redact import fingerprint, redact
 
@@ -126,7 +126,7 @@ class Plan:
         self._tree = printable(tree)
         self._staging = staging
         self.result = Published(folder)
-        self._old, has_manifest = manifest.known(root, self._tree, folder)
+        self._old, has_manifest = edits.known_pages(root, self._tree, folder)
         self._beside: dict[str, list[str]] = {}
         self._by_key: dict[str, list[str]] = {}
         for name, entry in sorted(self._old.items()):
@@ -249,7 +249,7 @@ class Plan:
 
     def _finish(self) -> None:
         renamed = sorted([printable(path), name] for path, name in self.result.renamed)
-        data = as_json({"format": manifest.FORMAT, "tree": self._tree, "pages": self._new, "renamed": renamed})
+        data = as_json({"format": edits.FORMAT, "tree": self._tree, "pages": self._new, "renamed": renamed})
         before = current(self._root, self._path(MANIFEST))
         if before != sha256(data):
             self._staging.put(self._path(MANIFEST), data, before)

@@ -20,8 +20,8 @@ from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.index import Match as IndexMatch
 from daemon.model import Hit, Json, Kind
 from daemon.recall.answer import Response
+from daemon.recall.answer.query_warnings import Waiting
 from daemon.recall.answer.results import Display, as_json
-from daemon.recall.answer.waiting import Waiting
 from daemon.recall.candidates import CandidateSearch
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Match, Recall, parse

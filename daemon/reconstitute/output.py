@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.errors import BadRequest, OutputRefused
-from daemon.files.disk import Disk
+from daemon.files import Disk
 from daemon.model import Json, Page
 from daemon.publish import publish
 from daemon.publish.edits import SLACK_NS, PageChangeCheck, Stamp, stamp

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from daemon.display import counted, visible
-from daemon.files import FileHistory, Grade, Revision
-from daemon.files.disk import Disk, compare
+from daemon.files import Disk, FileHistory, Grade, Revision, compare
 from daemon.files.fragments import Fragments
 from daemon.files.history import DIFF, SNAPSHOT, is_lost_folder
 from daemon.files.trees import above

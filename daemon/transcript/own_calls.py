@@ -14,7 +14,7 @@ from daemon import records
 from daemon.model import Part
 from daemon.transcript.shell import words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK, NotUnderstood
-from daemon.transcript.shell.known_programs.wrappers import PYTHON, unwrapped
+from daemon.transcript.shell.known_programs import PYTHON, unwrapped
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Block, Chain, Pipeline, Script, Sequence, Simple, Statement, parse
 from daemon.transcript.tool_calls import valid_text

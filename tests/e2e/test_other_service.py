@@ -20,7 +20,7 @@ from daemon.cli.settings import Settings
 from daemon.config import Config, load
 from daemon.control import calls, endpoint, identity
 from daemon.errors import ConfigError
-from daemon.mcp.server import ServiceCaller
+from daemon.mcp import ServiceCaller
 from daemon.recall.query import CALLS
 from tests.support.processes.daemon_process import Daemon, _toml
 from tests.support.stores.make_opencode import one_written_file

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.app.one_shot import OneShot
+from daemon.app import OneShot
 from daemon.config import Chat, Config, Embedding, OpenCode, Output
 from daemon.config.sections import ArchiveSection
 from daemon.control import calls

@@ -14,8 +14,7 @@ from daemon.cli import COMMANDS, main, reconstitute
 from daemon.cli.settings import Settings
 from daemon.config import load
 from daemon.errors import BadRequest, NotRecorded
-from daemon.mcp import tools
-from daemon.mcp.server import ServiceCaller
+from daemon.mcp import ServiceCaller, tools
 from tests.support.stores.make_opencode import one_written_file
 
 KNOWN, UNKNOWN = "/work/shop", "/elsewhere/work/shop"

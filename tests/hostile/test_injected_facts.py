@@ -19,7 +19,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.all_questions import AllQuestions, QuestionRun
+from daemon.reconstitute.agent import AllQuestions, QuestionRun
 from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import Citation

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from tests.hostile.every_page import KINDS, entries, facts, struck, trees
 from tests.hostile.rendered_page import COUNTED, STRUCK, STRUCTURE, Page, faults
 from tests.hostile.renderers import RENDERERS, rendered

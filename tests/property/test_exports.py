@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from daemon import records
 from daemon.archive import Archive
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.model import Message, Session
 from daemon.transcript.replay import BOOKKEEPING, replay
 from tests.support.chat_messages import ollama_problems

@@ -21,7 +21,7 @@ ENDS = {
     "app/loops.py": "the service ends",
     "cli/__init__.py": "the command ends",
     "index/semantic/health.py": "a child process ends",
-    "mcp/server.py": "the call ends",
+    "mcp/__init__.py": "the call ends",
 }
 """Where a Stop arrives: what it ends."""
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon import files
 from daemon.archive import Archive
 from daemon.errors import ReconstituteError, SourceBusy
-from daemon.files import disk
 from daemon.filesystem import regular_file
 from daemon.filesystem.durable import Root
 from daemon.ingest import Capture
@@ -155,7 +155,7 @@ def session_diff(data: Path, make: Callable[[Path], None]) -> str:
 
 def project_file(data: Path, make: Callable[[Path], None]) -> str:
     place = planted(make, data / "project.txt")
-    return f"{disk.compare(str(place), b'text')} {disk.standing(str(place), 'a' * 64, 2)}"
+    return f"{files.compare(str(place), b'text')} {files.standing(str(place), 'a' * 64, 2)}"
 
 
 def request(data: Path, make: Callable[[Path], None]) -> str:

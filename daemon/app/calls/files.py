@@ -17,8 +17,7 @@ from daemon.control import calls, file_answers
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest
-from daemon.files import FileHistory, Files, Revision, Row
-from daemon.files.disk import Disk, standing
+from daemon.files import Disk, FileHistory, Files, Revision, Row, standing
 from daemon.files.end_states import row_of
 from daemon.files.history import Grade, is_lost_folder
 from daemon.files.line_diffs import unified

@@ -19,7 +19,7 @@ from daemon.control import answers, calls
 from daemon.control.answers import from_json
 from daemon.control.calls import OnPart, Progress
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.ingest import Chosen, Upkeep
 from daemon.model import Json
 from daemon.recall import browse

@@ -50,10 +50,10 @@ def mcp(settings: Settings, *, directory: str) -> None:
     """  # noqa: D301 - click's mark for text that is not to be filled
     if sys.stdin.isatty():
         terminal.note("waiting for an MCP client on stdin; press Ctrl-D to stop; --help shows how clients start it")
-    from daemon.mcp import server  # noqa: PLC0415 - only this command loads the SDK
+    from daemon import mcp  # noqa: PLC0415 - only this command loads the SDK
 
     here = absolute(directory) if directory else os.getcwd()
-    server.serve(settings.load, lambda config: settings.log(config, least="warning"), here)
+    mcp.serve(settings.load, lambda config: settings.log(config, least="warning"), here)
 
 
 @click.command()
@@ -94,7 +94,7 @@ def adapter(settings: Settings, *, host: str, port: int | None, opencode: str) -
         adapter=msgspec.structs.replace(config.adapter, **changed),
         opencode=msgspec.structs.replace(config.opencode, server_url=opencode or config.opencode.server_url),
     )
-    from daemon.adapter.server import serve  # noqa: PLC0415 - only this command loads the server
+    from daemon.adapter import serve  # noqa: PLC0415 - only this command loads the server
 
     return serve(config, _say, terminal.note)
 

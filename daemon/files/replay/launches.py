@@ -19,7 +19,8 @@ from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Launch, Operation
 from daemon.redact import redact
-from daemon.transcript.shell import in_scope, scripts
+from daemon.transcript import shell
+from daemon.transcript.shell import in_scope
 from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.state import Effect, is_system
 
@@ -86,7 +87,7 @@ class Launches:
         is_harmless = not may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
         is_harmless = is_harmless and not _is_read_only_whole(edit, text)
-        effects = None if program is None else scripts.read(program)
+        effects = None if program is None else shell.read_program(program)
         self._names_its_files = "", None
         if program is None or effects is None:
             is_harmless = is_harmless or (text is None and self._is_trusted(edit))
@@ -96,7 +97,7 @@ class Launches:
                 )
                 self._doubt(edit.path if is_elsewhere else folder, edit)
             return
-        is_read_on = scripts.rereads_itself(program)
+        is_read_on = shell.rereads_itself(program)
         is_sure = edit.content is not None or (script is not None and script.is_certain)
         is_sure = self._replay(edit, folder, effects, script if is_read_on else None, is_sure=is_sure)
         if is_sure and not _is_of_package(edit) and not (is_read_on and _TAKES_ANY.search(program.text)):
@@ -115,7 +116,7 @@ class Launches:
             if track is not script and track.exists and any(trees.is_beneath(track.path, place) for place in places)
         ]
 
-    def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> scripts.Program | None:
+    def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> shell.Program | None:
         """The program, if everything its text depends on is certain; None if not, or beyond the limits."""
         self._read += 1
         launch = edit.launch
@@ -124,8 +125,8 @@ class Launches:
         if edit.content is None and (script is None or not self._is_settled(script, edit)):
             return None
         place = posixpath.dirname(edit.other) if edit.other else folder
-        program = scripts.Program(text, launch, folder, edit.other if edit.content is None else None)
-        if scripts.is_python(program) and any(
+        program = shell.Program(text, launch, folder, edit.other if edit.content is None else None)
+        if shell.is_python(program) and any(
             self._is_there(f"{place}/{name}.py") or self._tracks.is_folder(f"{place}/{name}")
             for name in sys.stdlib_module_names
         ):

@@ -11,8 +11,8 @@ from daemon.display import counted
 from daemon.model import Json
 from daemon.recall.answer import query_warnings, results
 from daemon.recall.answer.expand import Expansion, expand
+from daemon.recall.answer.query_warnings import Waiting
 from daemon.recall.answer.suggestions import Suggester
-from daemon.recall.answer.waiting import Waiting
 from daemon.recall.candidates import MODEL_LATE, CandidateSearch
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Recall

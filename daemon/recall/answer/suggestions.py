@@ -1,30 +1,226 @@
 """What to try where there is little or nothing by words; each next call is tried before it is offered.
 
-Texts of hints are made by `hints`; here the indexes are asked for them, until a time is over. What could not be tried
-by then is not offered.
+A suggestion is ``{reason, action, example}``, its example the arguments of the next call. Functions make the texts;
+`Suggester` asks the indexes for them until a time is over, and does not offer what it could not try by then. No text
+claims more than was looked at.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from daemon import records
+from daemon.display import counted, one_line
 from daemon.errors import Retry, Skip
 from daemon.index import Filters
 from daemon.model import Json
-from daemon.recall.answer import hints, query_warnings
+from daemon.recall.answer import query_warnings
 from daemon.recall.candidates import CandidateSearch
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall, parse
-from daemon.recall.query.parse import Query
+from daemon.recall.query.parse import Query, Tier, split
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
+from daemon.redact import redact, redact_value
 
 _NEAR_MISSES = 20
 _SPELLINGS = 3
 _BY_WORDS = {"hybrid": "smart", "semantic": "smart"}
+
+
+MOST_WORDS = 4
+"""Absent words of a query for which near spellings are looked up."""
+
+
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "time": ("before", "after", "last", "from", "to", "since", "until"),
+    "directory": ("directory", "within", "fallback"),
+    "sessionsLimit": ("sessions",),
+}
+_OF_SESSIONS = frozenset({"sessionID", "scope", "projectID", "title", "archived", "directory", "sessionsLimit"})
+
+
+def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
+    """A suggestion for each absent word that something is spelt like; `similar` gives (word, number of parts)."""
+    made = []
+    for word in missing[:MOST_WORDS]:
+        results = [(other, parts) for other, parts in similar(word) if other.lower() != word.lower()]
+        if not results:
+            continue
+        other = redact(results[0][0])
+        others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
+        made.append(
+            {
+                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
+                "action": f"ask for {other!r} if that was meant"
+                + ("" if request.match == "fuzzy" else ", or use `match=fuzzy`"),
+                "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), other)},
+            }
+        )
+    return made
+
+
+def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
+    """A suggestion of `spelt` that finds something only without the filters."""
+    action = f"{suggestion['action']}; only what the filters ({limits(scope)}) leave out has it"
+    example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
+    return suggestion | {"action": action, "example": example}
+
+
+def _replaced(text: str, word: str, other: str) -> str:
+    """`text` with `other` for `word`, in whatever case it stands there; `other` alone where it does not."""
+    made, times = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: other, text, flags=re.IGNORECASE)
+    return made if times else other
+
+
+# -- filters ---------------------------------------------------------------------------------------------------------
+
+
+def limits(scope: Scope) -> str:
+    """The filters in force, as arguments."""
+    return ", ".join(map(_limit, scope.limited_by))
+
+
+def _limit(name: str) -> str:
+    return {"time": "time", "sessionsLimit": "`sessions`"}.get(name, f"`{name}`")
+
+
+def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
+    """(warnings, suggestions) where a filter leaves no session at all to be searched."""
+    name = scope.emptied_by
+    if not name:
+        return [], []
+    values = {
+        "directory": request.directory,
+        "title": request.title,
+        "projectID": request.projectID,
+        "scope": request.scope,
+        "archived": request.archived,
+        "where": records.dumps(request.where).decode(),
+    }
+    value = redact(str(values.get(name, "")))
+    reason = (
+        f"{_limit(name)} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the other filters"
+    )
+    action = f"leave {_limit(name)} out, or look at what there is with `recall_sessions()`"
+    return [reason], [{"reason": reason, "action": action, "example": _without(request, name)}]
+
+
+def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
+    """Suggestions where filters are on and nothing was found."""
+    if scope.emptied_by or not scope.limited_by:
+        return []
+    names = limits(scope)
+    if scope.eligible < known:
+        reason = f"only {scope.eligible} of {counted(known, 'session')} searched, limited by {names}"
+    elif set(scope.limited_by) <= _OF_SESSIONS:
+        return []  # they left nothing out
+    else:
+        reason = f"of each session only what fits was searched, limited by {names}"
+    return [
+        {
+            "reason": reason,
+            "action": "search without these filters",
+            "example": _without(request, *scope.limited_by),
+        }
+    ]
+
+
+def other_tool(request: Recall, tool: str) -> list[Json]:
+    """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
+    wanted, there = redact(request.toolName.strip()), redact(tool)
+    reason = f"`toolName` is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
+    return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(request) | {"toolName": there}}]
+
+
+def other_modes(request: Recall, query: Query) -> tuple[str, ...]:
+    """Modes that may find something where nothing was found, the likeliest first."""
+    if request.match in {"literal", "regex"}:
+        return ("hybrid",)
+    is_bare = query.is_exact and not query.words
+    return tuple(mode for mode in ("literal", "fuzzy", "semantic") if mode != request.match) if is_bare else ()
+
+
+def other_mode(request: Recall, mode: str) -> list[Json]:
+    """Another way to ask, where nothing was found."""
+    reason = "a bare name is only answered by that name"
+    if request.match in {"literal", "regex"}:
+        reason = f"nothing {request.match} was found"
+    return [{"reason": reason, "action": f"use `match={mode}` {_FINDS[mode]}", "example": _in_mode(request, mode)}]
+
+
+_FINDS = {
+    "hybrid": "for words in any order, stemmed, and meaning",
+    "literal": "for a part of a longer name",
+    "fuzzy": "for near spellings, and the pieces of a name",
+    "semantic": "for what is only similar",
+}
+
+
+def _in_mode(request: Recall, mode: str) -> Json:
+    return _without(request, "match") | ({} if mode == Recall(query="").match else {"match": mode})
+
+
+def _without(request: Recall, *names: str) -> Json:
+    """The arguments as they were asked, but for those of the named filters; such as are the default go unsaid."""
+    gone = {argument for name in names for argument in _ARGUMENTS.get(name, (name,))}
+    defaults = Recall(query="")
+    example: Json = {}
+    for name, argument in zip(Recall.__struct_fields__, Recall.__struct_encode_fields__, strict=True):
+        value: Any = getattr(request, name)
+        if argument not in gone and value != getattr(defaults, name):
+            example[argument] = _redacted(value)
+    return example
+
+
+def _redacted(value: object) -> Any:
+    return redact(value) if isinstance(value, str) else redact_value(value)
+
+
+# -- near misses -----------------------------------------------------------------------------------------------------
+
+
+def held_by(result: Result, query: Query, mode: str) -> str:
+    """In words, what a near miss that was found in `mode` holds of the query: no more than was seen in it."""
+    if mode in {"literal", "regex"}:
+        return "holds it"
+    if result.spelling_pairs:
+        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.spelling_pairs)
+        return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
+    if not result.is_own:
+        return "follows messages that hold some of the words"
+    if query.is_exact and result.grade == Tier.INSIDE:
+        return "holds it inside a longer name"
+    is_whole = mode == "smart" and result.grade == Tier.WHOLE  # else only the terms tell whether it holds the names
+    held = split(result.terms) | (split(query.named) if is_whole else set())
+    return "holds all of the words" if held >= split((*query.named, *query.words)) else "holds some of the words"
+
+
+def near_misses(
+    results: Sequence[Result], rows: Mapping[str, Row], reason: Callable[[Result], str], most: int = 3
+) -> list[Json]:
+    """The sessions of finds that are no answer, best first, each with why it is none, as `reason` says of a find."""
+    made: dict[str, Json] = {}
+    for result in results:
+        if len(made) == most:
+            break
+        if result.session_id in made:
+            continue
+        row = rows.get(result.session_id)
+        terms = [redact(there) for _, there in result.spelling_pairs] or [redact(term) for term in result.terms]
+        made[result.session_id] = {
+            "sessionID": result.session_id,
+            "title": one_line(redact(row.title)) if row else "",
+            "directory": redact(row.directory) if row else "",
+            "reason": reason(result),
+            "terms": list(dict.fromkeys(terms)),
+        }
+    return list(made.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +240,7 @@ class Suggester:
 
     def help(self, page: Sequence[Result], missing: query_warnings.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses) beside the results of a page."""
-        notes, suggestions = hints.emptied(self.request, self.scope, self.rows)
+        notes, suggestions = emptied(self.request, self.scope, self.rows)
         is_weak = not any(result.is_by_words for result in page) or (self.query.is_exact and bool(missing.parts))
         if notes:
             return notes, suggestions, self._near_misses()
@@ -58,7 +254,7 @@ class Suggester:
         misses = self._near_misses()
         suggestions += self._other_case()
         if misses or self._is_over():  # else nothing lies outside the filters either
-            suggestions += hints.limiting(self.request, self.scope, len(self.rows))
+            suggestions += limiting(self.request, self.scope, len(self.rows))
         return notes, suggestions + self._other_mode(), misses
 
     def _spelt(self, missing: Sequence[str]) -> list[Json]:
@@ -70,7 +266,7 @@ class Suggester:
 
         if self.request.match in {"regex", "semantic"}:
             return []
-        made = hints.spelt(missing, similar, self.request)
+        made = spelt(missing, similar, self.request)
         if not self.scope.limited_by and self.request.match != "literal":
             return made  # the spellings are of the index
         tried: list[Json] = []
@@ -79,7 +275,7 @@ class Suggester:
             if self._finds(text):
                 tried.append(suggestion)
             elif self.scope.limited_by and self._finds(text, among=(Filters(),)):
-                tried.append(hints.beyond(suggestion, self.request, self.scope))
+                tried.append(beyond(suggestion, self.request, self.scope))
         return tried
 
     def _is_written(self, word: str) -> tuple[bool, bool]:
@@ -93,12 +289,12 @@ class Suggester:
         fitting = [replace(filters, tools=(tool.lower(),)) for _, filters in self.scope.rounds]
         if tool == tool.lower() or not self._finds(self.request.query, among=fitting):
             return []
-        return hints.other_tool(self.request, tool.lower())
+        return other_tool(self.request, tool.lower())
 
     def _other_mode(self) -> list[Json]:
-        for mode in hints.other_modes(self.request, self.query):
+        for mode in other_modes(self.request, self.query):
             if self._finds(self.request.query, mode):
-                return hints.other_mode(self.request, mode)
+                return other_mode(self.request, mode)
         return []
 
     def _finds(self, text: str, mode: str = "", among: Sequence[Filters] = ()) -> bool:
@@ -120,11 +316,11 @@ class Suggester:
         results = self._candidates(self.query, mode, Filters(), _NEAR_MISSES)
         if results is None:
             return []
-        outside = f", but is outside the filters ({hints.limits(scope)})" if scope.limited_by else ""
-        return hints.near_misses(
+        outside = f", but is outside the filters ({limits(scope)})" if scope.limited_by else ""
+        return near_misses(
             self.arranged(results, mode, _NEAR_MISSES),
             self.rows,
-            lambda result: hints.held_by(result, self.query, mode) + outside,
+            lambda result: held_by(result, self.query, mode) + outside,
         )
 
     def _candidates(self, query: Query, mode: str, filters: Filters, depth: int = 1) -> CandidateLists | None:

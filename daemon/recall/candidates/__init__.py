@@ -13,12 +13,12 @@ from datetime import datetime
 from daemon.embed import Embedder
 from daemon.errors import BadRequest, IndexBroken, ReconstituteError, Stop
 from daemon.index import Filters, LexicalIndex, SemanticIndex
-from daemon.recall.candidates import union
+from daemon.recall.candidates import words
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.meaning import MeaningSearch
-from daemon.recall.candidates.question import Question, is_over, left
+from daemon.recall.candidates.question import Question, is_over, left, of_others
 from daemon.recall.candidates.words import WordSearch, newest
-from daemon.recall.query import parse, vocabulary
+from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
 from daemon.redact import redact
 
@@ -89,9 +89,7 @@ class CandidateSearch:
         """Score each candidate by the lists that did not have it, in what time is left."""
         if mode not in {"smart", "hybrid"} or is_over(deadline):
             return
-        by_index = union.questions(
-            candidates, query, filters, self._lexical, self._semantic, vector=self.meaning.vector
-        )
+        by_index = of_others(candidates, query, filters, self._lexical, self._semantic, vector=self.meaning.vector)
         questions = [Question(index, ask) for index, ask in by_index.items()]
         for question in questions:
             question.start()
@@ -142,7 +140,7 @@ class CandidateSearch:
     def nearest(self, name: str, deadline: float) -> str:
         """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
         made: list[str] = []
-        self._in_time(lambda: made.append(vocabulary.nearest(name, self._lexical)), deadline)
+        self._in_time(lambda: made.append(words.nearest(name, self._lexical)), deadline)
         return made[0] if made else ""
 
     def settled(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
@@ -154,7 +152,7 @@ class CandidateSearch:
         made = [query]
 
         def ask() -> None:
-            settled = vocabulary.settled(query, self._lexical) if query.is_exact else query
+            settled = words.settled(query, self._lexical) if query.is_exact else query
             made.append(settled)
             if now is not None:
                 made.append(parse.with_days(settled, now, lambda days: bool(newest(self._lexical, days, filters, 1))))

@@ -16,10 +16,8 @@ from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
-from daemon.recall.ranking.by_date import DEPTH, dated, said_of
-from daemon.recall.ranking.copies import Contents, folded
-from daemon.recall.ranking.grouping import Result, Wanted, spread
-from daemon.recall.ranking.holding import held
+from daemon.recall.ranking.grouping import Contents, Result, Wanted, folded, spread
+from daemon.recall.ranking.holding import DEPTH, dated, held, said_of
 from daemon.recall.ranking.order import Archived, ordered
 from daemon.recall.ranking.plan import Budget, Outcome, Plan
 from daemon.recall.weights import NEAR_SPELLING_SHARE

@@ -14,8 +14,8 @@ from operator import itemgetter
 from daemon.index import TOOLS, Match
 from daemon.model import Kind
 from daemon.recall import weights
-from daemon.recall.candidates import stats
 from daemon.recall.candidates.lists import NEAR, STANDING, CandidateLists
+from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier
 from daemon.recall.ranking import fuse
@@ -165,7 +165,7 @@ def _fused(
 
 
 def _with_names(
-    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, stats: stats.QueryStats
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, stats: QueryStats
 ) -> list[tuple[int, Ranked]]:
     """A question of several words, in which a name is one hint of several: to hold it adds to the score.
 
@@ -183,7 +183,7 @@ def _with_names(
 
 
 def _by_features(
-    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], stats: stats.QueryStats
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], stats: QueryStats
 ) -> list[Ranked]:
     """Every candidate by its score: features, what stands in it verbatim, and the days that the question names."""
 

@@ -8,10 +8,9 @@ nothing: the pages are values.
 from __future__ import annotations
 
 from daemon.model import Page
-from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file import FilePages, size_beside
 from daemon.reconstitute.pages.folder import Folders
-from daemon.reconstitute.pages.index import Entry, index_entry
+from daemon.reconstitute.pages.index import Entry, environment, index_entry
 from daemon.reconstitute.pages.layout import cited_sessions
 from daemon.reconstitute.pages.material import Material, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan

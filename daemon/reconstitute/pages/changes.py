@@ -21,8 +21,8 @@ from daemon.reconstitute.facts.session.file_changes import ChangedFolder, in_few
 from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TestRun, Turn
 from daemon.reconstitute.pages.folder.timeline import begun, own_turns, parent_of
-from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README, Transcripts
+from daemon.reconstitute.pages.statements import letters, unused
 from daemon.redact import redact
 
 CHANGES = "CHANGES.md"

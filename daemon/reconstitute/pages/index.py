@@ -2,6 +2,10 @@
 
 Guarantees: the same entries give the same bytes (no generation time, sorted by path); they are published as a tree of
 their own, so that a README.md that is not ours is never touched and no target's tree becomes a part of it.
+
+`environment` has the templates of all pages, set up so that text of others cannot become markup. Guarantees: every
+expression is escaped unless it is Markdown of our own making; a name that is not given is an error; what a filter shows
+of a revision is redacted. It renders nothing by itself.
 """
 
 from __future__ import annotations
@@ -10,9 +14,12 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
+import jinja2
+
+from daemon import markdown
 from daemon.display import counted
 from daemon.errors import OutputRefused
 from daemon.filesystem.disk_space import is_full
@@ -21,12 +28,13 @@ from daemon.publish import publish
 from daemon.reconstitute.facts.values import key
 from daemon.reconstitute.pages import changes
 from daemon.reconstitute.pages.changes import Logged
-from daemon.reconstitute.pages.environment import environment
+from daemon.reconstitute.pages.file import history
 from daemon.reconstitute.pages.folder import overview
 from daemon.reconstitute.pages.layout import README, Transcripts
 from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.questions import PURPOSE
-from daemon.reconstitute.recover import CERTAIN, State
+from daemon.reconstitute.recover import CERTAIN, State, evidence
+from daemon.redact import redact
 
 _MOST_SUMMARY = 300
 
@@ -148,3 +156,36 @@ def _current(output_root: Path, name: str) -> Path:
     """Where the current page stands beside an edited one."""
     stem, suffix = posixpath.splitext(name)
     return output_root / f"{stem}.current{suffix}"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates whose every expression is escaped by `markdown.finalize` unless it is Markdown; compiled once."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=False,  # noqa: S701 - pages are Markdown: finalize escapes for it, HTML escaping would not
+        finalize=markdown.finalize,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "code": markdown.code,
+        "bare": markdown.bare,
+        "cut": markdown.inline,
+        "day": markdown.day,
+        "moment": markdown.moment,
+        "evidence": lambda revision: redact(evidence(revision)),
+        "fence": markdown.fence,
+        "iso": markdown.iso,
+        "prose": markdown.prose,
+        "quoted": markdown.quoted,
+        "title": markdown.title,
+        "tool": history.tool,
+        "redacted": lambda text: redact(str(text)),
+    }
+    environment.globals["counted"] = counted
+    environment.globals["link"] = markdown.link
+    environment.globals["zone"] = markdown.zone
+    return environment

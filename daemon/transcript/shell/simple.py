@@ -7,8 +7,7 @@ import re
 
 from daemon.model import Launch, Operation
 from daemon.transcript.shell import builtins, file_commands, known_programs, words
-from daemon.transcript.shell.known_programs import launched, possible_writes
-from daemon.transcript.shell.known_programs.wrappers import is_plainly_wrapped, unwrapped
+from daemon.transcript.shell.known_programs import is_plainly_wrapped, launched, possible_writes, unwrapped
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Simple, Statement
 from daemon.transcript.shell.state import Effect, Execution, Place, Setting, Status, is_system, overlap

@@ -8,8 +8,8 @@ from daemon.files import FileHistory, Grade, Revision
 from daemon.model import Operation, Page, Session
 from daemon.reconstitute.facts.session_values import Call, Ending, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Facts, Purpose
-from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file import FilePages
+from daemon.reconstitute.pages.index import environment
 from daemon.reconstitute.pages.material import Material, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import Recovered, recover

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from daemon.files import Grade, Revision
+from daemon.files import Disk, Grade, Revision
 from daemon.files.content import Content
-from daemon.files.disk import Disk
 from daemon.model import Kind, Operation, Page, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.answer import Answer, Record, Source, Statement

@@ -16,7 +16,7 @@ from typing import Any, Self
 import httpx
 import msgspec
 
-from daemon.adapter.server import Adapter
+from daemon.adapter import Adapter
 from daemon.config import Config
 from tests.support.servers.fake_opencode import FakeOpenCode
 

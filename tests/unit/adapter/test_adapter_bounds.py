@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from daemon.adapter import guard
-from daemon.adapter.server import Adapter
+from daemon.adapter import Adapter, guard
 from tests.support.servers.adapter_opencode import MODEL, ScriptedOpenCode, adapter, user
 
 HEAD = b"POST /api/chat HTTP/1.1\r\nhost: 127.0.0.1\r\n"

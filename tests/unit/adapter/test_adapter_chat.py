@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.adapter.server import Adapter
+from daemon.adapter import Adapter
 from daemon.chat import ToolCall
 from daemon.chat.action_text import Action, render
 from tests.support.servers.adapter_opencode import (

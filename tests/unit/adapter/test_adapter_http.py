@@ -16,9 +16,8 @@ from typing import Any
 import ollama
 import pytest
 
-from daemon.adapter import routes
+from daemon.adapter import Adapter, routes
 from daemon.adapter.guard import is_loopback
-from daemon.adapter.server import Adapter
 from tests.support.servers.adapter_opencode import HANG, MODEL, Client, ScriptedOpenCode, adapter, user
 
 

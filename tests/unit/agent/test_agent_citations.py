@@ -13,8 +13,8 @@ from daemon.archive import Archive
 from daemon.errors import BadRequest
 from daemon.reconstitute.agent.context.ledger import Ledger, find_quote
 from daemon.reconstitute.agent.context.messages import message_block
+from daemon.reconstitute.agent.tools.call import Paths, names
 from daemon.reconstitute.agent.tools.citations import LONGEST, MOST_STATEMENTS, CheckedDraft, Checker, check
-from daemon.reconstitute.agent.tools.paths import Paths, names
 from daemon.transcript.replay import replay
 from tests.support.stores.records import message, session, text
 

@@ -16,7 +16,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who, answer
-from daemon.reconstitute.agent.all_questions import AllQuestions
+from daemon.reconstitute.agent import AllQuestions
 from daemon.reconstitute.answer import Record
 from tests.support.servers.evident_model import EvidentModel, Said
 from tests.support.servers.fake_ollama import FakeOllama

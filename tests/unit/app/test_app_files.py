@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from daemon import config
+from daemon.app import OneShot
 from daemon.app.calls.files import _diffs
-from daemon.app.one_shot import OneShot
 from daemon.control.calls import FileContent
 from daemon.errors import BadRequest
 from daemon.files import Revision

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from daemon import config
+from daemon.app import OneShot
 from daemon.app.calls.models import advice, texts_per_second
-from daemon.app.one_shot import OneShot
 from daemon.cli.subcommands.models import models as command
 from daemon.control.answers import EmbeddingModel
 from daemon.errors import BadInput

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon import config
-from daemon.app import one_shot
-from daemon.app.one_shot import OneShot
+from daemon import app, config
+from daemon.app import OneShot
 from daemon.errors import BadInput, ModelUnavailable, Retry
 from daemon.model import Json, Vector
 from tests.support.servers.plain_service import PlainService
@@ -79,7 +78,7 @@ def test_questions_by_words_do_not_wait_for_embedding(data: Path, match: str):
 def test_nothing_found_by_meaning_while_everything_waits_is_no_answer(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(one_shot._EMBEDDING_S, "semantic", 0.0)
+    monkeypatch.setitem(app._EMBEDDING_S, "semantic", 0.0)
     waits = r"40 archived messages wait to be embedded; run `index"
     with _alone(data) as engine, pytest.raises(Retry, match=waits):
         engine.recall("recall", {"query": "apples", "match": "semantic"})
@@ -89,14 +88,14 @@ def test_nothing_found_by_meaning_while_everything_waits_is_no_answer(
 def test_what_meaning_would_have_to_be_asked_for_is_said_to_wait(
     data: Path, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
 ) -> None:
-    monkeypatch.setitem(one_shot._EMBEDDING_S, "hybrid", 0.0)
+    monkeypatch.setitem(app._EMBEDDING_S, "hybrid", 0.0)
     with _alone(data) as engine:
         found = engine.recall("recall", {"query": query, "match": mode})
         assert "run `index()`" in found["warnings"][-1]
 
 
 def test_a_filter_that_no_session_passes_is_no_reason_to_come_again(data: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(one_shot._EMBEDDING_S, "semantic", 0.0)
+    monkeypatch.setitem(app._EMBEDDING_S, "semantic", 0.0)
     with _alone(data) as engine:
         found = engine.recall("recall", {"query": "apples", "match": "semantic", "title": "no such title"})
         assert found["results"] == []
@@ -106,7 +105,7 @@ def test_a_filter_that_no_session_passes_is_no_reason_to_come_again(data: Path, 
 def test_long_work_is_shown_and_short_work_is_not(
     data: Path, monkeypatch: pytest.MonkeyPatch, quiet_s: float, phases: set[str]
 ) -> None:
-    monkeypatch.setattr(one_shot, "_QUIET_S", quiet_s)
+    monkeypatch.setattr(app, "_QUIET_S", quiet_s)
     seen: list[Json] = []
     with _alone(data, progress=seen.append) as engine:
         engine.recall("recall", {"query": "apples", "match": "semantic"})

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from daemon import config
+from daemon.app import OneShot
 from daemon.app.engine import Engine
-from daemon.app.one_shot import OneShot
 from daemon.cli.subcommands import status
 from daemon.control.answers import Status, from_json
 from tests.e2e.talk import Talk

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app.one_shot import OneShot
+from daemon.app import OneShot
 from daemon.control.answers import json_name
 from daemon.control.calls import BY_NAME
 from daemon.errors import BadRequest, described

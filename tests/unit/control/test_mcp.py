@@ -501,7 +501,7 @@ def test_a_client_that_is_gone_is_no_error(served: Path) -> None:
 NOISY = """
 import os
 from daemon.config import load
-from daemon.mcp.server import serve
+from daemon.mcp import serve
 def noisy():
     print("noise of Python", flush=True)
     os.write(1, b"noise of a library\\n")

@@ -6,9 +6,8 @@ import string
 
 import pytest
 
-from daemon.embed import reads
+from daemon.embed import learned_scripts, legible_share, reads
 from daemon.embed.builtin import Builtin
-from daemon.embed.legible import learned_scripts, legible_share
 
 MANY = [f"{first}{second}{third}" for first in "авекмнор" for second in "авекмнор" for third in "авекмнор"]
 HAN = [chr(0x4E00 + number) for number in range(1_200)]

@@ -15,7 +15,7 @@ import pytest
 
 from daemon.errors import BadRequest, DaemonUnreachable
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from tests.support.processes.command_line import Cli
 from tests.support.servers.scripted_service import ScriptedService, serving
 from tests.support.stores.recorded_sessions import START, Recorded, recorded

@@ -12,7 +12,7 @@ import pytest
 from daemon import records
 from daemon.archive import Archive
 from daemon.exports import Export, content
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.model import Part
 from daemon.opencode.discover import Sources
 from daemon.redact import redact_value

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.markdown import code, fence, inline
 from tests.support.pages.markup import PAYLOADS, kinds, links, parse
 from tests.support.stores.recorded_sessions import Recorded, call, recorded

@@ -12,7 +12,7 @@ import pytest
 from daemon import records
 from daemon.archive import Archive
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.opencode.discover import Sources
 from tests.conftest import Sample
 from tests.support.chat_messages import ollama_problems

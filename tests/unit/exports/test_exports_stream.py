@@ -14,7 +14,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.errors import BadRequest
 from daemon.exports import Export
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.model import Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import RecallFiles

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.files import Grade, Revision
+from daemon.files import Disk, Grade, Revision
 from daemon.files.content import Content
-from daemon.files.disk import Disk
 from daemon.model import Operation, Session
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered, State

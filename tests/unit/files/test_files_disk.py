@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.files.disk import Disk, compare, standing
+from daemon.files import Disk, compare, standing
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_the_order_in_which_sources_are_read_makes_no_difference(
 ) -> None:
     if is_large:  # every message is one whose parts are loaded one by one
         monkeypatch.setattr("daemon.opencode.shared.LARGE", 1)
-        monkeypatch.setattr("daemon.archive.parts.LARGE", 1)
+        monkeypatch.setattr("daemon.archive.session_records.LARGE", 1)
     make, current, title = SETS[name]
     sources = make(tmp_path)
     found = []

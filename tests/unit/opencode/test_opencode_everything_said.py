@@ -14,7 +14,7 @@ import pytest
 from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.exports import Export, Format
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.opencode.connection import Connection
 from daemon.opencode.database_v2 import Database2 as Source2
 from tests.support.servers.plain_service import PlainService

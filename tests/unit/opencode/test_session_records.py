@@ -16,7 +16,7 @@ from daemon.app.engine import Engine
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.exports import Export, Format
-from daemon.exports.stream import export
+from daemon.exports.formats import export
 from daemon.model import Session
 from daemon.records import OWN_SESSION_TITLE
 from tests.support.servers.plain_service import PlainService

@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.files import Files, Grade, Revision
+from daemon.files import Disk, Files, Grade, Revision
 from daemon.files.content import Content
-from daemon.files.disk import Disk
 from daemon.files.fragments import Fragments, Run
 from daemon.files.states import file_history
 from daemon.model import Operation, Page
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.values import Facts, Purpose  # fmt: skip
-from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file import MOST_SHOWN, MOST_UNFOLDED, FilePages
 from daemon.reconstitute.pages.file.history import MOST_ENTRIES, MOST_LINES, MOST_READ, Diffs
+from daemon.reconstitute.pages.index import environment
 from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import MEANING, Recovered, State, recover

@@ -31,9 +31,9 @@ from daemon.reconstitute.pages import Renderer, plan
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.folder.overview import known, unlisted
 from daemon.reconstitute.pages.folder.timeline import PromptQuotes, Superseded, picture
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import Transcripts
 from daemon.reconstitute.pages.material import Material
+from daemon.reconstitute.pages.statements import Footnotes
 from daemon.reconstitute.recover import State
 from tests.support.pages.markup import PAYLOADS, kinds, parse
 from tests.support.pages.page_material import AT, DAY, ROOT, file, material, pages, record, source, statement

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.cli.subcommands.restore import restore
-from daemon.files import Files, Grade, Revision
+from daemon.files import Disk, Files, Grade, Revision
 from daemon.files.content import Content
-from daemon.files.disk import Disk
 from daemon.model import Operation
 from daemon.moments import written
 from daemon.reconstitute.pages.file import restore_command

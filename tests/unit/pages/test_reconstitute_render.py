@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from daemon.files.disk import Disk
+from daemon.files import Disk
 from daemon.files.fragments import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.facts import Facts

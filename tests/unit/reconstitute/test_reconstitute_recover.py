@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.files import FileHistory, Files, Grade, Revision
+from daemon.files import Disk, FileHistory, Files, Grade, Revision
 from daemon.files.content import Content
-from daemon.files.disk import Disk
 from daemon.files.fragments import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.recover import MEANING, State, evidence, recover, shell_word

@@ -21,10 +21,9 @@ from daemon.recall.query.arguments import read
 from daemon.reconstitute.agent.context.blocks import clean, cut, label, name
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.tools import schemas as tool_schemas
-from daemon.reconstitute.agent.tools.call import Evidence, Holdings, Result
+from daemon.reconstitute.agent.tools.call import Evidence, Holdings, Paths, Result, names
 from daemon.reconstitute.agent.tools.citations import CheckedDraft, Checker
 from daemon.reconstitute.agent.tools.files import FileTools
-from daemon.reconstitute.agent.tools.paths import Paths, names
 from daemon.reconstitute.agent.tools.schemas import TOOLS, VERSION
 from daemon.reconstitute.agent.tools.sessions import NoteTools, SessionTools
 from daemon.reconstitute.answer import Source, Statement, unchecked

@@ -21,7 +21,7 @@ from daemon.errors import BadRecord, BadRequest
 from daemon.model import Json
 from daemon.reconstitute.agent.context.blocks import clean, name
 from daemon.reconstitute.agent.context.ledger import Ledger, is_long_enough
-from daemon.reconstitute.agent.tools.paths import Paths
+from daemon.reconstitute.agent.tools.call import Paths
 from daemon.reconstitute.answer import Answer, Source, Statement
 
 MOST_STATEMENTS = 30

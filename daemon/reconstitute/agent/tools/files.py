@@ -19,8 +19,7 @@ from daemon.model import Operation
 from daemon.moments import parse_moment
 from daemon.reconstitute.agent.context.blocks import Origin, body_bytes, clean, cut_at_space, fenced, name, size, utc
 from daemon.reconstitute.agent.tools import schemas
-from daemon.reconstitute.agent.tools.call import Evidence, Result
-from daemon.reconstitute.agent.tools.paths import Paths
+from daemon.reconstitute.agent.tools.call import Evidence, Paths, Result
 from daemon.reconstitute.recover import MEANING, State, evidence
 
 _LONGEST_PATH = 400

@@ -21,8 +21,7 @@ from daemon.reconstitute.agent.context.ledger import VerifiedNotes
 from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page
 from daemon.reconstitute.agent.notes import Note
 from daemon.reconstitute.agent.tools import schemas
-from daemon.reconstitute.agent.tools.call import Evidence, Result
-from daemon.reconstitute.agent.tools.paths import Paths
+from daemon.reconstitute.agent.tools.call import Evidence, Paths, Result
 from daemon.reconstitute.facts.session_values import Call, CallStatus, FileChange, SessionFacts
 from daemon.redact import redact
 

@@ -14,7 +14,7 @@ from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.shell.groups import arguments
 from daemon.redact import redact
-from daemon.transcript.shell.known_programs.wrappers import Program
+from daemon.transcript.shell.known_programs import Program
 from daemon.transcript.shell.names import words as names
 
 _LONGEST = 300

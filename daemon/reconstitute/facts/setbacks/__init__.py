@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from daemon.files import FileHistory
-from daemon.files.disk import Disk
+from daemon.files import Disk, FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
 from daemon.reconstitute.facts.language.sentences import shorten
 from daemon.reconstitute.facts.language.subjects import History, again

@@ -12,8 +12,7 @@ from importlib.resources import files
 from typing import TypeAlias
 
 from daemon.transcript.shell import known_programs
-from daemon.transcript.shell.known_programs import packages
-from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program
+from daemon.transcript.shell.known_programs import PYTHON, Program, packages
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
 

@@ -18,7 +18,7 @@ from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.reconstitute.facts.shell import spellings
 from daemon.transcript.shell import words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK, NotUnderstood
-from daemon.transcript.shell.known_programs.wrappers import Program, unwrapped
+from daemon.transcript.shell.known_programs import Program, unwrapped
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Block, Chain, Pipeline, Simple, Statement, parse
 from daemon.transcript.shell.parse import Sequence as Steps

@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from daemon.transcript.shell import known_programs
-from daemon.transcript.shell.known_programs import packages
-from daemon.transcript.shell.known_programs.wrappers import PYTHON
+from daemon.transcript.shell.known_programs import PYTHON, packages
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
 

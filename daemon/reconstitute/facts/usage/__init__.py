@@ -25,7 +25,7 @@ from daemon.reconstitute.facts.shell.runs import Run
 from daemon.reconstitute.facts.values import Command, Script
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
-from daemon.transcript.shell.known_programs.wrappers import Program
+from daemon.transcript.shell.known_programs import Program
 
 ScriptGroups: TypeAlias = Mapping[str, str]
 """What the project's own scripts are for, by their paths beneath the target."""

@@ -14,19 +14,17 @@ import jinja2
 
 from daemon import markdown, moments
 from daemon.display import visible
-from daemon.files import FileHistory, Grade, Revision
-from daemon.files.disk import Disk
+from daemon.files import Disk, FileHistory, Grade, Revision
 from daemon.model import Page
 from daemon.reconstitute.answer import Source, Statement
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages.file.history import HistoryWriter, Reference
 from daemon.reconstitute.pages.file.prompts import Prompts, writers
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import MaterialIndex, code_version
 from daemon.reconstitute.pages.plan import Plan, references
-from daemon.reconstitute.pages.statements import sentence
+from daemon.reconstitute.pages.statements import Footnotes, sentence
 from daemon.reconstitute.recover import MEANING, Recovered, State, shell_word
 from daemon.records import digest
 from daemon.redact import redact

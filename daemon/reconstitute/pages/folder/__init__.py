@@ -21,11 +21,10 @@ from daemon.reconstitute.pages.folder.fact_lists import FactLists
 from daemon.reconstitute.pages.folder.files_table import MOST_ROWS, FilesTable
 from daemon.reconstitute.pages.folder.overview import Overview, known, unlisted
 from daemon.reconstitute.pages.folder.timeline import Bounds, Superseded, Timeline
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import Transcripts, between
 from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Links, Plan
-from daemon.reconstitute.pages.statements import ModelAnswers
+from daemon.reconstitute.pages.statements import Footnotes, ModelAnswers
 from daemon.reconstitute.questions import DEAD_ENDS, DECISIONS, OPEN, PURPOSE, RUN
 
 MOST_BYTES = 56_000

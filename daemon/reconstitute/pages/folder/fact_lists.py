@@ -26,9 +26,8 @@ from daemon.reconstitute.facts.values import (
     SetbackKind,
     key,
 )
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.plan import Links
-from daemon.reconstitute.pages.statements import sentence
+from daemon.reconstitute.pages.statements import Footnotes, sentence
 
 _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)
 _MOST_TEXT = 300

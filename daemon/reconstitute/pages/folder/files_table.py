@@ -17,10 +17,9 @@ from daemon.reconstitute.facts.content import is_build_output
 from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages.folder.overview import unknown_folders
 from daemon.reconstitute.pages.folder.timeline import Superseded
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Links, Plan
-from daemon.reconstitute.pages.statements import sentence
+from daemon.reconstitute.pages.statements import Footnotes, sentence
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 

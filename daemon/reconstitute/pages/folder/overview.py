@@ -17,8 +17,8 @@ from daemon.reconstitute.facts.session_values import CallStatus, Citation, Sessi
 from daemon.reconstitute.facts.shell import COULD_NOT_RUN, spellings
 from daemon.reconstitute.facts.values import Aftermath, Command, Facts, Purpose, Script, Standing
 from daemon.reconstitute.pages.folder.fact_lists import FactLists
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.plan import Links
+from daemon.reconstitute.pages.statements import Footnotes
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 

@@ -15,14 +15,14 @@ from itertools import groupby
 from daemon import markdown
 from daemon.display import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import session_result, shell
+from daemon.reconstitute.facts import shell
+from daemon.reconstitute.facts.session import turns
 from daemon.reconstitute.facts.session.file_changes import ChangedFolder, in_few_entries
 from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Rule
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.plan import Links
-from daemon.reconstitute.pages.statements import sentence
+from daemon.reconstitute.pages.statements import Footnotes, sentence
 
 _ROOM = 3
 """A session with few prompts, and each long one among short ones, may use this many times the characters of one."""
@@ -266,7 +266,7 @@ class Timeline:
     def _answer(self, session: SessionFacts) -> str:
         """How its last answer ended, where no model says what came of it."""
         result = (
-            session_result.last(session, self._bounds.text * 3 // 2, self._quoted_elsewhere)
+            turns.closing_words(session, self._bounds.text * 3 // 2, self._quoted_elsewhere)
             if session.id not in self._summaries
             else None
         )

@@ -22,12 +22,11 @@ from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.pages.folder.timeline import written
-from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import Chapter, between, name_of
 from daemon.reconstitute.pages.material import Conversation, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan, references
 from daemon.reconstitute.pages.session.messages import Links, Messages
-from daemon.reconstitute.pages.statements import sentence
+from daemon.reconstitute.pages.statements import Footnotes, sentence
 
 VERSION = 2
 """Of what these pages look like; raise it when they are to be made anew."""

@@ -1,4 +1,7 @@
-"""Tables of interpreters, build tools and others: what runs a program of the user's, and what only looks at one."""
+"""Tables of interpreters, build tools and others: what runs a program of the user's, and what only looks at one.
+
+And the program that a command really runs: behind ``sudo``, ``timeout 5``, ``uv run``, ``npx`` and their like.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from daemon.transcript.shell.names import words
+from daemon.transcript.shell.words import Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +120,169 @@ LOOKING = words(
     "unittest"
 )
 SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|pl|rb|js|mjs|cjs|ts|php|lua|command|bat|ps1)")
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_DEEPEST = 8
+_WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
+    "sudo": (words("-u -g -p --user --group"), 0), "doas": (words("-u"), 0),
+    "env": (words("-u --unset"), 0), "timeout": (words("-s -k --signal --kill-after"), 1),
+    "nice": (words("-n"), 0), "ionice": (words("-c -n -p"), 0), "stdbuf": (words("-i -o -e"), 0),
+    "time": (words("-f"), 0), "exec": (words("-a"), 0), "xvfb-run": (words("-n -s -p"), 0),
+    "nohup": (frozenset(), 0), "command": (frozenset(), 0), "builtin": (frozenset(), 0), "setsid": (frozenset(), 0),
+    "unbuffer": (frozenset(), 0), "caffeinate": (words("-t -w"), 0),
+    "taskset": (words("-c"), 1), "strace": (words("-e -p -s"), 0), "ltrace": (words("-e -p -s"), 0),
+    "coproc": (frozenset(), 0),
+    "dotenv": (words("-e -f -c"), 0), "cross-env": (frozenset(), 0),
+}  # fmt: skip
+"""Each with its options that take a value, and how many operands stand before the program."""
+_PLAIN = {
+    name: re.compile(rf"--|{pattern}") for name, pattern in {
+        "env": r"-|-i|-0|--ignore-environment|-u\w+|--unset=\w+|-[EHnk]+",
+        "sudo": r"-[EHSnk]+|--user=.*|--group=.*|-u\w+",
+        "timeout": r"-[fpv]+|-[sk]\w+|--(?:signal|kill-after)=.*|--preserve-status|--foreground|--verbose",
+        "nice": r"-n?-?\d+|--adjustment=.*", "ionice": r"-[cn]\d+|-t",
+        "stdbuf": r"-[ioe]\w+|--(?:input|output|error)=\w+",
+        "time": r"-[pv]+", "command": r"-p", "setsid": r"-[fw]+|--wait|--fork", "exec": r"-[cl]+",
+        "strace": r"-[fqy]+", "ltrace": r"-[fqy]+", "xvfb-run": r"-a|--auto-servernum|--server-args=.*",
+        "caffeinate": r"-[dims]+", "taskset": r"-c",
+    }.items()
+}  # fmt: skip
+"""Their other options that change neither what is run, nor where, and write nothing."""
+_LEADS_ELSEWHERE = re.compile(r"(?:-C|--directory|--dir|--cwd|--chdir|--prefix)(?:=.*)?", re.DOTALL)
+_RUN_TOOL: dict[str, frozenset[str]] = {
+    "npx": words("-p --package"), "bunx": words("-p --package"), "pnpx": words("-p --package"),
+    "uvx": words("--from --with -p --python --index"),
+}  # fmt: skip
+"""They fetch a program by its name and run it."""
+_UV_VALUES = words(
+    "--with --with-requirements --with-editable -p --python --project --directory --group --extra --env-file --package "
+    "--index --no-group --only-group"
+)
+_SUBCOMMANDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "uv": (words("run"), _UV_VALUES), "poetry": (words("run"), words("-C -P --directory --project")),
+    "pdm": (words("run"), words("-p --project --venv")), "pipenv": (words("run"), frozenset()),
+    "hatch": (words("run"), words("-e --env")), "rye": (words("run"), frozenset()),
+    "conda": (words("run"), words("-n --name -p --prefix --cwd")),
+    "mamba": (words("run"), words("-n --name -p --prefix --cwd")),
+    "micromamba": (words("run"), words("-n --name -p --prefix --cwd")), "bundle": (words("exec"), frozenset()),
+    "mise": (words("exec x"), frozenset()), "asdf": (words("exec"), frozenset()),
+    "doppler": (words("run"), words("-p -c --project --config")), "op": (words("run"), words("--env-file")),
+    "dotenvx": (words("run"), words("-f -e")),
+}  # fmt: skip
+_FETCHING: dict[str, frozenset[str]] = {
+    "npm": words("exec x"), "pnpm": words("exec dlx"), "yarn": words("exec dlx"), "bun": words("x"),
+    "pipx": words("run"),
+}  # fmt: skip
+_MODULES = words(
+    "pytest pip black isort autopep8 yapf ruff autoflake pyupgrade mypy flake8 pylint pyright unittest coverage"
+)
+"""Modules that are known here by the name of their program."""
+PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program as its command names it, what is given to it, and whether a package runner brought it."""
+
+    field: Field
+    arguments: tuple[Field, ...]
+    is_fetched: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name without folder and version; empty where it is not known."""
+        if not self.field.exact:
+            return ""
+        name = self.field.text.rpartition("/")[2]
+        return name.partition("@")[0] if self.is_fetched and not name.startswith("@") else name
+
+
+def unwrapped(fields: list[Field] | tuple[Field, ...]) -> Program | None:
+    """What is really run; None where no program stands there."""
+    left, is_fetched = list(fields), False
+    for _ in range(_DEEPEST):
+        if not left:
+            return None
+        name = Program(left[0], (), is_fetched).name
+        inner = _inner(name, left[1:])
+        if inner is None:
+            return Program(left[0], tuple(left[1:]), is_fetched)
+        is_fetched = is_fetched or name in _RUN_TOOL or name in _FETCHING
+        left = inner
+    return Program(Field("", exact=False), ())
+
+
+def is_plainly_wrapped(fields: list[Field]) -> bool:
+    """Whether nothing before the program could change its folder, its variables or its home."""
+    program = unwrapped(fields)
+    before = fields[: len(fields) - len(program.arguments) - 1] if program is not None else fields
+    return all(
+        field.exact and not field.text.startswith("-") and "=" not in field.text and field.text not in ("sudo", "doas")
+        for field in before
+    )
+
+
+def _inner(name: str, given: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - a table of kinds
+    """The command line inside this one; None where there is none."""
+    if name in _WRAPPERS:
+        values, operands = _WRAPPERS[name]
+        if name == "command" and given and given[0].text in ("-v", "-V", "-pv", "-pV"):
+            return [Field("type"), *given[1:]]
+        rest = _behind(given, values, operands)
+        plain = _PLAIN.get(name, re.compile("--"))
+        before = (field for field in given[: len(given) - len(rest)] if field.text[:1] == "-" or not field.exact)
+        is_plain = all(field.exact and (field.text in values or plain.fullmatch(field.text)) for field in before)
+        return (rest or None) if is_plain else [Field("", exact=False)]
+    if name in _RUN_TOOL:
+        return _behind(given, _RUN_TOOL[name], 0) or None
+    if PYTHON.fullmatch(name) and [field.text for field in given[:1]] == ["-m"] and len(given) > 1:
+        return given[1:] if given[1].exact and given[1].text in _MODULES else None
+    known = _SUBCOMMANDS.get(name) or (
+        (_FETCHING[name], words("-p --package --filter -C")) if name in _FETCHING else None
+    )
+    if known is None:
+        return None
+    rest = _behind(given, known[1], 0)
+    if not rest or not rest[0].exact or rest[0].text not in known[0]:
+        return None
+    inner = _of_uv(rest[1:]) if name == "uv" else _behind(rest[1:], known[1], 0) or None
+    ahead = given[: len(given) - len(inner or rest)]
+    return [Field("", exact=False)] if any(_LEADS_ELSEWHERE.fullmatch(field.text) for field in ahead) else inner
+
+
+def _of_uv(given: list[Field]) -> list[Field] | None:
+    """``uv run`` runs Python's files, modules and standard input by itself."""
+    rest = _behind(given, _UV_VALUES, 0, stops=words("-m --module - -s --script"))
+    if not rest:
+        return None
+    first = rest[0].text
+    if first in ("-m", "--module"):
+        return [Field("python"), Field("-m"), *rest[1:]]
+    if first in ("-s", "--script"):
+        return [Field("python"), *rest[1:]]
+    return [Field("python"), *rest] if first == "-" or first.endswith((".py", ".pyw")) else rest
+
+
+def _behind(
+    given: list[Field], values: frozenset[str], operands: int, stops: frozenset[str] = frozenset()
+) -> list[Field]:
+    """What follows the options, assignments and so many operands."""
+    at = 0
+    while at < len(given):
+        text = given[at].text
+        if text in stops:
+            break
+        if text == "--":
+            at += 1
+            break
+        if text.startswith("-"):
+            at += 2 if text in values else 1
+        elif _ASSIGNMENT.fullmatch(text):
+            at += 1
+        elif operands:
+            operands -= 1
+            at += 1
+        else:
+            break
+    return given[at:]

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from daemon.transcript.shell import known_programs
-from daemon.transcript.shell.known_programs import makefile, packages, possible_writes
-from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program, unwrapped
+from daemon.transcript.shell.known_programs import PYTHON, Program, makefile, packages, possible_writes, unwrapped
 from daemon.transcript.shell.names import READERS, WRITING, words
 from daemon.transcript.shell.state import Place
 from daemon.transcript.shell.words import Field

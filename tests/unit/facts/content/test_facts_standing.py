@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files import Grade
-from daemon.files.disk import Disk
+from daemon.files import Disk, Grade
 from daemon.files.history import LOST_FOLDER, REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.moments import written
-from daemon.reconstitute.facts import standing
+from daemon.reconstitute import facts
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.recover import State
 from tests.unit.facts.folder_facts import START, TARGET, call, file, revision, session, turn
@@ -25,7 +24,7 @@ def _stale(name, *doubts):
 
 
 def _find(files=(), sessions=(), programs=(), moment=None, target=TARGET):
-    return standing.find(target, sessions, files, programs, moment)
+    return facts.standing_of(target, sessions, files, programs, moment)
 
 
 def test_files_are_counted_by_state_and_known_as_of_the_newest_certain_one():

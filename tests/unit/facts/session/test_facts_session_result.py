@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts.session.turns import closing_words
 from daemon.reconstitute.facts.session_values import Ending
 from tests.support.stores.constructed_sessions import edited, ran, session, used, user_turn
 
@@ -15,7 +15,7 @@ WORK = ran("make")
 
 
 def said(*turns, most: int = MOST, told=()) -> str:
-    found = session_result.last(session(*turns), most, told)
+    found = closing_words(session(*turns), most, told)
     return "" if found is None else found.quote
 
 

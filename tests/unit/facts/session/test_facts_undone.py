@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files import Grade
-from daemon.files.disk import Disk
+from daemon.files import Disk, Grade
 from daemon.model import Operation
 from daemon.reconstitute.facts import setbacks
 from daemon.reconstitute.facts.values import SetbackKind

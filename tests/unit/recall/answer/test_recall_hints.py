@@ -9,7 +9,7 @@ import pytest
 
 from daemon.index import Filters, Match
 from daemon.model import Json
-from daemon.recall.answer import hints, query_warnings
+from daemon.recall.answer import query_warnings, suggestions
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall, parse
 from daemon.recall.query.parse import Tier
@@ -70,10 +70,10 @@ def _scope(*limited: str, eligible: int = 3, emptied: str = "") -> Scope:
 def test_a_suggestion_leaves_out_what_it_names_and_nothing_else():
     asked = _asked("kettle", **EVERY)
     assert set(EVERY) == set(Recall.__struct_encode_fields__) - {"query"}
-    _, suggestions = hints.emptied(asked, _scope("directory", emptied="directory"), {})
+    _, made = suggestions.emptied(asked, _scope("directory", emptied="directory"), {})
     gone = {"directory", "within", "fallback"}
-    assert suggestions[0]["example"] == {"query": "kettle"} | {k: v for k, v in EVERY.items() if k not in gone}
-    times = hints.limiting(asked, _scope("time"), 3)[0]["example"]
+    assert made[0]["example"] == {"query": "kettle"} | {k: v for k, v in EVERY.items() if k not in gone}
+    times = suggestions.limiting(asked, _scope("time"), 3)[0]["example"]
     assert set(EVERY) - set(times) == {"before", "after", "last", "from", "to", "since", "until"}
     assert msgspec.convert(times, Recall).query == "kettle"
 
@@ -89,14 +89,14 @@ SPELT = {
 def test_a_correction_replaces_the_word_in_any_letter_case(asked, query: str):
     text, match = asked
     told = _asked(text, match=match, role="user")
-    made = hints.spelt(["econnrefusd"], lambda _: [("ECONNREFUSED", 2)], told)
+    made = suggestions.spelt(["econnrefusd"], lambda _: [("ECONNREFUSED", 2)], told)
     expected: Json = {"query": query, "role": "user"} | ({"match": match} if match != "hybrid" else {})
     assert made[0]["example"] == expected
 
 
 def test_only_who_has_not_used_fuzzy_is_advised_to():
     actions = {
-        match: hints.spelt(["gorila"], lambda _: [("gorilla", 1)], _asked("gorila", match=match))[0]["action"]
+        match: suggestions.spelt(["gorila"], lambda _: [("gorilla", 1)], _asked("gorila", match=match))[0]["action"]
         for match in ("smart", "fuzzy", "hybrid")
     }
     assert {match: "`match=fuzzy`" in action for match, action in actions.items()} == {
@@ -117,7 +117,7 @@ LIMITS = {  # (filters, sessions that fit, sessions known): what is said
 @pytest.mark.parametrize(("case", "says"), LIMITS.items(), ids=str)
 def test_dropping_filters_is_suggested_if_they_excluded_something(case, says: str):
     names, eligible, known = case
-    made = hints.limiting(_asked("kettle"), _scope(*names, eligible=eligible), known)
+    made = suggestions.limiting(_asked("kettle"), _scope(*names, eligible=eligible), known)
     assert [one["reason"] for one in made] == ([says] if says else [])
 
 
@@ -207,7 +207,7 @@ NEAR_MISSES = {
 
 @pytest.mark.parametrize(("query", "mode", "find", "says"), NEAR_MISSES.values(), ids=NEAR_MISSES)
 def test_a_near_miss_claims_no_more_than_was_seen_of_it(query: str, mode: str, find: Result, says: str):
-    assert hints.held_by(find, parse.parse(query), mode) == says
+    assert suggestions.held_by(find, parse.parse(query), mode) == says
 
 
 class _Asked(dict[str, Row]):
@@ -225,7 +225,7 @@ class _Asked(dict[str, Row]):
 def test_of_many_near_misses_only_the_sessions_shown_are_looked_at():
     finds = [replace(_find(f"word{number}"), session_id=name) for number, name in enumerate("aabacbdea")]
     rows, reasons = _Asked(), []
-    made = hints.near_misses(finds, rows, lambda find: reasons.append(find.terms) or "near")
+    made = suggestions.near_misses(finds, rows, lambda find: reasons.append(find.terms) or "near")
     assert [(one["sessionID"], one["terms"]) for one in made] == [("a", ["word0"]), ("b", ["word2"]), ("c", ["word4"])]
     assert rows.ids == ["a", "b", "c"]
     assert reasons == [("word0",), ("word2",), ("word4",)]

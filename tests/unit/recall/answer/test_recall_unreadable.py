@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app.one_shot import OneShot
+from daemon.app import OneShot
 from daemon.model import Json
 from daemon.recall.catalog import KeptAside
 from daemon.recall.query import Recall

@@ -9,7 +9,7 @@ import pytest
 from daemon.index import Entry, Filters, Match
 from daemon.index.lexical import Lexical
 from daemon.model import Document, Kind, Section
-from daemon.recall.candidates import union
+from daemon.recall.candidates import question
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import parse
@@ -31,7 +31,7 @@ def lexical() -> Iterator[Lexical]:
 
 
 def completed(lexical: Lexical, found: CandidateLists, query: parse.Query = QUERY) -> CandidateLists:
-    asked = union.questions(found, query, Filters(), lexical, lambda: None, vector=None)
+    asked = question.of_others(found, query, Filters(), lexical, lambda: None, vector=None)
     for ask in asked.values():
         ask(found)
     return found
@@ -68,7 +68,7 @@ def test_the_order_does_not_depend_on_which_side_found_a_candidate(lexical: Lexi
     ],
 )
 def test_nothing_is_asked_that_does_not_count(lexical: Lexical, query: str, lists: dict[str, list[Match]]):
-    asked = union.questions(
+    asked = question.of_others(
         CandidateLists(lists=lists), parse.parse(query), Filters(), lexical, lambda: None, vector=None
     )
     assert asked == {}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from daemon.recall.candidates.words import LEAST_COMMON, settled
 from daemon.recall.query import Recall, parse
-from daemon.recall.query.vocabulary import LEAST_COMMON, settled
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 COMMON = "How do you declare an int or create one? Best practices of JavaScript say to read first and write then."
