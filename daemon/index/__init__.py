@@ -220,7 +220,7 @@ class SemanticIndex(Protocol):
         *,
         without_texts: bool = False,
     ) -> list[Match]:
-        """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
+        """Nearest chunks, best first; `score` is cosine similarity as the built-in model has it, `text` the chunk's.
 
         `allowed_ids` supplies the ids of the messages that pass the filters; without it the index has to find out,
         which takes longer. `without_texts`: matches may come without kind, tool and text, which `with_texts` adds;

@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon.archive import CONTENTS, STAGES, Archive
-from daemon.embed import Embedder, OnThisMachine, reads
+from daemon.embed import Embedder, OnThisMachine, calibration, reads
+from daemon.embed.builtin import Builtin
+from daemon.embed.calibration import Calibration
 from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
@@ -37,6 +39,7 @@ from daemon.transcript.chunks import chunks
 _SAMPLE = 50
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
+NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
 OnEvent = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
 
@@ -212,11 +215,26 @@ class Upkeep:
 
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
-            index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims)
+            index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
             if index.count() == 0 and self._archive.unread(index_contents(embedder)) < self._archive.message_count():
                 self._archive.enqueue_all("semantic")
             return index
-        return Semantic(place, index_fingerprint(embedder), embedder.dims)
+        return Semantic(place, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
+
+    def _calibrated(self, embedder: Embedder) -> Calibration | None:
+        """How this model's cosines are to be read, measured once; None for the built-in model."""
+        if embedder.fingerprint == Builtin().fingerprint:
+            return None
+        note = f"cosines {calibration.VERSION} {embedder.fingerprint}"
+        measured = self._archive.note(note)
+        if not measured:
+            measured = " ".join(map(str, calibration.measure(embedder)))
+            self._archive.set_note(note, measured)
+        made = calibration.calibration([float(cosine) for cosine in measured.split()])
+        if not made.is_telling and NOT_TELLING not in self.choice:
+            self.choice += f"; {NOT_TELLING}"
+            self._on_event("embedder", self.choice)
+        return made
 
     def _prove(self, place: Path, embedder: Embedder) -> None:
         if not place.exists():

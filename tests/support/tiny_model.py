@@ -35,14 +35,20 @@ def tiny_model(
     model: str = "model.onnx",
     int32: bool = False,
     configs: Mapping[str, Any] | None = None,
+    words: Mapping[str, np.ndarray[Any, Any]] | None = None,
 ) -> Path:
     """Write the model, its tokenizer and these JSON files (path -> content). `output` ``sentence_embedding`` has a mean
     over the tokens inside, ``token_type_ids`` and ``position_ids`` have an effect where they are among the inputs.
+    `words`: the vector of each word; WORDS and TABLE if there are none.
     """
+    names = WORDS if words is None else ("[PAD]", "[UNK]", "[CLS]", "[SEP]", *words)
+    table = TABLE
+    if words is not None:
+        table = np.stack([*[np.mean([*words.values()], axis=0)] * 4, *words.values()]).astype(np.float32)
     path = directory / model
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_network(inputs, output, _INT32 if int32 else _INT64))
-    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    path.write_bytes(_network(table, inputs, output, _INT32 if int32 else _INT64))
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(names)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = WhitespaceSplit()
     tokenizer.post_processor = TemplateProcessing("[CLS] $A [SEP]", None, [("[CLS]", 2), ("[SEP]", 3)])
     tokenizer.save(str(directory / "tokenizer.json"))
@@ -69,9 +75,9 @@ def safetensors(path: Path, tensors: Mapping[str, np.ndarray[Any, Any]], dtype: 
     path.write_bytes(len(head).to_bytes(8, "little") + head + body)
 
 
-def _network(inputs: Sequence[str], output: str, integer: int) -> bytes:
+def _network(table: np.ndarray[Any, Any], inputs: Sequence[str], output: str, integer: int) -> bytes:
     """Gather rows of the table by id, add what types and positions give, and for a whole vector take the mean."""
-    tables = {"input_ids": TABLE, "token_type_ids": 0.5 + 0 * TABLE, "position_ids": np.arange(400.0).reshape(100, 4)}
+    tables = {"input_ids": table, "token_type_ids": 0.5 + 0 * table, "position_ids": np.arange(400.0).reshape(100, 4)}
     used = [name for name in inputs if name in tables]
     nodes = [_node("Gather", [f"{name}_table", name], f"{name}_rows") for name in used]
     last = f"{used[0]}_rows"

@@ -13,7 +13,8 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,13 @@ class Semantic:
         Retry: the server does not answer.
     """
 
-    def __init__(self, place: Path | str, fingerprint: str, dims: int) -> None:
+    def __init__(
+        self, place: Path | str, fingerprint: str, dims: int, calibrated: Callable[[float], float] | None = None
+    ) -> None:
+        """`calibrated` makes scores of cosines; it never changes their order. None: a score is the cosine."""
         self._place = place
         self._dims = dims
+        self._calibrated = calibrated
         self._lock = threading.RLock()
         self._failures: list[str] = []
         self._client: Any = None
@@ -109,7 +114,7 @@ class Semantic:
             return []
         check("the query", vector, self._dims)
         with self._named("searching it"):
-            matches = self._search.best(vector, filters, limit, allowed_ids)
+            matches = self._scored(self._search.best(vector, filters, limit, allowed_ids))
             return matches if without_texts else self._search.with_texts(matches)
 
     def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
@@ -118,7 +123,12 @@ class Semantic:
             return []
         check("the query", vector, self._dims)
         with self._named("searching it"):
-            return self._search.nearest_of(vector, filters, message_ids)
+            return self._scored(self._search.nearest_of(vector, filters, message_ids))
+
+    def _scored(self, matches: list[Match]) -> list[Match]:
+        if self._calibrated is None:
+            return matches
+        return [replace(match, score=self._calibrated(match.score)) for match in matches]
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex."""

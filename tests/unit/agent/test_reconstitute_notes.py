@@ -260,7 +260,7 @@ def test_another_model_gets_all_notes_and_the_first_one_s_stay(house: House):
     first = house.embedder
     house.reopen(Other())
     assert house.notes().fill(nothing) == []
-    assert house.embedder.asked == ["The cart lives in Redis."]
+    assert house.embedder.asked.count("The cart lives in Redis.") == 1
     assert house.found("cart") == ["The cart lives in Redis."]
     house.reopen(first)
     assert house.semantic.notes.count() == 1
@@ -286,7 +286,7 @@ def test_notes_are_refilled_after_the_index_was_parked(house: House):
         assert upkeep.state()["semantic"]["notes"] == 0
         assert notes.fill(nothing) == []
         assert upkeep.state()["semantic"]["notes"] == 1
-        assert house.embedder.asked == ["The cart lives in Redis."]
+        assert house.embedder.asked.count("The cart lives in Redis.") == 1
 
 
 # -- what may be found -------------------------------------------------------------------------------------------------
