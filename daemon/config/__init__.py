@@ -34,13 +34,14 @@ from daemon.config.sections import (
     Section,
     TargetSection,
     Watch,
+    cache_dir,
     home,
 )
 from daemon.errors import ConfigError
 
 __all__ = [
     "ENVIRONMENT", "Adapter", "Agent", "ArchiveSection", "Chat", "Config", "Embedding", "Index", "Limits", "Log",
-    "OpenCode", "Output", "Redact", "TargetSection", "Watch", "default_path", "example", "load",
+    "OpenCode", "Output", "Redact", "TargetSection", "Watch", "cache_dir", "default_path", "example", "load",
 ]  # fmt: skip
 
 # What msgspec knows of a type it builds at the first use, and a second thread that comes meanwhile finds it half built

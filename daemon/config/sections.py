@@ -19,6 +19,11 @@ def home(variable: str, fallback: str) -> str:
     return value if value.startswith("/") else str(Path.home() / fallback)
 
 
+def cache_dir() -> Path:
+    """Where is kept what can be made or fetched again."""
+    return Path(home("XDG_CACHE_HOME", ".cache")) / "reconstitute"
+
+
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table of the file."""
 
@@ -68,7 +73,11 @@ class Embedding(Section, frozen=True):
     batch: Annotated[int, Meta(ge=1, le=512, description="texts per embedding call")] = 32
     model_dir: Annotated[
         str,
-        Meta(description="directory of a sentence-transformer in ONNX form, not the built-in model; empty: none"),
+        Meta(
+            pattern=r"^(hf:[\w.-]+/[\w.-]+(@[\w./-]+)?|(?!hf:).*)$",
+            description="directory of a sentence-transformer in ONNX form, or hf:OWNER/NAME of the Hugging Face hub, "
+            "downloaded once; empty: the built-in model",
+        ),
     ] = ""
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from daemon.embed import BadInput, Vector, learned_scripts, legible_share
+from daemon.embed.hub import HubModel
 from daemon.embed.sentence_model import SentenceModel, file_digest, sentence_model
 from daemon.errors import ModelUnavailable
 
@@ -39,8 +40,10 @@ class Builtin:
         ModelUnavailable: the model's files are missing, altered or unreadable; raised by whatever needs them first.
     """
 
-    def __init__(self, model_dir: Path | None = None) -> None:
-        self._model_dir = model_dir
+    def __init__(self, model_dir: Path | None = None, hub: HubModel | None = None) -> None:
+        """`hub`: the model to be used, in place of one in `model_dir`."""
+        self.hub = hub
+        self._model_dir = model_dir if hub is None else hub.directory
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
@@ -49,12 +52,14 @@ class Builtin:
         self._output = ""
         self._scripts: frozenset[str] = frozenset()
         self._unknown_ids: frozenset[int | None] = frozenset()
-        self._dims = 0 if model_dir else _DIMS
+        self._dims = 0 if self._model_dir else _DIMS
         self._fingerprint = ""
 
     @property
     def name(self) -> str:
         """For people."""
+        if self.hub is not None:
+            return f"{self.hub.name} (embedding.model_dir)"
         return f"{self._model_dir} (embedding.model_dir)" if self._model_dir else "all-MiniLM-L6-v2 (built in)"
 
     @property
@@ -78,11 +83,16 @@ class Builtin:
     def how(self) -> SentenceModel:
         """The model's files and how they are used; reads its configuration, and dense layers where it has some.
 
+        A model of the hub is downloaded first, if it is not here.
+
         Raises:
             ModelUnavailable: files are missing or damaged, or it has a step that we cannot do.
+            DiskFull: there is no room for it.
         """
         with self._lock:
             if self._how is None:
+                if self.hub is not None:
+                    self.hub.fetch()
                 self._how = _own() if self._model_dir is None else sentence_model(self._model_dir)
             return self._how
 
@@ -108,6 +118,7 @@ class Builtin:
 
     def embed_query(self, text: str) -> Vector | BadInput:
         """See Embedder; BadInput for a blank text."""
+        self._check_here()
         return self._run(text, self.how.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
@@ -115,6 +126,7 @@ class Builtin:
 
         Tokenizers give up on a whole word for its length too: its letters, each of which has a token, are legible.
         """
+        self._check_here()
         with self._lock:
             self.load()
             if not self._scripts:
@@ -126,6 +138,11 @@ class Builtin:
             strange = {letter for letter in {text[place] for place in places} if self._unknown(letter)}
         unknown = [(place, place + 1) for place in places if text[place] in strange]
         return legible_share(text, self._scripts, unknown)
+
+    def _check_here(self) -> None:
+        """A question does not wait for a download."""
+        if self.hub is not None:
+            self.hub.check()
 
     def _unknown(self, text: str) -> list[tuple[int, int]]:
         """The ranges of characters for which the tokenizer has only its unknown token."""

@@ -7,10 +7,18 @@ from pathlib import Path
 from daemon import config
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
+from daemon.embed.hub import PREFIX, HubModel
 from daemon.errors import ModelUnavailable
 
 PROBE_S = 1.0
 """For each of connecting and answering: auto decides within about two seconds."""
+
+
+def on_this_machine(embedding: config.Embedding) -> Builtin:
+    """The embedder that needs no server."""
+    if embedding.model_dir.startswith(PREFIX):
+        return Builtin(hub=HubModel(embedding.model_dir, config.cache_dir() / "models"))
+    return Builtin(Path(embedding.model_dir).expanduser() if embedding.model_dir else None)
 
 
 def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Embedder, str]:
@@ -19,7 +27,7 @@ def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Em
     `was_ollama`: the archive's vectors are Ollama's so far. Then auto waits for a server that is down, instead of
     embedding everything anew with another model each time the machine starts before the server does.
     """
-    builtin = Builtin(Path(embedding.model_dir).expanduser() if embedding.model_dir else None)
+    builtin = on_this_machine(embedding)
     if embedding.provider == "builtin":
         return builtin, f"{builtin.name}: embedding.provider is builtin"
     # Late: the client takes 0.4 s to import, which the built-in embedder does not need.

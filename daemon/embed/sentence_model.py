@@ -14,7 +14,8 @@ A model whose network gives ``sentence_embedding`` has its steps inside; the poo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -167,11 +168,18 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
+def preferred(names: Collection[str]) -> str | None:
+    """The network to use of these files of a model, by their paths in it; None where there is none."""
+    named = [folder + name for name in _MODELS for folder in ("", "onnx/")]
+    others = sorted(name for name in names if re.fullmatch(r"(onnx/)?[^/]+\.onnx", name))
+    return next((name for name in (*named, *others) if name in names), None)
+
+
 def _files(directory: Path) -> tuple[Path, Path]:
     folders = (directory, directory / "onnx")
-    named = [folder / name for name in _MODELS for folder in folders]
-    others = sorted(path for folder in folders for path in folder.glob("*.onnx"))
-    model = next((path for path in (*named, *others) if path.is_file()), None)
+    every = [path for folder in folders for path in folder.glob("*.onnx") if path.is_file()]
+    name = preferred([path.relative_to(directory).as_posix() for path in every])
+    model = None if name is None else directory / name
     tokenizer = next((path for folder in folders if (path := folder / "tokenizer.json").is_file()), None)
     if model is None or tokenizer is None:
         missing = "tokenizer.json" if model else "model.onnx (or onnx/model.onnx)"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from daemon.archive import Archive
 from daemon.config import Config
@@ -16,6 +15,7 @@ from daemon.control import answers, calls
 from daemon.control.calls import Progress
 from daemon.embed import Embedder, reads
 from daemon.embed.builtin import Builtin
+from daemon.embed.choose import on_this_machine
 from daemon.embed.known_models import known
 from daemon.errors import BadInput, Retry, Skip
 from daemon.ingest import Upkeep
@@ -55,12 +55,23 @@ class ModelCalls:
         for done, (embedder, setting) in enumerate([(in_use, ""), *others]):
             progress({"phase": "models", "done": done, "total": len(others) + 1})
             model = _measured(embedder, sample, answer.messages)
+            model.error += self._cost(model.name) if model.error else ""
             model.in_use, model.setting = embedder is in_use, setting
             answer.models.append(model)
             if embedder is not in_use:
                 embedder.close()
         answer.advice = advice(answer.models)
         return answer
+
+    def _cost(self, name: str) -> str:
+        """What a model of the hub that is not here is to cost; "" for others."""
+        own = on_this_machine(self.config.embedding)
+        if own.hub is None or own.name != name or own.hub.is_here:
+            return ""
+        try:
+            return f" ({own.hub.size() / 1e6:.0f} MB are to be downloaded)"
+        except Retry as error:
+            return f" ({redact(str(error))})"
 
     def _sample(self) -> list[list[str]]:
         """The chunks of some messages that have any."""
@@ -76,7 +87,7 @@ class ModelCalls:
         is_default = embedding.model_dir == ""
         yield Builtin(), 'embedding.provider = "builtin"' + ("" if is_default else ', embedding.model_dir = ""')
         if not is_default:
-            yield Builtin(Path(embedding.model_dir).expanduser()), 'embedding.provider = "builtin"'
+            yield on_this_machine(embedding), 'embedding.provider = "builtin"'
         # Late: the client takes 0.4 s to import.
         from daemon.embed.ollama import OllamaEmbedder  # noqa: PLC0415 - see above
         from daemon.ollama_server import OllamaServer  # noqa: PLC0415 - see above
@@ -100,6 +111,7 @@ class ModelCalls:
 def _measured(embedder: Embedder, sample: Sequence[Sequence[str]], messages: int) -> answers.EmbeddingModel:
     model = answers.EmbeddingModel(name=embedder.name)
     try:
+        embedder.legible("a")  # which tells of one that is not downloaded, where all else would begin with that
         model.dims = embedder.dims
         legible = [[text for text in texts if reads(embedder, text)] for texts in sample]
         texts = [text for some in legible for text in some]
@@ -147,7 +159,10 @@ def advice(models: Sequence[answers.EmbeddingModel]) -> str:
         unread = f"{in_use.name} cannot read {1 - share:.0%} of the messages, which only words find"
         if better is not None and (better.readable or 0.0) > share:
             return f"{unread}; {better.name} reads {better.readable:.0%}: {better.setting}"
-        return f"{unread}; get a multilingual model, such as bge-m3 (ollama pull bge-m3) or one for embedding.model_dir"
+        return (
+            f"{unread}; get a multilingual model, such as bge-m3 (ollama pull bge-m3) or "
+            'embedding.model_dir = "hf:intfloat/multilingual-e5-small", about 0.5 GB, downloaded once'
+        )
     quicker = [model for model in usable if (model.readable or 0.0) >= share and 2 * model.seconds < in_use.seconds]
     if in_use.seconds > _LONG_S and quicker:
         best = min(quicker, key=lambda model: model.seconds)

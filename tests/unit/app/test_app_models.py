@@ -20,6 +20,7 @@ from daemon.cli.subcommands.models import models as command
 from daemon.control.answers import EmbeddingModel
 from daemon.errors import BadInput
 from tests.e2e.talk import Talk
+from tests.support.servers.fake_hub import FakeHub
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore
@@ -88,6 +89,25 @@ def test_a_model_that_does_not_work_is_an_entry_and_no_error(tmp_path: Path) -> 
     assert "does not work" in answer["advice"]
     assert answer["models"][0]["error"] not in answer["advice"]
     assert 'embedding.model_dir = ""' in answer["advice"]
+
+
+def test_a_model_of_the_hub_is_listed_with_its_cost_and_not_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tiny_model(tmp_path / "tiny")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with FakeHub({"maker/tiny": place}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        with engine(tmp_path, *ENGLISH, model_dir="hf:maker/tiny") as made:
+            answer = made.models()
+            assert [path for path in hub.paths if "resolve" in path] == []
+            made.index()
+            known = made.models()
+    model = answer["models"][0]
+    assert (model["name"], model["inUse"]) == ("maker/tiny (embedding.model_dir)", True)
+    assert "not downloaded yet" in model["error"]
+    assert "(0 MB are to be downloaded)" in model["error"]
+    assert (known["models"][0]["error"], known["models"][0]["dims"]) == ("", 4)
 
 
 def test_an_empty_archive_has_models_but_no_share(tmp_path: Path) -> None:
