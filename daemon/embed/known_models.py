@@ -1,7 +1,17 @@
 """What is known of models for embedding that neither their files in Ollama nor, for some, those in ONNX form say.
 
-The prefixes are those that the model's card on the Hugging Face hub (`card`) gives for search, as of November 2026. A
-model that is not listed gets its texts without prefixes, and counts as one that reads everything.
+A model that is not listed gets its texts without prefixes, and counts as one that reads everything.
+
+The prefixes are those for search, checked on 2026-11-24:
+
+* against what the benchmark MTEB (github.com/embeddings-benchmark/mteb, commit a905523, model_implementations) runs the
+  models with: bge-*-en, mxbai-embed-large, e5, multilingual-e5, multilingual-e5-large-instruct and Qwen3-Embedding (the
+  form of ``Instruct: ...``, with a space at its end for e5 alone), nomic-embed-text v1 to v2, arctic-embed-m-v1.5; it
+  uses none for MiniLM, bge-m3, granite, gte-multilingual and paraphrase-multilingual
+* against copies of the model cards: arctic-embed v2.0 (``query: ``), mxbai-embed-large, nomic-embed-text-v2-moe, and
+  EmbeddingGemma (its prompt table, as mistral.rs documents it)
+* the sentence within ``Instruct:`` is the one of Qwen's and e5's cards, from memory; so is the prefix of the first
+  arctic-embed models other than m-v1.5
 """
 
 from __future__ import annotations
@@ -62,7 +72,7 @@ KNOWN = (
         "search_query: ", "search_document: ",
     ),
     KnownModel(
-        r"nomic-embed-text(-v1(\.5)?)?", "nomic-ai/nomic-embed-text-v1.5", 768, 2048, False,
+        r"nomic-embed-text(-v1(\.5)?)?", "nomic-ai/nomic-embed-text-v1.5", 768, 8192, False,
         "search_query: ", "search_document: ",
     ),
     KnownModel(
