@@ -148,12 +148,14 @@ def _date(match: re.Match[str]) -> CalendarDate | None:
 # -- days as seen from now -------------------------------------------------------------------------------------------
 
 _ALONE = r"(?<![\w./-])"
-_SINCE = "(?:(?P<since>since|until|till|before|after) )?"
+_BOUND = "(?P<since>since|until|till|before|after)"
+_SINCE = f"(?:{_BOUND} )?"
 _END = r"(?![\w/-]|\.\w)"
 _PERIOD = rf"(?P<which>last|past|this) (?P<period>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"
 _RELATIVE = tuple(
     re.compile(_ALONE + shape.replace(" ", r"\s+") + _END, re.IGNORECASE)
     for shape in (
+        *(rf"{_BOUND} (?:the )?{shape}" for shape in (*_DATES, _WHOLE_NAME)),
         rf"{_SINCE}(?P<word>(?:the )?day before yesterday|yesterday|today|last night)",
         r"(?P<word>this (?:morning|afternoon|evening))",
         rf"{_SINCE}(?:the )?{_PERIOD}(?! (?:of|in)\b)",
@@ -215,10 +217,14 @@ def _read(wanted: str, now: datetime) -> Days | None:
 def _relative(match: re.Match[str], now: datetime) -> Days | None:
     values, today = match.groupdict(), now.date()
     try:
-        days = _named(values, now)
+        named = _date(match) if values.get("month") else None
+        days = named.latest(today) if named is not None else _named(values, now)
+        if days is None:
+            return None
         since = (values.get("since") or "").lower()
         if since in {"since", "after"}:
-            return Days(days.past if since == "after" else days.first, today + _ONE)
+            first = days.past if since == "after" else days.first
+            return Days(first, today + _ONE) if first <= today else None
         if since in {"until", "till", "before"}:
             return Days(date(2000, 1, 1), days.first if since == "before" else days.past)
     except (OverflowError, ValueError):  # before the calendar begins

@@ -59,10 +59,9 @@ class ReadFile(Struct, frozen=True, kw_only=True):
 
     path: Annotated[str, _d("The file; it need not exist any more.")]
     at: Annotated[str, _d("As it was then: 2026-05-31, or 2026-05-31T18:00. Leave it out for the newest.")] = ""
-    offset: Annotated[int, Meta(description="Characters to skip.", extra_json_schema={"minimum": 0})] = 0
-    limit: Annotated[
-        int, Meta(description="At most so many characters; 0: all that follow.", extra_json_schema={"minimum": 0})
-    ] = 16_000
+    # Below 0 is an error, not brought up to 0 as other numbers are: a limit of 0 asks for everything.
+    offset: Annotated[int, _d("Characters to skip, 0 or more.")] = 0
+    limit: Annotated[int, _d("At most so many characters; 0: all that follow.")] = 16_000
 
 
 class _Form(Struct, frozen=True):
@@ -184,8 +183,12 @@ def _content(service: Service, wanted: ReadFile) -> Json:
     """What the file held; of one that was deleted `last` has what it held before, which is what an agent is after.
 
     Raises:
-        BadRequest: nothing is recorded of the path, or was by then; it names paths that are near.
+        BadRequest: nothing is recorded of the path, or was by then; it names paths that are near. Also where `offset`
+            or `limit` is below 0.
     """
+    for name in ("offset", "limit"):
+        if getattr(wanted, name) < 0:
+            raise BadRequest(f"`{name}` {getattr(wanted, name)} is below 0; use 0 or more, in characters")
     recorded = service.call(calls.Content(wanted.path, wanted.at))
     if not recorded.known:
         raise BadRequest(recorded.warnings[-1] if recorded.warnings else f"{wanted.path}: nothing is recorded of it")

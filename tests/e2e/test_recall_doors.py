@@ -418,6 +418,9 @@ def test_files_are_told_and_read_through_mcp_as_by_the_commands(doors: Doors) ->
         "Numbers",
         {"offset": 3, "returned": 7, "total": 34, "hasMore": True},
     )
+    for name in ("offset", "limit"):
+        is_error, said, _ = doors.mcp("read_file", {"path": BEDS, name: -1})
+        assert (is_error, f"`{name}` -1 is below 0; use 0 or more" in said) == (True, True)
     is_error, said, _ = doors.mcp("read_file", {"path": f"{GARDEN}/bed.lua"})
     assert is_error
     assert f"{GARDEN}/bed.lua: no session touched it" in said

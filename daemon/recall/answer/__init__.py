@@ -205,7 +205,16 @@ class Response:
             return [], [], []
         now, budget = time.monotonic(), self.budget
         until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
-        helper = Suggester(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
+        helper = Suggester(
+            self.candidates,
+            self.request,
+            self.query,
+            self.scope,
+            self.rows,
+            until,
+            self.search.arrange,
+            frozenset(other.lower() for _, other in self.outcome.instead),
+        )
         made = helper.help(page, missing)
         if not page and until == budget.end <= time.monotonic():
             self.outcome.late.append("not all that may help was tried")

@@ -227,7 +227,8 @@ def near_misses(
 class Suggester:
     """Knows the question and whom to ask; `until` is on time.monotonic's clock.
 
-    `arranged` orders candidates of a mode as finds, as many as are needed.
+    `arranged` orders candidates of a mode as finds, as many as are needed. `searched` are the spellings, in lower case,
+    that were searched for already.
     """
 
     candidates: CandidateSearch
@@ -237,6 +238,7 @@ class Suggester:
     rows: Mapping[str, Row]
     until: float
     arranged: Callable[[CandidateLists, str, int], list[Result]]
+    searched: frozenset[str] = frozenset()
 
     def help(self, page: Sequence[Result], missing: query_warnings.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses) beside the results of a page."""
@@ -262,7 +264,8 @@ class Suggester:
 
         def similar(word: str) -> list[tuple[str, int]]:
             is_tried, is_written = self._is_written(word)
-            return self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
+            near = self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
+            return [(other, parts) for other, parts in near if other.lower() not in self.searched]
 
         if self.request.match in {"regex", "semantic"}:
             return []

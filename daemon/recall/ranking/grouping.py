@@ -314,8 +314,8 @@ def _original(
     result: Result, places: Sequence[int], kept: Sequence[Result], content_of: Callable[[Result], bytes]
 ) -> int | None:
     for place in dict.fromkeys(places):
-        if kept[place].message_id == result.message_id:
-            continue  # another part of it
+        if (kept[place].message_id, kept[place].match.part_id) == (result.message_id, result.match.part_id):
+            continue  # what a tool was given, and what it printed
         content = content_of(result)
         if content and content == content_of(kept[place]):
             return place

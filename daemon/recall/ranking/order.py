@@ -109,8 +109,12 @@ def ordered(
         is_near = bool(parts[0][0].spelling_pairs)
         share = weights.TIER_SHARES.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0)
         share *= weights.NEAR_SPELLING_SHARE if is_near else 1.0
-        score = fused.score if mode == "semantic" else fused.score / top * share
-        ceiling = min(ceiling, max(score, 0.0))
+        if mode in {"literal", "regex"}:
+            # By date, what comes later may score more: a threshold must not hide it behind newer reasoning.
+            ceiling = fused.score
+        else:
+            score = fused.score if mode == "semantic" else fused.score / top * share
+            ceiling = min(ceiling, max(score, 0.0))
         for match, weight in parts:
             part_share = weight if mode in {"smart", "hybrid"} else 1.0
             results.append(

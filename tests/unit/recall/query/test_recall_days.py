@@ -50,6 +50,18 @@ ALONE = {
 }
 
 
+SINCE = {
+    "what did I do since November": ["msg_0005", "msg_0003", "msg_0001"],
+    "what did I do after the 24th of November": ["msg_0005", "msg_0003"],
+    "what did I do until 24 November 2026": ["msg_0001"],
+}
+
+
+@pytest.mark.parametrize(("question", "ids"), SINCE.items())
+def test_since_a_month_or_day_is_until_now(house: Recorded, question: str, ids: list[str]):
+    assert _ids(_ask(house, question, match="smart")) == ids
+
+
 @pytest.mark.parametrize("match", ["hybrid", "smart"])
 @pytest.mark.parametrize(("question", "ids"), ALONE.items())
 def test_a_question_of_days_alone_lists_the_prompts_of_then(house: Recorded, question: str, ids: list[str], match: str):

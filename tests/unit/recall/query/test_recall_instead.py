@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -59,6 +60,7 @@ def test_what_was_searched_instead_is_said(house: Recorded, query: str, other: s
         assert best["why"]["confidence"] != "high"
         assert answer["degradeKind"] == "fallback"
         assert other in best["snippet"]
+        assert f"'{other.lower()}'" not in json.dumps(answer["suggestions"]).lower()  # it was searched for
     elif "." not in query or " " not in query:
         assert answer["results"] == []
 

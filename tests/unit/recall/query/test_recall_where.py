@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -243,6 +245,35 @@ def test_near_spellings_below_the_threshold_are_said_to_be(thinking: Recorded, s
     assert (nothing["results"], "these are results" in said) == ([], False)
     assert "left out" in said
     assert f"the best of score {best:g}" in said
+
+
+@pytest.mark.parametrize("match", ["literal", "regex"])
+def test_results_behind_newer_reasoning_reach_a_high_threshold(thinking: Recorded, match: str) -> None:
+    """The newest 300 score less, and stand before the three prompts."""
+    answer = _ask(thinking, "kettleBoiler", match=match, threshold=0.95)
+    assert _ids(answer) == {1, 2, 3}
+    assert {one["score"] for one in answer["results"]} == {1.0}
+    assert "`threshold` 0.95 left out 300 results, the best of score 0.9" in answer["warnings"]
+
+
+def test_a_threshold_is_looked_behind_within_one_session(tmp_path: Path) -> None:
+    with recorded(tmp_path) as made:
+        made.session("only", "/work/only", "Session only")
+        made.say("only", "user", "the kettleBoiler")
+        for number in range(120):
+            made.say("only", "assistant", {"type": "reasoning", "text": f"perhaps the kettleBoiler {number}"})
+        made.index()
+        answer = _ask(made, "kettleBoiler", match="literal", threshold=0.95, sessionID="only")
+    assert [one["messageID"] for one in answer["results"]] == ["msg_0001"]
+    assert "`threshold` 0.95 left out 120 results, the best of score 0.9" in answer["warnings"]
+
+
+def test_what_a_threshold_left_out_of_a_cut_list_is_at_least_so_much(thinking: Recorded) -> None:
+    """By meaning a list ends with the nearest: more below the threshold may follow."""
+    answer = _ask(thinking, "kettleBoiler", match="semantic", threshold=1)
+    [said] = [warning for warning in answer["warnings"] if "left out" in warning]
+    assert re.match(r"`threshold` 1 left out at least \d+ results, the best of score 0\.", said)
+    assert answer["results"] == []
 
 
 def test_a_sorted_near_spelling_is_not_said_to_hold_the_words(thinking: Recorded) -> None:

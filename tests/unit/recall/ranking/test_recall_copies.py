@@ -61,6 +61,13 @@ def test_identical_tool_outputs_are_one_result(house: Recorded, group: str) -> N
     assert [one["copies"]["count"] for one in answer["results"]] == [2]
 
 
+def test_identical_parts_of_one_message_are_one_result(house: Recorded) -> None:
+    again = [call("bash", output="kettle: 12 passed", command="make test") for _ in range(3)]
+    house.say("one", "assistant", *again, call("bash", output="kettle: 12 passed", command="make all"))
+    answer = _ask(house, "kettle: 12 passed", match="literal", group="part")
+    assert [one.get("copies", {}).get("count", 0) for one in answer["results"]] == [2, 0]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
