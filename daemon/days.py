@@ -1,16 +1,22 @@
 """The days that a text names as people write them: "yesterday", "last week", "since Monday", "3 May", "in March 2025".
 
-One reader for questions (`mentions`) and for values of filters (`read`), in English. Days are those of the machine's
-own zone. Nothing is guessed: in a question a day is read only where it can hardly be anything else ("dec 12 to hex"
-names none), and a value is read whole or not at all. It reads no clock: `now` is given, naive and local.
+One reader for questions (`mentions`) and for values of filters (`read`), in English. Days are those of the caller's
+zone (`in_zone`), else of the machine's own. Nothing is guessed: in a question a day is read only where it can hardly be
+anything else ("dec 12 to hex" names none), and a value is read whole or not at all. It reads no clock: `now` is given,
+naive and local.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
+_ZONE: ContextVar[ZoneInfo | None] = ContextVar("zone", default=None)
 _ONE = timedelta(days=1)
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -52,6 +58,37 @@ _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\b", re.IGNORECASE)
 _OF_A_DATE = re.compile(
     r"\b(?:on|since|until|till|before|after|between|around|during|dated?|days?|weeks?|months?|when)\b", re.IGNORECASE
 )
+
+
+@contextmanager
+def in_zone(name: str) -> Iterator[None]:
+    """Meanwhile days and times are those of this zone, such as ``Europe/Berlin``; of the machine's own for "".
+
+    So they are for a name that is not known here, and in other threads, which begin without it.
+    """
+    try:
+        zone = ZoneInfo(name) if name else None
+    except (KeyError, ValueError, OSError):  # no such zone, or no name of one
+        zone = None
+    token = _ZONE.set(zone)
+    try:
+        yield
+    finally:
+        _ZONE.reset(token)
+
+
+def local(milliseconds: float) -> datetime:
+    """Epoch ms as the clock on the wall shows them, without a zone.
+
+    Raises:
+        OverflowError, OSError, ValueError: a time out of all reason.
+    """
+    return datetime.fromtimestamp(milliseconds / 1000, _ZONE.get()).replace(tzinfo=None)
+
+
+def seconds(moment: datetime) -> float:
+    """The reverse, in epoch seconds; a moment that has a zone keeps it."""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=_ZONE.get())).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +332,7 @@ def _month_after(day: date) -> date:
 def _before(now: datetime, unit: str, count: int) -> datetime:
     """As the clock on the wall goes for days and more; hours and minutes are those that have passed."""
     if unit in {"hour", "minute"}:
-        return datetime.fromtimestamp(now.timestamp() - count * {"hour": 3600, "minute": 60}[unit])  # noqa: DTZ006 - local
+        return local((seconds(now) - count * {"hour": 3600, "minute": 60}[unit]) * 1000)
     return _shifted(now, **{f"{unit}s": -count})
 
 
@@ -307,4 +344,4 @@ def _shifted(moment: datetime, **by: int) -> datetime:
 
 
 def _ms(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1000
+    return int(seconds(moment)) * 1000

@@ -30,8 +30,8 @@ _FORM = "write 2026-11-21, 2026-11-21T14:30, 2026-11-21T14:30:00Z or epoch milli
 def parse_moment(text: str, now: int | None = None) -> int | None:
     """Epoch ms of an ISO date or time, or of epoch ms as digits; None for an empty text.
 
-    A date alone means the end of that day, a time without a zone is the machine's own zone. With `now`, in epoch ms,
-    also what else `parse_time` reads; days are their end.
+    A date alone means the end of that day, a time without a zone is of the caller's zone (days.in_zone). With `now`, in
+    epoch ms, also what else `parse_time` reads; days are their end.
 
     Raises:
         BadRequest: anything else.
@@ -85,7 +85,7 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
     """Epoch ms of what `parse_moment` reads, of ``now``, ``7d``, ``30d ago``, and of days as people name them
     (days.read): ``yesterday``, ``last week``, ``monday``, ``3 May``.
 
-    A day or more ago is the same time of that day in the machine's own zone, also where the clock was changed between.
+    A day or more ago is the same time of that day in the caller's zone, also where the clock was changed between.
     Days are their beginning, or with `is_end` their last millisecond; `now` is epoch ms, `name` is what the error calls
     the value. None for a blank text.
 
@@ -107,7 +107,7 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
     span = _span(spelt)
     if span is not None:
         return _days_ago(now, span) if _is_of_days(spelt) else max(now - span, 0)
-    named = days.read(wanted, dt.datetime.fromtimestamp(now / 1000))  # noqa: DTZ006 - the machine's own zone
+    named = days.read(wanted, days.local(now))
     if named is not None:
         return _checked(named[1] - 1 if is_end else named[0], name, value, form)
     return _absolute(value.strip(), name, form, is_end=is_end)
@@ -120,8 +120,8 @@ def _is_of_days(wanted: str) -> bool:
 
 def _days_ago(now: int, span: int) -> int:
     try:
-        then = dt.datetime.fromtimestamp(now // 1000) - dt.timedelta(milliseconds=span)  # noqa: DTZ006 - the clock's own
-        return max(round(then.timestamp() * 1000) + now % 1000, 0)
+        then = days.local(now // 1000 * 1000) - dt.timedelta(milliseconds=span)
+        return max(round(days.seconds(then) * 1000) + now % 1000, 0)
     except (OverflowError, OSError, ValueError):  # before the calendar begins
         return 0
 
@@ -147,7 +147,7 @@ def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:
         else:
             day = dt.date.fromisoformat(wanted)
             moment = dt.datetime.combine(day, dt.time(23, 59, 59, 999_000) if is_end else dt.time())
-        seconds = int(moment.replace(microsecond=0).timestamp())  # a float of all of it would lose a millisecond
+        seconds = int(days.seconds(moment.replace(microsecond=0)))  # a float of all of it would lose a millisecond
         return _checked(seconds * 1000 + moment.microsecond // 1000, name, wanted, form)
     except (ValueError, OverflowError, OSError):
         raise BadRequest(f"`{name}` {wanted!r}: not a date or time; {form}") from None

@@ -39,6 +39,18 @@ CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
 """The daemon says at least every five seconds that a long call is alive."""
 _OK = 200
+_TIMES = frozenset({"at", "arguments"})
+"""Fields in which days and times may stand."""
+
+
+def _zone() -> str:
+    """The time zone of this process, such as ``Europe/Berlin``; "" where it has no name."""
+    import tzlocal  # noqa: PLC0415 - late: 18 ms, which only a call with times is worth
+
+    try:
+        return str(tzlocal.get_localzone_name() or "")
+    except (LookupError, ValueError, OSError):
+        return ""
 
 
 class Client:
@@ -94,6 +106,8 @@ class Client:
         placed = {name: quote(body.pop(name), safe="", errors="replace") for name in call.fields_in_address}
         address = call.address.format(**placed)
         headers = {}
+        if not _TIMES.isdisjoint(request.__struct_fields__) and (zone := _zone()):
+            headers[identity.ZONE] = zone
         if self._config is not None:
             # An output directory that is named does not depend on the configuration's.
             without = ("output",) if body.get("output") else ()

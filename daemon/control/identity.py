@@ -19,6 +19,8 @@ from daemon.config import Config
 from daemon.errors import BadRequest, ConfigError, ServesAnother
 
 HEADER = "reconstitute-means"
+ZONE = "reconstitute-zone"
+"""The header with the caller's time zone, in which the days and times that it names are meant."""
 ARCHIVE = "archive.dir"
 
 _PLACES = ("archive.dir", "opencode.data_dir", "output.dir")

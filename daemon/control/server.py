@@ -31,7 +31,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Config
 from daemon.control import answers, endpoint, identity, responses
-from daemon.control.calls import CALLS, Call, Service, Status
+from daemon.control.calls import CALLS, A, Call, OnPart, Progress, Request, Service, Status, silent
+from daemon.days import in_zone
 from daemon.errors import BadRequest, ReconstituteError, Retry
 
 CONNECTIONS = 16
@@ -64,11 +65,12 @@ def _endpoint(service: Service, call: Call, config: Config | None) -> Callable[[
         if call.request is not Status:  # which says how they differ
             identity.check(config, settings)
         request = await responses.read(http, call)
+        zoned = _Zoned(service, http.headers.get(identity.ZONE, ""))
         if call.seconds is None:
-            return responses.stream(where, service, call, request)
+            return responses.stream(where, zoned, call, request)
 
         def work() -> object:
-            answer = service.call(request)
+            answer = zoned.call(request)
             if differing and isinstance(answer, answers.Status):
                 answer.differs = differing
             return answer
@@ -76,6 +78,18 @@ def _endpoint(service: Service, call: Call, config: Config | None) -> Callable[[
         return await responses.answer(where, work)
 
     return endpoint
+
+
+class _Zoned:
+    """A service whose callers mean their own zone by the days and times that they name."""
+
+    def __init__(self, service: Service, zone: str) -> None:
+        self._service, self._zone = service, zone
+
+    def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
+        """See Service."""
+        with in_zone(self._zone):
+            return self._service.call(request, progress=progress, on_part=on_part)
 
 
 class Server:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 
 from daemon.archive import STAGES, Archive
+from daemon.days import local
 from daemon.embed import Embedder
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, SemanticIndex
@@ -155,8 +155,7 @@ class RecallEngine:
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
         if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
-            local = datetime.fromtimestamp(now / 1000)  # noqa: DTZ006 - days are the machine's own
-            then = None if request.match == "fuzzy" else local
+            then = None if request.match == "fuzzy" else local(now)
             query = candidates.settled(query, scope.rounds[-1][1], then, budget.deadline)
         plan = Plan(
             query,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from daemon import days
 from daemon.days import Days
+from daemon.moments import parse_moment, parse_time
 
 NOW = datetime(2026, 11, 23, 12, 30)  # a Monday
 
@@ -106,6 +107,25 @@ def test_a_day_that_the_clock_changes_has_its_own_hours(monkeypatch: pytest.Monk
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_days_are_those_of_the_callers_zone():
+    noon = 1_795_435_200_000  # 2026-11-23 12:00 UTC
+    with days.in_zone("Pacific/Kiritimati"):  # 14 hours ahead
+        now = days.local(noon)
+        assert now == datetime(2026, 11, 24, 2, 0)
+        assert days.read("today", now) == (noon - 2 * 3_600_000, noon + 22 * 3_600_000)
+        assert [mention.days for mention in days.mentions("3 hours ago", now)] == [_days("2026-11-23")]
+        assert parse_moment("2026-11-24T02:00") == parse_moment("2026-11-23T12:00Z") == noon
+        assert parse_time("1d", noon, "after") == noon - 24 * 3_600_000
+    with days.in_zone("America/New_York"):
+        assert parse_time("24d", noon, "after") == noon - (24 * 24 + 1) * 3_600_000  # the clock was set back between
+
+
+@pytest.mark.parametrize("name", ["", "Nowhere/Town", "../etc/passwd", "/etc/localtime", "x" * 5000, "\0"])
+def test_a_zone_that_is_not_known_is_the_machines(name: str):
+    with days.in_zone(name):
+        assert days.local(0) == datetime.fromtimestamp(0)
 
 
 @given(st.text(max_size=60), st.datetimes(datetime(2001, 1, 1), datetime(2099, 1, 1)))

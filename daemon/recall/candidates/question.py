@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 
 from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.model import Vector
@@ -36,6 +37,7 @@ class Question(threading.Thread):
     def __init__(self, index: str, question: Callable[[CandidateLists], None]) -> None:
         super().__init__(name=f"recall {index}", daemon=True)
         self._question = question
+        self._context = copy_context()  # the caller's zone
         self.index = index
         self.candidates = CandidateLists()
         self.error: Exception | None = None
@@ -50,7 +52,7 @@ class Question(threading.Thread):
     def run(self) -> None:
         """Ask; an error is kept for whoever waits."""
         try:
-            self._question(self.candidates)
+            self._context.run(self._question, self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
             self.error = error
         with _STARTING:

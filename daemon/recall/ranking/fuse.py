@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
-from daemon.days import CalendarDate, Days
+from daemon.days import CalendarDate, Days, local
 from daemon.index import Match
 from daemon.recall import weights
 from daemon.recall.candidates.stats import MOST_READ, QueryStats
@@ -132,7 +132,7 @@ def _best_shares(candidates: Sequence[Match], stats: QueryStats) -> dict[str, fl
 
 
 def nearness(wanted: Sequence[CalendarDate | Days], created: int) -> float:
-    """How near a message's time, in epoch ms, is to any of what is asked for: 0 to 1, by the machine's own days.
+    """How near a message's time, in epoch ms, is to any of what is asked for: 0 to 1, by the days of the caller's zone.
 
     Whoever asks what was decided on 3 March wants that day before all others, though its texts need not say so. A day
     without a year is that day of any year. The day after still counts: things are told when they are over. What is seen
@@ -141,7 +141,7 @@ def nearness(wanted: Sequence[CalendarDate | Days], created: int) -> float:
     if not wanted:
         return 0.0
     try:
-        made = datetime.fromtimestamp(created / 1000).date()  # noqa: DTZ006 - the machine's own zone
+        made = local(created).date()
         return max(_nearness(days, made) for days in wanted)
     except (OverflowError, OSError, ValueError):  # a time out of all reason
         return 0.0

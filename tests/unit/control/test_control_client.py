@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from daemon import errors
+from daemon import days, errors
 from daemon.control import client as client_module
 from daemon.control.calls import FileContent
 from daemon.control.client import Client
@@ -66,6 +66,22 @@ def test_the_answers_are_the_services(client: PlainService, service: ScriptedSer
     run = client.reconstitute("/p", questions=["Why?"], at="2026-06-01", output="/o", progress=progress.append)
     assert run["output"] == "/o"
     assert service.calls[-1] == ("reconstitute", "/p", ["Why?"], "2026-06-01", "/o")
+
+
+def test_a_service_reads_days_in_the_callers_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Zoned(ScriptedService):
+        def call(self, request: Any, **more: Any) -> Any:
+            hours.append(days.local(0).hour)
+            return super().call(request, **more)
+
+    hours: list[int] = []
+    with serving(Zoned(), tmp_path / "r" / "s"):
+        client = PlainService(Client(tmp_path / "r" / "s"))
+        for zone in ("Asia/Tokyo", "UTC"):
+            monkeypatch.setattr("tzlocal.get_localzone_name", lambda zone=zone: zone)  # which it keeps
+            client.recall("recall", {"query": "rate limit"})
+            client.reconstitute("/p", at="2026-06-01")
+    assert hours == [9, 9, 0, 0]
 
 
 @pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from daemon.days import in_zone
 from daemon.model import Json
 from daemon.recall.query import Recall
 from tests.support.stores.recorded_sessions import START, Recorded, call, recorded
@@ -48,6 +49,28 @@ ALONE = {
     "what did I ask in the last 8 days": ["msg_0005", "msg_0003"],
     "what did we do since last week": ["msg_0005", "msg_0003"],
 }
+
+
+@pytest.mark.parametrize(
+    ("zone", "ids"),
+    [
+        ("UTC", ["msg_0003"]),
+        ("Etc/GMT+12", ["msg_0003", "msg_0004", "msg_0005"]),
+        ("Pacific/Kiritimati", ["msg_0003", "msg_0004"]),
+    ],
+)
+def test_yesterday_is_the_callers(tmp_path, zone: str, ids: list[str]):
+    """It is 12:00 UTC: midnight 12 hours to the west, and two in the morning of the next day 14 hours to the east."""
+    noon = 1_795_435_200_000
+    with recorded(tmp_path) as made:
+        made.session("ses_a", "/work/shop", "Shop")
+        for hours in (60, 40, 20, 6, 1):
+            made.clock = noon - hours * 3_600_000
+            made.say("ses_a", "user", f"the checkout {hours} hours before")
+        made.index()
+        with in_zone(zone):
+            answer = made.recall().answer(Recall(query="what did I do yesterday", match="smart"), now=noon)
+    assert sorted(_ids(answer)) == ids
 
 
 SINCE = {
