@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from daemon import config
-from daemon.app.one_shot import OneShot
+from daemon.app import OneShot
 from daemon.embed.builtin import Builtin
 from daemon.embed.calibration import PAIRS
 from daemon.ingest.indexes import NOT_TELLING
