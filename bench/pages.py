@@ -190,7 +190,7 @@ def measure(arguments: argparse.Namespace, work: Path) -> None:
             if name == "one more turn":
                 history.turn(last)
             with OneShot(config) as engine:
-                engine.call(calls.Index())
+                engine.call(calls.Index(wait=True))
                 spent: dict[str, float] = {}
                 began = time.process_time()
                 with timed(spent):

@@ -145,7 +145,7 @@ class OneShot(Engine):
         is_empty = answer.get("matchMode") == "semantic" and not answer["results"] and answer["coverage"]["eligible"]
         if is_empty and waiting:
             wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
-            fix = "run `index()` once, or keep the service running"
+            fix = "run `index(wait=true)` once, or keep the service running"
             raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
         return answer
 

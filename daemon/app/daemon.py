@@ -325,7 +325,7 @@ class Daemon:
         """Read, index, embed and run all requests and targets there are; then end."""
         self._intake.calm.set()  # nothing comes in beside this
         try:
-            result = self._engine.call(calls.Index())
+            result = self._engine.call(calls.Index(wait=True))
             for warning in result.warnings:
                 _LOG.warning("index", message=warning)
             self._intake.first_scan_done.set()

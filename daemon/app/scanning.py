@@ -69,6 +69,7 @@ class Scanning(Indexing):
     sources: Sources
     intake: Intake
     recovery: Recovery
+    is_served: bool
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,13 +192,27 @@ class Scanning(Indexing):
         """Whether something was still being written at the last look."""
         return any(self._postponed.values())
 
-    def index(self, _request: calls.Index, progress: Progress) -> answers.Index:
+    def index(self, request: calls.Index, progress: Progress) -> answers.Index:
         """See calls.Index."""
         result = self.scan(everything=True, patient=False, progress=progress)
-        embedded, refused = 0, 0
+        self.upkeep.expect_semantic()
+        embedded, refused, warnings = self._embed_all(progress) if request.wait else (0, 0, [])
+        return answers.Index(
+            changed=result.changed,
+            removed=result.removed,
+            quarantined=result.quarantined,
+            embedded=embedded,
+            refused=refused,
+            waiting=self.archive.waiting("semantic"),
+            running=self.is_served,
+            warnings=warnings + self.unread,
+        )
+
+    def _embed_all(self, progress: Progress) -> tuple[int, int, list[str]]:
+        """Embed whatever waits: how many texts were embedded, how many refused, and why some still wait."""
+        embedded, refused, failures = 0, 0, 0
         warnings: list[str] = []
         total = self.archive.waiting("semantic")
-        failures = 0
         while True:  # at least once: opening the index is what finds it missing, and fills the outbox
             self.go_on()
             try:
@@ -217,12 +232,4 @@ class Scanning(Indexing):
             waiting = self.archive.waiting("semantic")
             total = max(total, waiting)
             progress({"phase": "embedding", "done": total - waiting, "total": total})
-        return answers.Index(
-            changed=result.changed,
-            removed=result.removed,
-            quarantined=result.quarantined,
-            embedded=embedded,
-            refused=refused,
-            waiting=self.archive.waiting("semantic"),
-            warnings=warnings + self.unread,
-        )
+        return embedded, refused, warnings

@@ -148,7 +148,7 @@ class Status(Answer):
 
 
 class Index(Answer):
-    """Counts of records and messages; `waiting` are to be embedded still."""
+    """Counts of records and messages; `waiting` are not embedded yet, and if `running`, the service embeds them."""
 
     changed: int = 0
     removed: int = 0
@@ -156,6 +156,7 @@ class Index(Answer):
     embedded: int = 0
     refused: int = 0
     waiting: int = 0
+    running: bool = False
     warnings: list[str] = []
 
 

@@ -61,7 +61,9 @@ class Status(Request[answers.Status]):
 
 
 class Index(Request[answers.Index]):
-    """Read everything OpenCode has, and index all of it."""
+    """Read everything OpenCode has and index it by words; with `wait` by meaning, too, which takes far longer."""
+
+    wait: bool = False
 
 
 class Models(Request[answers.Models]):

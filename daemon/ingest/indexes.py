@@ -347,6 +347,14 @@ class Upkeep:
         if waiting:
             self._on_event(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
 
+    def expect_semantic(self) -> None:
+        """Where the semantic index was deleted, everything waits to be put in again; nothing is opened to see that."""
+        if not self.is_embedded or self._semantic is not None:
+            return
+        note = self._directory / "semantic" / _NAME
+        if not note.exists() and self._archive.waiting("semantic") < self._archive.message_count():
+            self._archive.enqueue_all("semantic")
+
     def state(self) -> Json:
         """For the status: both indexes, in plain words."""
         refused = self._archive.quarantined(EMBEDDER)

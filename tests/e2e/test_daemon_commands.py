@@ -44,7 +44,7 @@ def page(daemon: Daemon) -> str:
 
 def commands(daemon: Daemon) -> dict[str, dict[str, Any]]:
     return {
-        "index": answer(daemon, "index"),
+        "index": answer(daemon, "index", "--wait"),
         "words": answer(daemon, "search", "--match", "literal", words(2)),
         "meaning": answer(daemon, "search", "--expand", "messages", f"Write down {words(1)}."),
         "pages": answer(daemon, PROJECT),

@@ -134,7 +134,7 @@ def test_a_single_command_mends_a_damaged_index_too(daemon: Daemon, house: House
     garble(daemon.archive_dir / "index")
     found = daemon.ask("search", "--json", words(3))
     assert [hit["messageID"] for hit in json.loads(found.stdout)["results"]] == [house.told[words(3)]], found.stderr
-    indexed = daemon.ask("index", "--json")
+    indexed = daemon.ask("index", "--wait", "--json")
     assert json.loads(indexed.stdout)["waiting"] == 0, indexed.stderr
     daemon.run()
     daemon.wait_until_drained()

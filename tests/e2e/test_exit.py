@@ -118,7 +118,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     made = Place(tmp_path_factory.mktemp("exit"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(made.root))
-        assert made.run("", "index").returncode == 0
+        assert made.run("", "index", "--wait").returncode == 0
     return made
 
 

@@ -37,7 +37,7 @@ def written(
         chat=Chat(provider="none"),
     )
     with OneShot(config) as engine:
-        engine.call(calls.Index())
+        engine.call(calls.Index(wait=True))
         assert engine.archive.waiting("semantic") == 0
         ran = {session.directory for session in engine.archive.sessions()}
         for folder in sorted(ran):

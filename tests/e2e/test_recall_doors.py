@@ -182,7 +182,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory, quick_embedder: dict[str, di
         daemon.run()
         daemon.wait_until_drained(400)
         store.drop_message("ses_kitchen", ids["dropped"])
-        daemon.ask("index", timeout_s=240)
+        daemon.ask("index", "--wait", timeout_s=240)
         daemon.wait_until_drained(200)
         with daemon.client() as http:
             http.timeout = httpx.Timeout(240)

@@ -123,7 +123,7 @@ def run(
     try:
         during.run()
         run.work(binary)
-        done = during.ask("index")
+        done = during.ask("index", "--wait")
         assert done.returncode == 0, done.stderr
         during.terminate()
         run.compare("during", during)

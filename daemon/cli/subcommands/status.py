@@ -12,7 +12,7 @@ from daemon.cli import terminal
 from daemon.cli.settings import Settings
 from daemon.cli.terminal import progress
 from daemon.control import calls
-from daemon.control.answers import SourceStatus, Status
+from daemon.control.answers import Index, SourceStatus, Status
 from daemon.errors import Retry
 
 LABEL = 10
@@ -195,20 +195,23 @@ def _errors(answer: Status) -> Iterator[str]:
 
 
 @click.command()
+@click.option("--wait", is_flag=True, help="Wait until everything can be searched by meaning, too.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def index(settings: Settings, as_json: bool) -> int:
-    """Read everything OpenCode has now into the archive and the indexes.
+def index(settings: Settings, wait: bool, as_json: bool) -> int:
+    """Read everything OpenCode has now into the archive, and index its words.
 
     The running service does this by itself; without one, run this before a search.
+    Search by meaning needs more time: see --wait.
     Ends with 75 if nothing was new and not everything could be done.
 
     \b
-    Example:
+    Examples:
       reconstitute index
+      reconstitute index --wait
     """  # noqa: D301 - click's mark for text that is not to be filled
     with progress() as step:
-        answer = settings.ask(calls.Index(), progress=step)
+        answer = settings.ask(calls.Index(wait=wait), progress=step)
     code = Retry.exit_code if answer.warnings and not answer.changed else 0
     if as_json:
         terminal.data(answer)
@@ -218,7 +221,6 @@ def index(settings: Settings, as_json: bool) -> int:
         f"record{'' if answer.changed == 1 else 's'} new or changed": answer.changed,
         "deleted by OpenCode and kept here": answer.removed,
         "embedded": answer.embedded,
-        "waiting to be embedded": answer.waiting,
         "unreadable, kept aside": answer.quarantined,
     }
     done = [f"{count} {text}" for text, count in counts.items() if count]
@@ -226,4 +228,18 @@ def index(settings: Settings, as_json: bool) -> int:
         "nothing new, but not everything could be read or embedded; see above" if answer.warnings else "nothing new"
     )
     terminal.say(terminal.plain("; ".join(done) or nothing) + ".")
+    if answer.waiting:
+        terminal.say(_what_follows(answer))
     return code
+
+
+def _what_follows(answer: Index) -> str:
+    is_one = answer.waiting == 1
+    waiting = f"{terminal.count(answer.waiting, 'message')} {'is' if is_one else 'are'} not embedded yet"
+    it = "it" if is_one else "them"
+    who = (
+        f"the running service embeds {it}"
+        if answer.running
+        else f"`reconstitute index --wait` embeds {it}, and so does the service"
+    )
+    return f"All of it can be searched by words. {waiting}: {who}, newest first."

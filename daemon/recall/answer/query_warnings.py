@@ -247,7 +247,7 @@ def other_days(query: Query, times: Sequence[int]) -> list[str]:
 # -- what is not indexed yet -------------------------------------------------------------------------------------------
 
 
-_FIX = "run `index()` once, or keep the service running"
+_FIXES = {"lexical": "run `index()`", "semantic": "run `index(wait=true)` once, or keep the service running"}
 _SERVED = "the service goes on with them by itself"
 
 
@@ -286,4 +286,5 @@ class Waiting:
             ("words know", "indexed", "words") if stage == "lexical" else ("meaning knows", "embedded", "meaning")
         )
         wait = f"{counted(missing, 'message')} {'is' if missing == 1 else 'are'} not {done} yet"
-        return f"{who} {known} % of the messages; {wait}, so not found by {how}; {_SERVED if self.is_served else _FIX}"
+        fix = _SERVED if self.is_served else _FIXES[stage]
+        return f"{who} {known} % of the messages; {wait}, so not found by {how}; {fix}"

@@ -35,7 +35,7 @@ def engine(store: JsonStore, tmp_path: Path) -> Iterator[PlainService]:
     tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "a")}}
     model = Hashed()
     with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (model, "a test"))) as opened:
-        opened.index(lambda _: None)
+        opened.index(wait=True)
         yield opened
 
 
@@ -61,9 +61,28 @@ def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: Plai
     shutil.rmtree(tmp_path / "a" / "index" / "semantic")
     model = Hashed()
     with PlainService(Engine(engine.config, embedder=lambda: (model, "a test"))) as again:
-        result = again.index(lambda _: None)
+        found_missing = again.index()
+        assert (found_missing["waiting"], again.upkeep.semantic) == (30, None)
+        result = again.index(wait=True)
         assert (result["waiting"], result["embedded"], model.calls) == (0, 0, [])
         assert semantic_hits(again) == 30
+
+
+def test_index_ends_when_the_words_are_indexed(store: JsonStore, tmp_path: Path) -> None:
+    """No model is chosen or loaded for it, and the messages that are not embedded are counted."""
+    chosen: list[Hashed] = []
+
+    def choose() -> tuple[Hashed, str]:
+        chosen.append(Hashed())
+        return chosen[-1], "a test"
+
+    tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "c")}}
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=choose)) as engine:
+        result = engine.index()
+        assert (result["embedded"], result["waiting"], result["running"]) == (0, 30, False)
+        assert chosen == []
+        found = engine.recall("recall", {"query": "token29x", "match": "literal"})["results"]
+        assert [hit["messageID"] for hit in found] == ["msg_29"]
 
 
 def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: JsonStore, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_what_meaning_would_have_to_be_asked_for_is_said_to_wait(
     monkeypatch.setitem(app._EMBEDDING_S, "hybrid", 0.0)
     with _alone(data) as engine:
         found = engine.recall("recall", {"query": query, "match": mode})
-        assert "run `index()`" in found["warnings"][-1]
+        assert "run `index(wait=true)`" in found["warnings"][-1]
 
 
 def test_a_filter_that_no_session_passes_is_no_reason_to_come_again(data: Path, monkeypatch: pytest.MonkeyPatch):

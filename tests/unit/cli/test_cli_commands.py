@@ -132,6 +132,16 @@ def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None
         ({"changed": 1}, 0, "1 record new or changed.\n"),
         ({"changed": 0, "warnings": ["db: locked"]}, 75, "nothing new, but not everything could be read or embedded"),
         ({"changed": 2, "warnings": ["db: locked"]}, 0, "2 records new or changed.\n"),
+        (
+            {"changed": 2, "waiting": 9},
+            0,
+            "2 records new or changed.\nAll of it can be searched by words. 9 messages are not embedded yet: `reconstitute",
+        ),
+        (
+            {"waiting": 1, "running": True},
+            0,
+            "nothing new.\nAll of it can be searched by words. 1 message is not embedded yet: the running service embeds it",
+        ),
     ],
 )
 def test_index_that_could_not_read_does_not_say_that_all_is_well(
