@@ -74,6 +74,7 @@ _PLACES = {
     "alias": "files:alias",
     "trajectory": "path:trajectory",
     "index": "status:index",
+    "models": "config:models",
     "run": "foreground:run",
     "mcp": "foreground:mcp",
     "adapter": "foreground:adapter",

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from daemon.files.content import Content
-from daemon.files.fragments import Fragments
+from daemon.files.content import Content, Fragments
 from daemon.model import Operation
 from daemon.transcript.evidence.recorded_diffs import BEFORE_REVERT, BEFORE_TURN
 from daemon.transcript.evidence.steps import START

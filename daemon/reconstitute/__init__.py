@@ -29,7 +29,7 @@ from daemon.moments import parse_moment
 from daemon.recall.search import RecallEngine
 from daemon.reconstitute import output, passages
 from daemon.reconstitute.agent import AllQuestions, QuestionRun
-from daemon.reconstitute.agent.context.opening import Case
+from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.agent.limits import LARGE_CALLS, Estimate
 from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.agent.tools import Holdings

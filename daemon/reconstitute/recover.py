@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from daemon.display import counted, visible
 from daemon.files import Disk, FileHistory, Grade, Revision, compare
-from daemon.files.fragments import Fragments
+from daemon.files.content import Fragments
 from daemon.files.history import DIFF, SNAPSHOT, is_lost_folder
 from daemon.files.trees import above
 from daemon.model import Operation

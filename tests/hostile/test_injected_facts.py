@@ -20,7 +20,7 @@ from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import AllQuestions, QuestionRun
-from daemon.reconstitute.agent.context.opening import Case
+from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Rule, key

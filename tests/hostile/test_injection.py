@@ -23,8 +23,7 @@ from click.testing import CliRunner
 from daemon.app.calls.runs import RunCalls
 from daemon.cli.subcommands.path import trajectory as command
 from daemon.publish.edits import composed
-from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.context import opening
+from daemon.reconstitute.agent import context, trajectory
 from daemon.reconstitute.agent.context.blocks import clean
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.loop import NOT_DONE
@@ -88,7 +87,7 @@ def test_the_systems_words_are_the_same_whatever_was_recorded(world: World, fold
     for ran in world.ran("planted", folder, model):
         assert ran.chats
         for body in ran.chats:
-            assert body["messages"][0] == opening.system_message()
+            assert body["messages"][0] == context.system_message()
             assert [m["role"] for m in body["messages"]].count("system") == 1
             assert body["tools"] == ran.chats[0]["tools"]
 

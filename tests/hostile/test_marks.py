@@ -9,7 +9,7 @@ import pytest
 from daemon import markdown
 from daemon.display import visible
 from daemon.files import Files
-from daemon.reconstitute.agent.context import opening
+from daemon.reconstitute.agent import context
 from daemon.reconstitute.agent.context.blocks import clean, fenced, label, name
 from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
 from daemon.reconstitute.pages.file import display_content
@@ -82,7 +82,7 @@ def said(
     question: str, path: str, facts: list[str] | None = None, parts: list[str] | None = None
 ) -> tuple[str, list[str]]:
     """What an opening says outside of blocks, and what stands in them."""
-    told = read(opening.question_message(question, path, facts or [], parts or [], "")["content"])
+    told = read(context.question_message(question, path, facts or [], parts or [], "")["content"])
     return told.outside, list(told.bodies)
 
 

@@ -9,7 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from daemon.files import apply
-from daemon.files.fragments import Fragments
+from daemon.files.content import Fragments
 from daemon.files.history import Grade, Revision
 from daemon.model import FileEdit
 from daemon.transcript.evidence.call_results import INEXACT_READ

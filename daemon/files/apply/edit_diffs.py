@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from daemon.files import apply
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.model import FileEdit, Operation
 from daemon.transcript.patch_text import Hunk
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from daemon.files import apply
 from daemon.files.apply import edit_diffs
+from daemon.files.content import Fragments, Run
 from daemon.files.events import formatters
-from daemon.files.fragments import Fragments, Run
 from daemon.files.history import CALL, RESULT, SHELL, Grade, certain
 from daemon.files.replay.track import MARK_UNKNOWN, State, Track
 from daemon.model import FileEdit, Operation

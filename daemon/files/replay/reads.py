@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.files import apply
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.files.history import READ, Grade
 from daemon.files.replay.observe import prove_by_hash
 from daemon.files.replay.track import MARK_UNKNOWN, State, Track

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from daemon.files.content import MARK, Content, may_begin_with_mark
-from daemon.files.fragments import Fragments
+from daemon.files.content import MARK, Content, Fragments, may_begin_with_mark
 from daemon.files.history import DOUBTS, Grade, Revision, certain
 from daemon.model import FileEdit
 

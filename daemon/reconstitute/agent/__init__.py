@@ -25,8 +25,8 @@ from daemon.display import counted
 from daemon.model import Json
 from daemon.reconstitute import questions
 from daemon.reconstitute.agent import trajectory
+from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.agent.context.facts import keys
-from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.agent.limits import Estimate, Limits, count_tokens
 from daemon.reconstitute.agent.outcomes import CachedModel, Outcome, OutcomeStore, merged
 from daemon.reconstitute.agent.single_question import Opening, QuestionRunner

@@ -15,10 +15,10 @@ from functools import cache
 from daemon.chat import ChatModel, OnText
 from daemon.chat.tokens import of_text
 from daemon.model import OllamaMessage
+from daemon.reconstitute.agent.context import BYTES_PER_TOKEN, Case, excerpts, question_message, system_message
+from daemon.reconstitute.agent.context import VERSION as PROMPT_VERSION
 from daemon.reconstitute.agent.context.facts import facts_block, prompts_block
 from daemon.reconstitute.agent.context.ledger import Ledger, VerifiedNotes
-from daemon.reconstitute.agent.context.opening import BYTES_PER_TOKEN, Case, excerpts, question_message, system_message
-from daemon.reconstitute.agent.context.opening import VERSION as PROMPT_VERSION
 from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits, count_tokens, sendable_tokens
 from daemon.reconstitute.agent.loop import Loop
 from daemon.reconstitute.agent.outcomes import Outcome

@@ -15,10 +15,10 @@ from daemon.chat import BadReply, ChatModel, ContextLost, OnText
 from daemon.files import FileHistory
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute import answer
+from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.context.messages import message_block
-from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.agent.limits import count_tokens, sendable_tokens
 from daemon.reconstitute.agent.loop import written_call
 from daemon.reconstitute.agent.outcomes import outdated

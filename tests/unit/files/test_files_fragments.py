@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.files.history import Grade
 from daemon.model import FileEdit, Operation
 from tests.support.examples import examples

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.files import Disk, Files, Grade, Revision
-from daemon.files.content import Content
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Content, Fragments, Run
 from daemon.files.states import file_history
 from daemon.model import Operation, Page
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts

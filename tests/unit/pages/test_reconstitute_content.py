@@ -6,7 +6,7 @@ import pytest
 
 from daemon.files import Grade, Revision
 from daemon.files.content import Content as Bytes
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.pages.file import ContentDisplay, display_revision
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from daemon.files import Disk
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages import Renderer

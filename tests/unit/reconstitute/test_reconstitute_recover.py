@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.files import Disk, FileHistory, Files, Grade, Revision
-from daemon.files.content import Content
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Content, Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.recover import MEANING, State, evidence, recover, shell_word
 from tests.support.stores.recorded_sessions import Recorded, call, read, recorded

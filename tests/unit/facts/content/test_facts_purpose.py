@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.files import Grade
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.files.history import REVERTED
 from daemon.model import Operation
 from daemon.reconstitute.facts import purposes

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.files.history import Revision
 from daemon.files.replay.track import MARK_UNKNOWN
 from daemon.model import FileEdit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.files.history import FileHistory, Grade, Revision
 from daemon.files.replay.changes import CONCURRENT
 from daemon.files.replay.reads import NOT_UTF8

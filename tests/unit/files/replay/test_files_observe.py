@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.fragments import Fragments, Run
+from daemon.files.content import Fragments, Run
 from daemon.files.history import Grade
 from daemon.files.replay.reads import NOT_UTF8
 from daemon.model import FileEdit
