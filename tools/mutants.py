@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +33,7 @@ BIN = Path(sys.executable).parent
 SURVIVED = {"survived", "no tests"}
 TIMEOUT = 120
 """Seconds for the tests of one changed constant."""
+MEMORY = "/dev/shm"
 
 
 @dataclass(frozen=True, order=True)
@@ -68,14 +71,26 @@ def main() -> int:
     _install()
     is_good = True
     killed = total = 0
-    for module in table["module"]:
-        if only and module["name"] not in only:
-            continue
-        result = _measure(module, options.jobs, again=options.again)
-        is_good &= _report(module, result, table["floor"], entries=options.list)
-        killed, total = killed + result.total - len(result.survivors), total + result.total
+    with _temporary_files_in_memory():
+        for module in table["module"]:
+            if only and module["name"] not in only:
+                continue
+            result = _measure(module, options.jobs, again=options.again)
+            is_good &= _report(module, result, table["floor"], entries=options.list)
+            killed, total = killed + result.total - len(result.survivors), total + result.total
     print(f"{killed} of {total} mutants killed ({killed / total:.1%})")
     return 0 if is_good else 1
+
+
+@contextlib.contextmanager
+def _temporary_files_in_memory() -> Iterator[None]:
+    """Give the tests that want a disk memory instead: the same tests run for every mutant, and a disk is slow."""
+    if not os.access(MEMORY, os.W_OK):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=MEMORY) as place:
+        os.environ["TMPDIR"] = place
+        yield
 
 
 def _install() -> None:

@@ -176,8 +176,9 @@ class Plan:
 
     def _place(self, draft: _Draft, name: str, file: _File, old: Json | None, main: str = "") -> None:
         """Put the page at `name`, where nothing or a page of ours stands (`file`): with `old` the same page as now."""
-        pieces = [file.notes] if old else []
-        if file.has_notes and not old:
+        is_own = old is not None or name not in self._old  # a page that only a person can have put there is this one
+        pieces = [file.notes] if is_own else []
+        if file.has_notes and not is_own:
             self._displaced.append(name)
         brought = list(self._brought(draft.page, name, posixpath.join(posixpath.dirname(name), main) if main else name))
         is_current = old is not None and file.body == old.get("body", old["sha256"]) and draft.is_as(old)

@@ -18,7 +18,7 @@ from daemon.redact.assignments import WORDS, name_kind
 from daemon.redact.detection import Span, find
 from daemon.redact.values import is_value
 
-VERSION = "3"
+VERSION = "4"
 """Of what is hidden; raise it when documents that were indexed before are to be made anew."""
 
 DEEPEST = 100

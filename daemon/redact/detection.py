@@ -124,7 +124,8 @@ def _cuts(text: str) -> Iterator[int]:
         at = text.find(mark)
         while at >= 0:
             opened = max(text.rfind("[", max(0, at - 40), at), text.rfind("(", max(0, at - 40), at))
-            yield len(text[max(0, at - 300) : opened if opened >= 0 else at].rstrip()) + max(0, at - 300)
+            for end in {at, opened} - {-1}:  # the key may stand before the bracket or in it
+                yield len(text[max(0, at - 300) : end].rstrip()) + max(0, at - 300)
             at = text.find(mark, at + len(mark))
 
 

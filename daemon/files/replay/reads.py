@@ -115,7 +115,7 @@ def _confirms(track: Track, edit: FileEdit, text: str) -> bool:
     if not is_same:
         return False
     if is_exact and (track.is_certain or track.is_unconfirmed):
-        if track.is_certain or not track.may_have_mark(was_read=True):
+        if track.is_certain or not track.may_have_mark():
             track.confirm(READ, "confirmed by a read")
         else:
             track.confirm_but_mark(READ, "a read shows the same lines")

@@ -396,6 +396,24 @@ def test_a_message_without_a_row_may_still_get_one_for_ten_seconds(
     assert (list(journal.left("ses_1", {})) == ["msg_1"]) is is_removed
 
 
+def test_a_message_that_was_written_again_after_its_removal_may_still_get_a_row(database: Database) -> None:
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0)
+    database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 1)
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 2)
+    journal = Journal(Connection(database.path), limit=2000, clock=lambda: T0 / 1000 + 5)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {}) == {}
+
+
+def test_an_event_with_an_id_or_type_that_is_no_text_stops_nothing(database: Database, journal: Journal) -> None:
+    for column, value in (("id", None), ("id", b"\xff"), ("type", b"\xff")):
+        seq = database.event("ses_1", "message.updated.1", "{}")
+        database.execute(f"UPDATE event SET {column} = ? WHERE seq = ?", value, seq)
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0)
+    journal.follow("ses_1")
+    assert list(journal.left("ses_1", {})) == ["msg_1"]
+
+
 def test_ids_that_a_recorded_part_lacks_are_those_of_its_place(database: Database, journal: Journal) -> None:
     part = tool("prt_1", "msg_1", "", "write", WRITTEN)
     database.event("ses_1", "message.part.updated.1", {"part": part})
@@ -645,6 +663,16 @@ def test_a_cleared_revert_is_final_only_if_its_message_goes_in_time(
     pending = RevertMark(T0, "msg_1", "prt_2", "tree", is_undone=False, diff="…")
     taken_back = RevertMark(T0 + 1_000, "msg_1", "prt_2", "tree", is_undone=True)
     assert source.reverts("ses_1") == [pending, *([taken_back] if undone else [])]
+
+
+@pytest.mark.parametrize("ids", [{"messageID": "msg_1"}, {"partID": "prt_2"}])
+def test_a_removal_without_message_or_part_makes_no_revert_final(
+    database: Database, source: DatabaseSource, ids: dict[str, str]
+) -> None:
+    database.event("ses_1", "session.updated.1", reverted("msg_1"), T0)
+    database.event("ses_1", "message.part.removed.1", ids, T0 + 1_000)
+    database.event("ses_1", "session.updated.1", reverted(""), T0 + 2_000)
+    assert [mark.is_undone for mark in source.reverts("ses_1")] == [False, True]
 
 
 def test_without_a_journal_the_pending_revert_is_told_by_the_session(

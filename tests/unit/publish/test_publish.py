@@ -58,6 +58,12 @@ def manifest(folder: Path) -> dict:
     return json.loads((folder / MANIFEST).read_bytes())
 
 
+@pytest.mark.parametrize("tree", ["X", "X/home/X", "home/X/"])
+def test_a_tree_stands_under_its_own_name(tmp_path, tree):
+    assert publish(tmp_path, tree, OLD).folder == tree.strip("/")
+    assert len(files(tmp_path / tree)) == len(OLD)
+
+
 def test_pages_and_a_manifest_of_them_are_written_beneath_the_targets_path(tmp_path):
     result = publish(tmp_path, TREE, OLD)
     folder = tmp_path / TREE

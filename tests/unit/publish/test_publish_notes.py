@@ -252,6 +252,45 @@ def test_a_page_with_notes_makes_room_for_another_of_its_name(tree: Tree) -> Non
     assert (tree.names(), tree.read("a-2.md")) == (["a-2.md", "a.md"], body("A", MINE))
 
 
+def test_notes_stay_with_a_page_that_had_no_key_before(tree: Tree) -> None:
+    tree.run(Page("a.md", "A"))
+    tree.note("a.md")
+    result = tree.run(Page("a.md", "A2", key="ses_1"))
+    assert (result.written, result.retired, tree.read("a.md")) == (["a.md"], [], body("A2", MINE))
+
+
+def test_notes_of_all_pages_that_become_one_are_joined(tree: Tree) -> None:
+    """The current page stood beside an edited one, and both had notes."""
+    tree.run(Page("a.md", "A", key="ses_1"), Page("b.md", "B", key="ses_1"), Page("c.md", "C", key="ses_1"))
+    for name in ("a.md", "b.md", "c.md"):
+        tree.note(name, f"of {name}".encode())
+    tree.run(Page("b.md", "One", key="ses_1"))
+    assert tree.names() == ["b.md"]
+    notes = tree.read("b.md")
+    assert [notes.count(f"of {name}".encode()) for name in ("a.md", "b.md", "c.md")] == [1, 1, 1]
+
+
+def test_an_identical_page_that_a_person_put_there_becomes_ours(tree: Tree) -> None:
+    tree.run(Page("a.md", "A"))
+    tree.edit("b.md", body("B", MINE))
+    result = tree.run(Page("a.md", "A"), Page("b.md", "B"))
+    assert (result.taken, result.kept, tree.read("b.md")) == ([], [], body("B", MINE))
+    tree.edit("c.md", body("C2", MINE))
+    assert tree.run(Page("a.md", "A"), Page("c.md", "C")).taken == ["c.md"]
+
+
+def test_a_page_that_is_gone_already_does_not_keep_the_others(tree: Tree) -> None:
+    tree.run(*(Page(f"{name}.md", name) for name in "abc"))
+    (tree.folder / "a.md").unlink()
+    assert (tree.run(Page("c.md", "c")).removed, tree.names()) == (["b.md"], ["c.md"])
+
+
+def test_pages_in_a_folder_that_became_another_tree_do_not_keep_the_others(tree: Tree) -> None:
+    tree.run(Page("a/x.md", "x"), Page("b.md", "b"), Page("c.md", "c"))
+    (tree.folder / "a" / MANIFEST).write_text("{}")
+    assert (tree.run(Page("c.md", "c")).removed, tree.names()) == (["b.md"], ["a/x.md", "c.md"])
+
+
 def test_an_edited_page_stays_when_its_session_is_renamed(tree: Tree) -> None:
     """The page under the new name is the current one."""
     tree.run(Page("a.md", "A", key="ses_1"))
@@ -365,6 +404,19 @@ def test_notes_on_their_way_are_put_beside_a_page_that_was_made_meanwhile(tree: 
     assert tree.read("b.md") == b"Mine.\n"
     assert tree.read("b.current.md") == body("A", MINE)
     assert result.kept == ["b.md"]
+
+
+def test_a_page_that_makes_room_is_put_beside_a_file_that_was_made_meanwhile(tree: Tree) -> None:
+    tree.run(Page("a.md", "A", key="ses_1"))
+    data = tree.note("a.md")
+    pages = [Page("a.md", "B", key="ses_2")]
+    with pytest.raises(Crash):
+        publish(tree.root, TREE, pages, spare_bytes=0, step=crash)
+    tree.edit("a.former.md")
+    tree.run(*pages)
+    assert tree.read("a.former.md") == b"Mine.\n"
+    assert tree.read("a.former.current.md") == data
+    assert tree.read("a.md") == body("B")
 
 
 @pytest.mark.parametrize("pages", [[Page("README.md", "two")], []], ids=["replaced", "removed"])

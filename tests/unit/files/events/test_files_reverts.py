@@ -248,6 +248,8 @@ def test_what_another_session_wrote_while_a_revert_was_undone_may_still_be_there
         ("proven", b"other\n"),
         ("stale", b"other\n"),
     ]
+    assert story.history.latest is not None
+    assert story.history.latest.note == REVERTED
 
 
 def test_a_message_that_lost_its_last_parts_may_have_been_reverted(archive: Archive) -> None:
@@ -394,3 +396,138 @@ def test_undoing_a_revert_writes_what_others_changed_since(
     assert notes == ([(at(15), BROUGHT_BACK)] if is_rewritten else [])
     untouched = Revert(msg(4), "", at(9), at(9), story.trees[2], diff)
     assert added(story, untouched, by_another(second), monkeypatch) == []
+
+
+# -- which events a revert takes back --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("edit", "part", "expected"),
+    [
+        (write(4, A, "x", message_id=msg(4)), "", True),
+        (write(9, A, "x", message_id=msg(9)), "", True),  # at the very moment of the revert
+        (write(9.001, A, "x", message_id=msg(9)), "", False),
+        (write(4, A, "x", message_id=""), "", False),
+        (write(3, A, "x", message_id=msg(3)), "", False),
+        (write(4, A, "x", message_id=msg(4), part_id="prt_2"), "prt_2", True),
+        (write(4, A, "x", message_id=msg(4), part_id="prt_3"), "prt_2", True),
+        (write(4, A, "x", message_id=msg(4), part_id="prt_1"), "prt_2", False),
+        (step(4, "", message_id=msg(4), part_id="prt_2"), "prt_2", False),
+        (step(4, "", message_id=msg(4), part_id="prt_3"), "prt_2", True),
+        (write(5, A, "x", message_id=msg(5), part_id="prt_1"), "prt_2", True),  # of a later message every part
+    ],
+)
+def test_a_revert_takes_back_what_came_after_its_part(edit: FileEdit, part: str, expected: bool) -> None:
+    assert module._is_covered(edit, Revert(msg(4), part, at(6), at(9))) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "roots", "name"),
+    [
+        ("/w/in/x", {"/w", "/w/in"}, "x"),
+        ("/w/a", {"/w", "/w/in", "/zebra/of/a/long/name"}, "a"),
+        ("/w/a", {"/"}, "w/a"),
+        ("/w", {"/w"}, None),
+        ("/w/a", {"/v"}, None),
+        ("/w/a", set(), None),
+    ],
+)
+def test_a_file_has_its_name_in_the_innermost_work_tree(path: str, roots: set[str], name: str | None) -> None:
+    edits = [write(4, path, "x", message_id=msg(4))]
+    names = [covered.name for covered in module._covered(edits, Revert(msg(4), "", at(6), at(9)), roots)]
+    assert names == ([] if name is None else [name])
+
+
+def test_a_file_that_was_only_seen_is_not_taken_back() -> None:
+    edits = [event(4, Operation.READ, A, message_id=msg(4))]
+    assert list(module._covered(edits, Revert(msg(4), "", at(6), at(9)), {"/w"})) == []
+
+
+def test_only_trees_tell_where_a_work_tree_begins(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the folder /w/d was moved there makes it no work tree: its files are named d/... in the diff."""
+    story = Story(archive)
+    moved = event(3.5, Operation.MOVE, "/w/c", other="/w/d", message_id=msg(2))
+    inside = write(4, "/w/d/f", "x", message_id=msg(4))
+    revert = Revert(msg(4), "", at(9), at(9), story.trees[2], git_diff({"d/f": b"x"}, {}))
+    gone = added(story, revert, [moved, inside], monkeypatch)
+    assert [(edit.path, edit.operation, edit.note) for edit in gone] == [("/w/d/f", Operation.STATE, SET_BACK)]
+
+
+# -- what becomes of a file ------------------------------------------------------------------------------------------
+
+EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
+
+def test_a_tree_entry_tells_the_file_if_its_content_is_captured(archive: Archive) -> None:
+    story = Story(archive)
+    held, missing = records.blob_id(b"1\n"), "f" * 40
+    of = Reverts(archive)._of
+    assert of((0o100644, held)) == module._FileAfter(held)
+    assert of((0o100644, EMPTY)) == module._FileAfter(text="")
+    assert of((0o100644, missing)) == of((0o120000, held)) == of((0o160000, held)) == module._UNKNOWN
+    assert of(None) == module._GONE
+    assert story.trees
+
+
+RENAMED = """diff --git a/b b/a
+similarity index 100%
+rename from b
+rename to a"""
+CHMOD = """diff --git a/a b/a
+old mode 100644
+new mode 100755"""
+
+
+@pytest.mark.parametrize(
+    ("diff", "expected"),
+    [
+        (RENAMED, module._FileAfter(records.blob_id(b"b"))),
+        (CHMOD, None),
+        (git_diff({"a": b"2\n"}, {}), module._GONE),
+        (git_diff({"c": b"c"}, {}), None),
+        (git_diff({}, {"a": b"new\n"}), module._UNKNOWN),  # the tree has another file there
+        ("no diff at all", module._UNKNOWN),
+    ],
+)
+def test_the_diff_of_a_revert_tells_what_became_of_a_file(
+    archive: Archive, diff: str, expected: module._FileAfter | None
+) -> None:
+    story = Story(archive)
+    revert = Revert(msg(4), "", at(9), at(9), story.trees[2], diff)
+    assert Reverts(archive)._by_diff("a", revert, []) == expected
+
+
+def test_a_file_that_a_revert_makes_anew_is_all_in_the_diff(archive: Archive) -> None:
+    story = Story(archive)
+    revert = Revert(msg(4), "", at(9), at(9), story.trees[0], git_diff({}, {"a": b"new\n"}))
+    assert Reverts(archive)._by_diff("a", revert, []) == module._FileAfter(text="new\n")
+
+
+def test_a_diff_is_applied_where_the_tree_names_content_that_is_not_captured(archive: Archive) -> None:
+    story = Story(archive)
+    diff = git_diff({"a": b"2\n"}, {"a": b"set back\n"})
+    revert = Revert(msg(4), "", at(9), at(9), story.trees[2], diff)
+    entries = [None, (0o100644, records.blob_id(b"set back\n"))]
+    assert Reverts(archive)._by_diff("a", revert, entries) == module._FileAfter(text="set back\n")
+
+
+@pytest.mark.parametrize(
+    ("steps", "tree", "part", "is_recorded", "expected"),
+    [
+        ([], 0, "", True, None),  # neither a patch part nor the tree has it
+        ([], 2, "", True, module._UNKNOWN),
+        ([2], 2, "", True, None),  # the tree before the step is the one before the revert
+        ([2], 2, "", False, module._UNKNOWN),
+        ([1], 2, "", True, module._UNKNOWN),
+        ([1], 2, "prt_0", True, module._FileAfter(records.blob_id(b"1\n"))),
+        ([0], 2, "prt_0", True, module._GONE),
+    ],
+)
+def test_without_a_diff_the_patch_parts_tell_what_is_certain(
+    archive: Archive, steps: list[int], tree: int, part: str, is_recorded: bool, expected: module._FileAfter | None
+) -> None:
+    story = Story(archive)
+    taken_back = [step(4 + number, story.trees[before]) for number, before in enumerate(steps)]
+    covered = module._RevertedFile(A, "a", [write(4, A, "2\n"), *taken_back])
+    revert = Revert(msg(4), part, at(9), at(9), story.trees[tree], is_recorded=is_recorded)
+    assert Reverts(archive)._after(covered, revert) == expected

@@ -58,6 +58,34 @@ def test_a_recorded_diff_votes(edits: list[FileEdit], expected: tuple[str, bytes
     assert (None if found is None else grade_and_content(found)) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "shows", "begun", "expected"),
+    [
+        ("0 1 2 3", "1", 1.5, ("proven", b"3")),  # the turn began with it, so it is no news
+        ("0 1 2 3", "2", 1.5, ("proven", b"3")),
+        ("0 1 2 3", "0", 1.5, ("proven", b"0")),  # it had passed before the turn
+        ("0 1 2", "0", 0.5, ("proven", b"2")),
+        ("0 1 2", "0", 1.5, ("proven", b"0")),
+        ("0 1 2", "1", 2, ("proven", b"1")),
+        ("0 1 2 3", "0", 2, ("proven", b"0")),
+        ("0 1 2 3", "0", 1, ("proven", b"0")),
+        ("0 1 0", "0", 0.5, ("verified", b"0")),  # the state now agrees, whatever has passed
+    ],
+)
+def test_a_late_diff_may_show_any_state_of_its_turn(
+    before: str, shows: str, begun: float, expected: tuple[str, bytes]
+) -> None:
+    """State n was written at second n; the diff tells at the end of a turn that began at `begun`."""
+    writes = [write(second, A, text, existed=second > 0) for second, text in enumerate(before.split())]
+    assert grade_and_content(last(A, [*writes, state(9, A, shows, note=AFTER, started=at(begun))])) == expected
+
+
+def test_a_late_diff_may_show_that_the_file_was_gone_then() -> None:
+    edits = [state(1, A, "one\n", note=BEFORE), delete(2, A), write(4, A, "two\n")]
+    assert grade_and_content(last(A, [*edits, state(5, A, None, note=AFTER, started=at(3))])) == ("proven", b"two\n")
+    assert grade_and_content(last(A, [*edits, state(5, A, None, note=AFTER, started=at(4))])) == GONE
+
+
 def test_a_diff_and_the_tree_it_was_made_from_are_one_witness() -> None:
     objects = Objects()
     tree = objects.put({"a": b"one\n"}, "t")

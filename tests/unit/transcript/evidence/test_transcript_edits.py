@@ -144,6 +144,80 @@ SHAPES: dict[str, tuple[Any, Any]] = {
     "invalid call": (tool("invalid", {"tool": "multiedit", "error": "…"}), []),
     "input of no known shape": (tool("write", "text"), []),
     "path of no known shape": (tool("write", {"filePath": 12, "content": "x"}), []),
+    "edit without its new text": (tool("edit", {"filePath": A, "oldString": "1"}), [{"path": A, "operation": "unclear"}]),
+    "edit whose old text is a number": (
+        tool("edit", {"filePath": A, "oldString": 1, "newString": 2}, metadata={"filediff": {"before": "a1", "after": "a2"}}),
+        [{"path": A, "operation": "edit", "before": "a1", "after": "a2"}],
+    ),
+    "edit that names no file": (tool("edit", {"oldString": "1", "newString": "2"}), []),
+    "multiedit of two files with recorded texts": (
+        tool(
+            "multiedit",
+            {"filePath": A, "edits": [{"oldString": "1", "newString": "2"}, {"filePath": "b.py", "oldString": "3", "newString": "4"}]},
+            metadata={"results": [{"filediff": {"before": "a1", "after": "a2"}}]},
+        ),
+        [
+            {"path": A, "operation": "edit", "old": "1", "new": "2", "before": "a1", "after": "a2"},
+            {"path": B, "operation": "edit", "old": "3", "new": "4"},
+        ],
+    ),
+    "patch whose new file was formatted": (
+        apply_patch("*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch", metadata={"files": [{"filePath": A, "after": "X\n"}]}),
+        [{"path": A, "operation": "write", "content": "X\n"}],
+    ),
+    "patch that moves, with recorded texts": (
+        apply_patch(
+            "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y\n*** End Patch",
+            metadata={"files": [{"filePath": A, "before": "x\n", "after": "y\n", "movePath": B}]},
+        ),
+        [
+            {"path": A, "operation": "move", "other": B},
+            {"path": B, "operation": "patch", "other": A, "hunks": (("", ("x",), ("y",), False),), "before": "x\n", "after": "y\n"},
+        ],
+    ),
+    "patch that names a file twice": (
+        apply_patch("*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Delete File: b.py\n*** Update File: a.py\n@@\n-z\n+w\n*** End Patch"),
+        [{"path": A, "operation": "unclear"}, {"path": B, "operation": "delete"}, {"path": A, "operation": "unclear"}],
+    ),
+    "patch known by its result only, with texts, a deletion and a move": (
+        tool(
+            "patch",
+            {},
+            metadata={
+                "files": [
+                    {"file": "a.py", "before": "x\n", "after": "y\n"},
+                    {"file": "b.py", "type": "delete"},
+                    {"file": "c", "before": "x\n", "after": "y\n", "movePath": "d"},
+                ]
+            },
+        ),
+        [
+            {"path": A, "operation": "patch", "before": "x\n", "after": "y\n"},
+            {"path": B, "operation": "delete"},
+            {"path": f"{BASE}/c", "operation": "unclear"},
+            {"path": f"{BASE}/d", "operation": "unclear"},
+        ],
+    ),
+    "unknown tool with lists of files": (
+        tool("edit_many", {"paths": ["a.py"], "files": [{"path": "b.py"}], "filePaths": ["c"], "file_paths": [{"filePath": "d"}]}),
+        [{"path": path, "operation": "unclear"} for path in (A, B, f"{BASE}/c", f"{BASE}/d")],
+    ),
+    "unknown tool with one path for a list": (tool("edit_many", {"path": A, "files": "b.py"}), [{"path": A, "operation": "unclear"}]),
+    "unknown tool that moves, with relative paths": (
+        tool("move_it", {"from": "a.py", "to": "b.py"}),
+        [{"path": A, "operation": "unclear"}, {"path": B, "operation": "unclear"}],
+    ),
+    "unknown tool that writes and names no file": (tool("save_all", {}), [{"path": BASE, "operation": "unclear"}]),
+    "unknown tool that writes a text": (tool("save_text", {"path": "two\nlines"}), [{"path": BASE, "operation": "unclear"}]),
+    "unknown tool that runs something": (tool("my_exec", {"path": A}), [{"path": BASE, "operation": "unclear"}]),
+    "unknown tool that takes content": (tool("mcp_put", {"path": A, "code": "x"}), [{"path": A, "operation": "unclear"}]),
+    "unknown tool that has not begun": (tool("save_all", {"path": A}, status="pending"), []),
+    "unknown tool that failed": (tool("save_all", {"path": A}, "no", status="error"), []),
+    "unknown tool that was cut off": (
+        tool("save_all", {"path": A}, "Tool execution aborted", status="error"),
+        [{"path": A, "operation": "unclear"}],
+    ),
+    "todos that are written": (tool("todowrite", {"todos": [{"content": "x"}]}), []),
     "path with NUL": (tool("write", {"filePath": "a\0b", "content": "x"}), []),
 }  # fmt: skip
 
@@ -151,12 +225,71 @@ SHAPES: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_call_of_this_shape_is_understood(name: str) -> None:
     record, expected = SHAPES[name]
-    assert _told(_of(record)) == [{**one, "operation": Operation(one["operation"])} for one in expected]
+    found = _of(record)
+    assert _told(found) == [{**one, "operation": Operation(one["operation"])} for one in expected]
+    assert {one.version for one in found} <= {"1.18.33"}
+    assert all(started(one) == START and one.session_id == "ses_1" for one in found)
 
 
-def test_unclear_edits_say_what_was_done() -> None:
-    (one,) = _of(bash("printf x >> a.py\nls"))
-    assert one.note == "shell: printf x >> a.py"
+@pytest.mark.parametrize(
+    ("record", "note"),
+    [
+        (bash("printf x >> a.py\nls"), "shell: printf x >> a.py"),
+        (tool("write", {"filePath": A}), "a write without content"),
+        (tool("edit", {"filePath": A}), "edit without old and new text"),
+        (tool("my_exec", {}), "changed by my_exec, which is not known here"),
+        (tool("save_all", {"path": A}), "changed by save_all, which is not known here"),
+        (SHAPES["patch that names a file twice"][0], "named twice in one patch"),
+        (SHAPES["patch known by its result only"][0], "a patch whose text is not recorded"),
+        (tool("read", {"filePath": A}, f"File not found: {A}", status="error"), "a read found no file there"),
+        (
+            tool("multiedit", {"filePath": A, "edits": [{"filePath": "b.py"}]}, "oldString not found", status="error"),
+            "a multiedit failed; its first edits may have been applied",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_edit_that_is_not_clear_says_what_was_done(record: dict[str, Any], note: str) -> None:
+    one = _of(record)[0]
+    assert (one.note, one.version) == (note, "1.18.33")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [
+        ({"oldString": "1", "newString": "2"}, True),
+        ({"oldString": "1", "newString": "2", "replaceAll": True}, True),
+        ({"oldString": "", "newString": "2"}, False),
+        ({"oldString": "1", "newString": "1"}, False),
+        ({"oldString": 1, "newString": "2"}, False),
+        ({"oldString": "1", "newString": 2}, False),
+        ({"oldString": "1"}, False),
+        ({"oldString": "1", "newString": "2", "filePath": None}, False),
+    ],
+)
+def test_a_refused_edit_tells_that_its_old_text_was_not_there(given: dict[str, Any], is_told: bool) -> None:
+    found = _of(tool("edit", {"filePath": A} | given, "Could not find oldString in the file.", status="error"))
+    all_ = {"replace_all": True} if given.get("replaceAll") else {}
+    refused = {"path": A, "operation": Operation.REFUSED, "old": "1", "new": "2"} | all_
+    assert _told(found) == ([refused] if is_told else [])
+    assert {one.version for one in found} <= {"1.18.33"}
+
+
+def test_opencode_2_may_read_hunks_behind_the_end_of_a_file() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End of File\n@@\n-z\n+w\n*** End Patch"
+    hunks = (("", ("x",), ("y",), True),)
+    texts = {"before": "x\n", "after": "y\n"}
+    done = {"path": A, "operation": Operation.PATCH, "hunks": hunks}
+    assert _told(_of(apply_patch(patch))) == [done]
+    (one,) = _of(apply_patch(patch), version="2.0.0")
+    assert (one.path, one.operation, one.version) == (A, Operation.UNCLEAR, "2.0.0")
+    assert one.note == "a patch with lines that not every version reads alike"
+    recorded = apply_patch(patch, metadata={"files": [{"filePath": A} | texts]})
+    assert _told(_of(recorded, version="2.0.0")) == [done | texts]
+
+
+def test_an_edit_without_a_recorded_start_begins_when_it_ends() -> None:
+    assert started(FileEdit(A, 7, "ses_1", "msg_1", "prt_1", "write", Operation.WRITE)) == 7
 
 
 def test_origin_time_and_version_stand_in_every_edit() -> None:
