@@ -129,7 +129,7 @@ class OneShot(Engine):
         """See RecallCalls."""
         self._began = time.monotonic()
         self.scan(everything=True, patient=False, progress=self._progress)
-        if match in _EMBEDDING_S:
+        if match in _EMBEDDING_S and not self.upkeep.is_off:
             self._open_semantic()
             self._embed(_EMBEDDING_S[match])
         return self.unread
@@ -141,7 +141,7 @@ class OneShot(Engine):
             Retry: by meaning alone nothing was found, and texts wait to be embedded.
         """
         answer = super().recall(request)
-        waiting = self.archive.waiting("semantic")
+        waiting = self.waits_for_meaning
         is_empty = answer.get("matchMode") == "semantic" and not answer["results"] and answer["coverage"]["eligible"]
         if is_empty and waiting:
             wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
@@ -165,7 +165,8 @@ class OneShot(Engine):
 
     def _prepare_run(self, progress: Progress) -> None:
         self.scan(everything=True, patient=False, progress=progress)
-        self._open_semantic()
+        if not self.upkeep.is_off:
+            self._open_semantic()
 
     def current(self, progress: Progress) -> list[str]:
         """See FileCalls."""
@@ -184,8 +185,8 @@ class OneShot(Engine):
         """What waits, the newest first, until nothing does or the time is over."""
         self._began = time.monotonic()
         until = self._began + within_s
-        total = self.archive.waiting("semantic")
-        while (waiting := self.archive.waiting("semantic")) and time.monotonic() < until:
+        total = self.waits_for_meaning
+        while (waiting := self.waits_for_meaning) and time.monotonic() < until:
             self._progress({"phase": "embedding", "done": max(0, total - waiting), "total": max(total, waiting)})
             try:
                 done = self.drain_semantic(lambda: time.monotonic() >= until)

@@ -295,8 +295,7 @@ class Daemon:
     def _one_line(self) -> str:
         if self._engine.space.state() is not None:
             return "waiting for room on the disk"
-        archive = self._engine.archive
-        waiting = archive.waiting("semantic")
+        waiting = self._engine.waits_for_meaning
         return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
 
     def _drain(self) -> None:

@@ -22,7 +22,7 @@ from daemon.app.calls.models import ModelCalls
 from daemon.app.calls.runs import RunCalls
 from daemon.app.indexing import Unindexed
 from daemon.app.scanning import MOMENT_S, Recovery, Scanning
-from daemon.archive import Archive
+from daemon.archive import STAGES, TOOLS, Archive
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
@@ -33,7 +33,7 @@ from daemon.embed.choose import choose
 from daemon.filesystem.disk_space import DiskSpace
 from daemon.ingest import Intake, Upkeep
 from daemon.ingest.evidence import move_events
-from daemon.model import Target
+from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
 from daemon.recall.candidates.question import finish
 from daemon.recall.catalog import Catalog
@@ -103,6 +103,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             indexed_kb=config.limits.indexed_kb,
             embedded_kb=config.limits.embedded_kb,
             batch=config.embedding.batch,
+            what=config.embedding.what,
         )
 
     def _choose(self) -> tuple[Embedder, str]:
@@ -168,14 +169,19 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             version=__version__,
             archive=self._archive_status(),
             sources=self._sources_status(),
-            outbox={stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
-            index=self.upkeep.state(),
+            outbox={stage: self.archive.waiting(stage) for stage in (*STAGES, TOOLS)},
+            index=self._index_status(),
             answers=redact(self.model_status),
             targets=[self._target_status(target) for target in targets.known(self.archive, self.config).values()],
             jobs=answers.JobsStatus(),
             disk=None if disk is None else from_json(disk, answers.DiskStatus),
             errors=list(self.errors),
         )
+
+    def _index_status(self) -> Json:
+        state, left = self.upkeep.state(), self.embedding_left_s()
+        state["semantic"] |= {"secondsLeft": None if left is None else round(left)}
+        return state
 
     def _archive_status(self) -> answers.ArchiveStatus:
         large = self.archive.large()

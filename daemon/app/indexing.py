@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from daemon.archive import Archive
+from daemon.archive import TOOLS, Archive
 from daemon.config import Config
 from daemon.control.calls import Progress
 from daemon.errors import DiskFull, IndexBroken, ReconstituteError, Retry, Skip
@@ -32,6 +32,10 @@ _CHROMA_MB = 8
 
 NEWEST = 8
 """Messages; a turn has two or three. While a history is read for the first time the rest waits for its turn."""
+
+
+_FADES = 0.95
+"""What a measured pace still counts after the next step: about the last twenty steps, of 16 messages each, decide."""
 
 
 class Interrupted(ReconstituteError):
@@ -65,6 +69,26 @@ class Unindexed:
             return Overlay(index, self._fresh, self._ids)
 
 
+class Pace:
+    """How fast messages are embedded, by stage of the outbox, as measured lately. Thread-safe for one writer."""
+
+    def __init__(self) -> None:
+        self._measured: dict[str, tuple[float, float]] = {}
+
+    def took(self, stage: str, messages: int, seconds: float) -> None:
+        """Some were embedded; the older a measurement is, the less it counts."""
+        before, before_s = self._measured.get(stage, (0.0, 0.0))
+        self._measured[stage] = (before * _FADES + messages, before_s * _FADES + seconds)
+
+    def left_s(self, waiting: Mapping[str, int]) -> float | None:
+        """Seconds until these are embedded; None where that was not measured."""
+        if any(count and stage not in self._measured for stage, count in waiting.items()):
+            return None
+        return sum(
+            count * self._measured[stage][1] / self._measured[stage][0] for stage, count in waiting.items() if count
+        )
+
+
 class Indexing(ABC):
     """A part of the engine: it has the archive and the indexes."""
 
@@ -80,6 +104,16 @@ class Indexing(ABC):
         self._broken: dict[str, IndexBroken] = {}
         self._failures = 0
         self._stopping = threading.Event()
+        self._pace = Pace()
+
+    @property
+    def waits_for_meaning(self) -> int:
+        """How many messages are to be embedded; one whose tool calls wait, too, may count twice."""
+        return self.archive.waiting("semantic") + self.archive.waiting(TOOLS)
+
+    def embedding_left_s(self) -> float | None:
+        """Seconds until everything is embedded, at the pace of the last steps; None if that is not known."""
+        return self._pace.left_s({stage: self.archive.waiting(stage) for stage in ("semantic", TOOLS)})
 
     @abstractmethod
     def report(self, where: str, error: BaseException) -> None:
@@ -136,14 +170,18 @@ class Indexing(ABC):
             return self._drain_semantic(stop)
 
     def _drain_semantic(self, stop: Callable[[], bool]) -> Drained:
+        if self.upkeep.is_off:
+            return Drained()
         self._mend("semantic", self.upkeep.rebuild_semantic)
-        if not self.archive.waiting("semantic") and self.upkeep.semantic is not None:
+        if not self.waits_for_meaning and self.upkeep.semantic is not None:
             return Drained()
         if self.upkeep.is_embedded:
             floor_mb = max(self.config.limits.free_mb, _CHROMA_MB)
             health.free_space(self.config.archive_dir / "index", floor_mb)
         try:
-            return self.upkeep.semantic_drain().step(stop=stop)
+            drain = self.upkeep.semantic_drain()
+            begun = time.monotonic()
+            done = drain.step(stop=stop)
         except IndexBroken as error:
             if self.upkeep.is_embedded and self.space.is_short(error):
                 self.upkeep.let_go_of_semantic()
@@ -151,6 +189,9 @@ class Indexing(ABC):
             self.report("semantic index", error)
             self.upkeep.rebuild_semantic(error)
             raise
+        if done.messages:
+            self._pace.took(done.stage, done.messages, time.monotonic() - begun)
+        return done
 
     def _mend(self, index: str, rebuild: Callable[[IndexBroken], None]) -> None:
         """What a search found broken is rebuilt; that takes room."""

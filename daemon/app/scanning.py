@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from daemon.app.indexing import SEVERAL_FAILURES, Indexing
-from daemon.archive import Archive
+from daemon.archive import TOOLS, Archive
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress
@@ -203,7 +203,7 @@ class Scanning(Indexing):
             quarantined=result.quarantined,
             embedded=embedded,
             refused=refused,
-            waiting=self.archive.waiting("semantic"),
+            waiting=max(map(self.archive.waiting, ("semantic", TOOLS))),
             running=self.is_served,
             warnings=warnings + self.unread,
         )
@@ -212,12 +212,12 @@ class Scanning(Indexing):
         """Embed whatever waits: how many texts were embedded, how many refused, and why some still wait."""
         embedded, refused, failures = 0, 0, 0
         warnings: list[str] = []
-        total = self.archive.waiting("semantic")
+        total = self.waits_for_meaning
         while True:  # at least once: opening the index is what finds it missing, and fills the outbox
             self.go_on()
             try:
                 done = self.drain_semantic(self._stopping.is_set)
-                if not done.messages and not self.archive.waiting("semantic"):
+                if not done.messages and not self.waits_for_meaning:
                     break
             except ModelUnavailable as error:
                 warnings.append(str(error))
@@ -229,7 +229,7 @@ class Scanning(Indexing):
                     break
                 continue
             embedded, refused = embedded + done.embedded, refused + done.refused
-            waiting = self.archive.waiting("semantic")
+            waiting = self.waits_for_meaning
             total = max(total, waiting)
             progress({"phase": "embedding", "done": total - waiting, "total": total})
         return embedded, refused, warnings

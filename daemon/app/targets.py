@@ -14,7 +14,7 @@ import os
 from dataclasses import replace
 
 from daemon import __version__
-from daemon.archive import Archive
+from daemon.archive import TOOLS, Archive
 from daemon.config import Config
 from daemon.control.identity import meaning
 from daemon.ingest import Upkeep
@@ -109,7 +109,7 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
     pending: dict[str, int] = {}
     if archive.waiting("lexical"):
         pending["words"] = 0
-    if archive.waiting("semantic") or upkeep.semantic is None:
+    if archive.waiting("semantic") or archive.waiting(TOOLS) or (upkeep.semantic is None and not upkeep.is_off):
         pending["meaning"] = 0
     if archive.objects.wanted():
         pending["snapshots"] = captured

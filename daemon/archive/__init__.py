@@ -18,7 +18,7 @@ import numpy as np
 
 from daemon import records
 from daemon.archive import keys
-from daemon.archive.batch import STAGES, Batch
+from daemon.archive.batch import STAGES, TOOLS, Batch
 from daemon.archive.files import FileRecords
 from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
@@ -29,7 +29,7 @@ from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, OllamaMessage, Session, Vector
 
-__all__ = ["CONTENTS", "STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
+__all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 
 
 SCHEMA = 1
@@ -57,6 +57,8 @@ class Archive(OwnRecords):
         self._clock = clock
         self._write = threading.RLock()
         self._store = Store(directory)
+        self.off: frozenset[str] = frozenset()
+        """Stages of the outbox that nobody empties, because the configuration says so."""
         try:
             _check_schema(self._store)
             self._store.drop_unfinished()
@@ -75,7 +77,8 @@ class Archive(OwnRecords):
 
     def _count(self) -> None:
         self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
-        self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
+        stages = (*STAGES, TOOLS)
+        self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in stages}
 
     def mend(self) -> None:
         """After a commit that failed for want of room: see that the next one is taken. Call it between two pieces of
@@ -129,7 +132,7 @@ class Archive(OwnRecords):
                     for key, value in batch.changes.items()
                     if key.startswith(f"out:{stage}:".encode())
                 )
-                for stage in STAGES
+                for stage in self._waiting
             }
             try:
                 self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
@@ -278,8 +281,8 @@ class Archive(OwnRecords):
             self.commit(batch)
 
     def waiting(self, stage: str) -> int:
-        """How many messages wait for `stage`."""
-        return self._waiting[stage]
+        """How many messages wait for `stage`; none where the configuration says that it is off."""
+        return 0 if stage in self.off else self._waiting[stage]
 
     def enqueue_all(self, stage: str) -> int:
         """Put every message into the outbox of one stage again: an index is being rebuilt."""

@@ -19,6 +19,8 @@ from daemon.archive.store.changes import Changes
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Session
 
 STAGES = ("lexical", "semantic")
+TOOLS = "tools"
+"""What the outbox has third: messages whose tool calls are embedded when everything that was said is."""
 _READERS = 2
 """How many messages behind one are indexed together with what it says (daemon.transcript.chunks)."""
 

@@ -166,6 +166,18 @@ def moment(ms: Any) -> str:
         return "-"
 
 
+def duration(seconds: float) -> str:
+    """Seconds in a unit that suits them.
+
+    >>> duration(0.4), duration(90), duration(7000), duration(200_000)
+    ('1 s', '90 s', '117 min', '56 h')
+    """
+    for unit, size, most in (("s", 1, 120), ("min", 60, 120)):
+        if seconds / size < most:
+            return f"{max(1, round(seconds / size))} {unit}"
+    return f"{round(seconds / 3600)} h"
+
+
 def size(count: Any) -> str:
     """Bytes in a unit that suits them."""
     if not isinstance(count, int | float):

@@ -61,8 +61,15 @@ class ArchiveSection(Section, frozen=True):
 
 
 class Embedding(Section, frozen=True):
-    """What turns text into vectors."""
+    """What is searched by meaning, and what turns text into vectors."""
 
+    what: Annotated[
+        Literal["said", "all", "none"],
+        Meta(
+            description="what is found by meaning: said is prompts, answers, reasoning, titles; all has tool calls "
+            "too, embedded after everything that was said; none needs no model, and everything is found by its words"
+        ),
+    ] = "all"
     provider: Annotated[
         Literal["auto", "builtin", "ollama"],
         Meta(description="auto uses Ollama when it answers and has the model, else the built-in embedder"),

@@ -46,7 +46,11 @@ _DEPENDS = {
 
 _OLLAMA = ("model", "url", "num_ctx")
 _IN_USE = {
-    "embedding": {"builtin": ("model_dir",), "ollama": (*_OLLAMA, "batch"), "auto": ("model_dir", *_OLLAMA, "batch")},
+    "embedding": {
+        "builtin": ("what", "model_dir"),
+        "ollama": ("what", *_OLLAMA, "batch"),
+        "auto": ("what", "model_dir", *_OLLAMA, "batch"),
+    },
     "chat": {
         "none": (),
         "opencode": ("timeout_seconds",),

@@ -14,11 +14,11 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from daemon.archive import CONTENTS, STAGES, Archive
+from daemon.archive import CONTENTS, STAGES, TOOLS, Archive
 from daemon.embed import Embedder, OnThisMachine, calibration, reads
 from daemon.embed.builtin import Builtin
 from daemon.embed.calibration import Calibration
-from daemon.errors import BadInput, IndexBroken, Retry
+from daemon.errors import BadInput, BadRequest, IndexBroken, Retry
 from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
@@ -28,13 +28,13 @@ from daemon.ingest.outbox import (
     LexicalDrain,
     SemanticDrain,
     chunk_digest,
+    chunks_of,
     entry_of,
     index_contents,
     index_fingerprint,
 )
 from daemon.model import Json, Vector
 from daemon.redact import fingerprint
-from daemon.transcript.chunks import chunks
 
 _SAMPLE = 50
 _NAME = "belongs-to"
@@ -95,8 +95,12 @@ class Upkeep:
         indexed_kb: int,
         embedded_kb: int,
         batch: int,
+        what: str = "all",
     ) -> None:
+        """`what`: embedding.what of the configuration."""
         self._archive = archive
+        self._what = what
+        archive.off = {"none": frozenset({"semantic", TOOLS}), "said": frozenset({TOOLS})}.get(what, frozenset())
         self._directory = directory
         self._chroma = chroma
         self._choose = choose
@@ -184,6 +188,8 @@ class Upkeep:
                 return self._semantic
             if self._is_closed:
                 raise IndexBroken(f"{self._directory}: the indexes are closed; open them again")
+            if self.is_off:
+                raise BadRequest('nothing is found by meaning: embedding.what is "none"')
             embedder = self.embedder
             place = self._directory / "semantic"
             self.semantic_state = "being checked"
@@ -192,8 +198,8 @@ class Upkeep:
                     self._prove(place, embedder)
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
-                    self._claim("semantic", place, index_contents(embedder))
-                self._archive.set_note(CONTENTS, index_contents(embedder))
+                    self._claim("semantic", place, index_contents(embedder, self._what))
+                self._archive.set_note(CONTENTS, index_contents(embedder, self._what))
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
                 raise
@@ -216,7 +222,8 @@ class Upkeep:
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
             index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
-            if index.count() == 0 and self._archive.unread(index_contents(embedder)) < self._archive.message_count():
+            unread = self._archive.unread(index_contents(embedder, self._what))
+            if index.count() == 0 and unread < self._archive.message_count():
                 self._archive.enqueue_all("semantic")
             return index
         return Semantic(place, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
@@ -247,14 +254,16 @@ class Upkeep:
 
     def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
         """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
-        if not self._archive.note("semantic index").endswith(f" {index_contents(embedder)}"):
+        if not self._archive.note("semantic index").endswith(f" {index_contents(embedder, self._what)}"):
             return []
-        waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
+        stages = ("semantic", TOOLS)
+        waiting = {message_id for stage in stages for message_id, _, _ in self._archive.outbox(stage, 1_000_000)}
         settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
         sample: list[tuple[str, Vector]] = []
         for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
             entry = entry_of(self._archive, message_id, self._kb[0])
-            for chunk in chunks(entry.document, self._kb[1])[:1] if entry is not None else []:
+            said, tools = chunks_of(entry.document, self._kb[1], self._what) if entry is not None else ([], [])
+            for chunk in (said or tools)[:1]:
                 if not reads(embedder, chunk.text):
                     continue  # the archive may have its vector of an earlier time, the index must not
                 vector = self._archive.vector(index_fingerprint(embedder), chunk_digest(chunk))
@@ -268,8 +277,11 @@ class Upkeep:
         On a busy machine that takes seconds. What fails here fails again for whoever asks, and is reported then.
         """
         with self._loading:
-            embedder, semantic = self.embedder, self._semantic
-            if semantic is None or (embedder, semantic) == self._loaded:
+            semantic = self._semantic
+            if semantic is None:
+                return
+            embedder = self.embedder
+            if (embedder, semantic) == self._loaded:
                 return
             if isinstance(embedder, OnThisMachine):
                 embedder.load()
@@ -287,6 +299,7 @@ class Upkeep:
             indexed_kb=self._kb[0],
             embedded_kb=self._kb[1],
             batch=self._batch,
+            what=self._what,
         )
 
     def rebuild_semantic(self, error: IndexBroken) -> None:
@@ -305,6 +318,11 @@ class Upkeep:
             self._semantic = None
             if self._chroma == "embedded":
                 health.park(self._directory / "semantic")
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is searched by meaning."""
+        return self._what == "none"
 
     @property
     def is_embedded(self) -> bool:
@@ -349,10 +367,8 @@ class Upkeep:
 
     def expect_semantic(self) -> None:
         """Where the semantic index was deleted, everything waits to be put in again; nothing is opened to see that."""
-        if not self.is_embedded or self._semantic is not None:
-            return
-        note = self._directory / "semantic" / _NAME
-        if not note.exists() and self._archive.waiting("semantic") < self._archive.message_count():
+        is_there = (self._directory / "semantic" / _NAME).exists() or not self.is_embedded or self.is_off
+        if not is_there and self._archive.waiting("semantic") < self._archive.message_count():
             self._archive.enqueue_all("semantic")
 
     def state(self) -> Json:
@@ -373,6 +389,8 @@ class Upkeep:
 
     def _unopened_state(self) -> str:
         """What can be said of the semantic index without opening it, which takes seconds."""
+        if self.is_off:
+            return "off (embedding.what is none)"
         if self.is_embedded and not (self._directory / "semantic" / _NAME).exists():
             return "not built yet"
         return "built; opened when it is needed" if self.is_embedded else "opened when it is needed"

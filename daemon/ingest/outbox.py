@@ -12,11 +12,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.archive import Archive
+from daemon.archive import TOOLS, Archive
 from daemon.embed import LEGIBLE_VERSION, Embedder, reads
 from daemon.errors import BadInput
-from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
-from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
+from daemon.index import SAID, Entry, LexicalIndex, SemanticIndex, VectorRow
+from daemon.model import Chunk, Document, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
 from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, spoken_text, window
 from daemon.transcript.document import document
@@ -38,6 +38,8 @@ class Drained:
     refused: int = 0
     unread: int = 0
     """Messages that have text, none of which the model can read."""
+    stage: str = ""
+    """Of the outbox, where they waited."""
 
 
 def entry_of(archive: Archive, message_id: str, indexed_kb: int) -> Entry | None:
@@ -162,9 +164,10 @@ class LexicalDrain:
 
 
 class SemanticDrain:
-    """Feeds the semantic index."""
+    """Feeds the semantic index: what was said first, newest first; tool calls when nothing else waits.
 
-    stage = "semantic"
+    Tool calls of which the archive has the vectors already do not wait, so an index is rebuilt in one pass.
+    """
 
     def __init__(
         self,
@@ -175,13 +178,16 @@ class SemanticDrain:
         indexed_kb: int,
         embedded_kb: int,
         batch: int,
+        what: str = "all",
     ) -> None:
+        """`what`: embedding.what of the configuration."""
         self._archive = archive
         self._index = index
         self._embedder = embedder
         self._indexed_kb = indexed_kb
         self._embedded_kb = embedded_kb
         self._batch = batch
+        self._what = what
 
     def step(self, limit: int = 16, stop: Callable[[], bool] = lambda: False) -> Drained:
         """Embed and index up to `limit` messages, newest first.
@@ -192,15 +198,20 @@ class SemanticDrain:
             ModelUnavailable: the model server is down; the outbox is as it was.
             IndexBroken: the index must be rebuilt; the vectors are in the archive, the outbox is as it was.
         """
-        waiting = self._archive.outbox(self.stage, limit)
+        stage = "semantic" if self._archive.waiting("semantic") or self._what != "all" else TOOLS
+        waiting = self._archive.outbox(stage, limit)
         pairs: list[tuple[Chunk, Entry]] = []
         unread: dict[str, bool] = {}
+        later: list[str] = []
         entries = Entries(self._archive, self._indexed_kb, windows=False)
         for message_id, _, _ in waiting:
             entry = entries.of(message_id)
-            cut = chunks(entry.document, self._embedded_kb) if entry is not None else []
-            legible = [chunk for chunk in cut if reads(self._embedder, chunk.text)]
-            unread[message_id] = bool(cut) and not legible
+            said, tools = chunks_of(entry.document, self._embedded_kb, self._what) if entry is not None else ([], [])
+            now = tools if stage == TOOLS else [chunk for chunk in tools if self._is_embedded(chunk)]
+            if len(now) < len(tools):
+                later.append(message_id)
+            legible = [chunk for chunk in (*said, *now) if reads(self._embedder, chunk.text)]
+            unread[message_id] = bool(said or tools) and not legible and len(now) == len(tools)
             pairs += [(chunk, entry) for chunk in legible if entry is not None]
         made = self._vectors([chunk for chunk, _ in pairs], stop)
         if made is None:
@@ -216,9 +227,23 @@ class SemanticDrain:
         for row in rows:
             kept[row.chunk.message_id].add(row.chunk.id)
         self._index.keep(kept)
-        self._archive.put_unread(index_contents(self._embedder), unread)
+        self._archive.put_unread(index_contents(self._embedder, self._what), unread)
+        self._postpone(later)
         self._archive.done(waiting)
-        return Drained(len(waiting), len(pairs), embedded, refused, sum(unread.values()))
+        return Drained(len(waiting), len(pairs), embedded, refused, sum(unread.values()), stage)
+
+    def _is_embedded(self, chunk: Chunk) -> bool:
+        return self._archive.vector(index_fingerprint(self._embedder), chunk_digest(chunk)) is not None
+
+    def _postpone(self, message_ids: Sequence[str]) -> None:
+        """Have their tool calls embedded after everything that was said."""
+        batch = self._archive.batch()
+        for message_id in message_ids:
+            state = self._archive.state(message_id)
+            if state is not None:
+                batch.enqueue_in(TOOLS, message_id, state["created"], state["hash"])
+        if len(batch):
+            self._archive.commit(batch)
 
     def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:
         """Vectors by the hash of the text, from the archive or from the embedder, which is asked once a text."""
@@ -261,9 +286,17 @@ def index_fingerprint(embedder: Embedder) -> str:
     return f"{embedder.fingerprint}-{CHUNKER_VERSION}"
 
 
-def index_contents(embedder: Embedder) -> str:
-    """Names what a semantic index holds: vectors of this model and chunker, of the texts that are legible."""
-    return f"{index_fingerprint(embedder)}-l{LEGIBLE_VERSION}"
+def index_contents(embedder: Embedder, what: str) -> str:
+    """Names what a semantic index holds: vectors of this model and chunker, of what is legible and to be embedded."""
+    return f"{index_fingerprint(embedder)}-l{LEGIBLE_VERSION}-{what}"
+
+
+def chunks_of(document: Document, embedded_kb: int, what: str) -> tuple[list[Chunk], list[Chunk]]:
+    """The chunks of what was said, and those of tool calls, numbered on; `what` is embedding.what."""
+    parts = [[section for section in document.sections if (section.kind in SAID) is said] for said in (True, False)]
+    said, tools = (chunks(replace(document, sections=tuple(some)), embedded_kb) for some in parts)
+    numbered = [replace(chunk, number=chunk.number + len(said)) for chunk in tools]
+    return said, numbered if what == "all" else []
 
 
 def chunk_digest(chunk: Chunk) -> str:

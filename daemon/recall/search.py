@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.archive import STAGES, Archive
+from daemon.archive import STAGES, TOOLS, Archive
 from daemon.days import local
 from daemon.embed import Embedder
 from daemon.errors import BadRequest
@@ -76,8 +76,11 @@ class RecallEngine:
         how many of the newest messages that wait for the lexical index `lexical` has in memory.
         """
         self._archive, self._lexical, self._on_failure = archive, lexical, on_failure
-        self._candidates = partial(CandidateSearch, lexical, semantic, embedder, on_failure, self._is_behind)
-        self._model = embedder.name
+        is_off = "semantic" in archive.off
+        self._candidates = partial(
+            CandidateSearch, lexical, semantic, embedder, on_failure, self._is_behind, is_off=is_off
+        )
+        self._model = "" if is_off else embedder.name
         self._catalog = catalog or Catalog(archive)
         self._budget_s = budget_s
         self._prepare = prepare
@@ -217,9 +220,11 @@ class RecallEngine:
         return passes
 
     def _waiting(self) -> Waiting:
-        missing = {stage: self._archive.waiting(stage) for stage in STAGES}
+        missing = {stage: self._archive.waiting(stage) for stage in (*STAGES, TOOLS)}
         missing["lexical"] = max(0, missing["lexical"] - self._in_memory)
-        return Waiting(self._archive.message_count(), missing, self._archive.unread(), self._is_served)
+        off = self._archive.off
+        unread = 0 if "semantic" in off else self._archive.unread()
+        return Waiting(self._archive.message_count(), missing, unread, self._is_served, has_tools=TOOLS not in off)
 
 
 def _hit(result: Json) -> Hit:

@@ -122,19 +122,7 @@ def _facts(model: EmbeddingModel, answer: Models) -> Iterator[str]:
         facts = [f"{model.dims} dimensions", f"{model.texts_per_second:g} texts a second"]
         if model.readable is not None:
             facts.insert(0, f"reads {model.readable:.0%} of {terminal.count(answer.sample, 'message')}")
-            facts.append(f"{duration(model.seconds)} for the whole archive")
+            facts.append(f"{terminal.duration(model.seconds)} for the whole archive")
         yield ", ".join(facts)
     if model.setting:
         yield f"to use it: {model.setting}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in a unit that suits them.
-
-    >>> duration(0.4), duration(90), duration(7000), duration(200_000)
-    ('1 s', '90 s', '117 min', '56 h')
-    """
-    for unit, size, most in (("s", 1, 120), ("min", 60, 120)):
-        if seconds / size < most:
-            return f"{max(1, round(seconds / size))} {unit}"
-    return f"{round(seconds / 3600)} h"

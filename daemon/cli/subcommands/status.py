@@ -143,8 +143,12 @@ def _cut(text: str, indent: int) -> str:
 def _waiting(answer: Status) -> Iterator[str]:
     if answer.outbox:
         by_words, by_meaning = (answer.outbox.get(stage, 0) for stage in ("lexical", "semantic"))
+        tools, semantic = answer.outbox.get("tools", 0), answer.index.get("semantic", {})
         counts = f"not indexed yet: {terminal.count(by_words, 'message')} by words, {by_meaning} by meaning"
-        yield counts if by_words or by_meaning else "nothing; every message is indexed"
+        counts += f", and the tool calls of {tools} by meaning" if tools else ""
+        left = semantic.get("secondsLeft") or 0
+        counts += f"; about {terminal.duration(left)} left" if left else ""
+        yield counts if by_words or by_meaning or tools else "nothing; every message is indexed"
 
 
 def _indexes(answer: Status) -> Iterator[str]:

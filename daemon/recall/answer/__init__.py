@@ -172,7 +172,9 @@ class Response:
 
     def _shortfalls(self) -> list[str]:
         by_meaning_alone = "semantic" in {self.request.match, self.outcome.fallback}
-        return self.waiting.shortfalls(self.outcome.states, self.model, by_meaning_alone=by_meaning_alone)
+        return self.waiting.shortfalls(
+            self.outcome.states, self.model, by_meaning_alone=by_meaning_alone, kinds=self.scope.allowed.kinds
+        )
 
     def _about_query(self, page: Sequence[Result], missing: query_warnings.Missing) -> list[str]:
         """What must be said of what was searched for, and of what was not found."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon.display import counted, shorten
+from daemon.index import TOOLS
 from daemon.model import Kind
 from daemon.recall.query import names
 from daemon.recall.query.names import Stands
@@ -256,24 +257,34 @@ class Waiting:
     """How many of the `messages` each index, lexical or semantic, does not hold yet.
 
     `unread` are those that it will never hold by meaning, because its model cannot read them.
-    `is_served`: the service answers.
+    `is_served`: the service answers. `has_tools`: tool calls are embedded too; those of `missing["tools"]` are not yet.
     """
 
     messages: int
     missing: Mapping[str, int]
     unread: int = 0
     is_served: bool = False
+    has_tools: bool = True
 
-    def shortfalls(self, asked: Collection[str], model: str, *, by_meaning_alone: bool) -> list[str]:
+    def shortfalls(
+        self, states: Mapping[str, str], model: str, *, by_meaning_alone: bool, kinds: Collection[str] = ()
+    ) -> list[str]:
         """A sentence for each index that was asked and is not complete.
 
-        What the model cannot read lacks only where nothing is found by words.
+        What the model cannot read lacks only where nothing is found by words. `kinds`: nothing else is searched.
         """
+        asked = {index for index, state in states.items() if state != "off"}
         unread = self.unread if by_meaning_alone and "semantic" in asked else 0
         made = [self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in asked]
         if unread:
             share = f"meaning knows {self._share(self.missing['semantic'] + unread)} % of the messages"
             made.append(f"{share}; {model} cannot read {counted(unread, 'message')}, which only words find")
+        tools = self.missing.get("tools", 0)
+        if tools and "semantic" in asked and (not kinds or TOOLS & set(kinds)):
+            wait = f"the tool calls of {counted(tools, 'message')} are not embedded yet, so not found by meaning"
+            made.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
+        if not self.has_tools and by_meaning_alone and kinds and set(kinds) <= TOOLS:
+            made.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
         return made
 
     def _share(self, missing: int) -> int:

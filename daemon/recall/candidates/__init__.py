@@ -41,11 +41,16 @@ class CandidateSearch:
         embedder: Embedder,
         on_failure: Callable[[str, Exception], None],
         is_behind: Callable[[], bool] = lambda: False,
+        *,
+        is_off: bool = False,
     ) -> None:
-        """`is_behind`: whether the word index may lack messages that the semantic index has."""
+        """`is_behind`: whether the word index may lack messages that the semantic index has.
+
+        `is_off`: the configuration says that nothing is searched by meaning.
+        """
         self._lexical, self._semantic = lexical, semantic
         self._on_failure, self._is_behind = on_failure, is_behind
-        self.meaning = MeaningSearch(lexical, semantic, embedder, on_failure, is_behind)
+        self.meaning = MeaningSearch(lexical, semantic, embedder, on_failure, is_behind, is_off=is_off)
 
     def gather(
         self,

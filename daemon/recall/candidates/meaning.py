@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from daemon.embed import Embedder, reads
-from daemon.errors import BadInput, ModelUnavailable, ReconstituteError, Retry, Skip
+from daemon.errors import BadInput, BadRequest, ModelUnavailable, ReconstituteError, Retry, Skip
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Vector
 from daemon.recall.candidates.lists import CandidateLists
@@ -26,8 +26,11 @@ class MeaningSearch:
         embedder: Embedder,
         on_failure: Callable[[str, Exception], None],
         is_behind: Callable[[], bool],
+        *,
+        is_off: bool = False,
     ) -> None:
-        """`is_behind`: whether the word index may lack messages that the semantic index has."""
+        """See CandidateSearch."""
+        self.is_off = is_off
         self._lexical, self._semantic, self._embedder = lexical, semantic, embedder
         self._on_failure, self._is_behind = on_failure, is_behind
         self._vectors: dict[str, Vector] = {}
@@ -66,7 +69,13 @@ class MeaningSearch:
         Raises:
             BadInput: the model refuses the question.
             ModelUnavailable: there is no model, or the index is being built.
+            BadRequest: nothing is searched by meaning, and nothing else was asked.
         """
+        if self.is_off:
+            if mode == "semantic":
+                raise BadRequest('nothing is found by meaning: embedding.what is "none"; use `match=smart` for words')
+            candidates.states["semantic"] = "off"
+            return
         if not self._is_worth_embedding(candidates, query, mode):
             return
         candidates.legible = self._embedder.legible(query.text)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from daemon.archive import STAGES, Archive
+from daemon.archive import TOOLS, Archive
 from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters, Match
 from daemon.recall.candidates import CandidateSearch
@@ -133,6 +133,8 @@ class Search:
             outcome.fallback = "fuzzy" if outcome.results else ""
             return
         outcome.is_full = is_full
+        if self._candidates.meaning.is_off:
+            return
         self._budget.pause(self._prepare)
         try:
             if not self._candidates.meaning.reads(self._plan.query):
@@ -281,8 +283,8 @@ class Search:
         if self._is_near_only(mode) or (mode == "semantic" and plan.sort != "relevance"):
             similar = candidates.similar()
             archived = {i: about for i, about in archived.items() if i in similar}
-        waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
-        is_partly = waiting["semantic"] > waiting["lexical"]
+        to_embed = self._archive.waiting("semantic") + self._archive.waiting(TOOLS)
+        is_partly = to_embed > self._archive.waiting("lexical")
         results = ordered(
             plan.query, mode, candidates, archived, needed, is_partly_embedded=is_partly, explain=plan.explain
         )

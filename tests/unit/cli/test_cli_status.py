@@ -97,7 +97,7 @@ def test_a_status_after_an_index_says_that_meaning_is_indexed(tmp_path: Path) ->
     for has_indexed in (False, True):
         if has_indexed:
             with PlainService(OneShot(settings)) as engine:
-                engine.index()
+                engine.index(wait=True)
         with PlainService(OneShot(settings)) as engine:
             states.append(engine.status()["index"]["semantic"]["state"])
     assert states == ["not built yet", "built; opened when it is needed"]

@@ -114,7 +114,7 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
     assert lines[-1]["result"]["sessions"] == 1
     assert service.calls == [
         ("status",),
-        ("index",),
+        ("index", False),
         ("reconstitute", "/home/ada/shop", ["Why?"], "", ""),
         ("recall", "recall_files", {"query": "x", "results": "7"}, "/home/ada"),
         ("export", {"format": "jsonl"}),
@@ -137,7 +137,7 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
         ("POST", "/trajectories", b'{"started": "3"}', 400, "`$.started`"),
         ("POST", "/files", b'{"path": "\xff"}', 400, "/files"),
         ("POST", "/files", b"[" * 100_000, 400, "/files"),
-        ("POST", "/index", b'{"path": "x"}', 400, "it takes no fields"),
+        ("POST", "/models", b'{"path": "x"}', 400, "it takes no fields"),
         ("POST", "/reconstitute", b"{}", 400, "path"),
         ("GET", "/recall/recall", b"", 405, "not a call"),
         ("POST", "/recall", b"", 404, "POST /recall/{call}"),

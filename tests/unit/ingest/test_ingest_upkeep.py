@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daemon.archive import Archive
+from daemon.archive import TOOLS, Archive
 from daemon.embed import Embedder, Vector
 from daemon.embed.calibration import PAIRS
 from daemon.errors import BadInput, IndexBroken, ModelUnavailable
@@ -75,7 +75,7 @@ class House:
 
     def __init__(self, root: Path, chroma: str = "embedded") -> None:
         self.root = root
-        self.chroma = chroma
+        self.chroma, self.what = chroma, "all"
         self.archive = Archive(root / "archive")
         self.said: list[str] = []
         self.upkeep: Upkeep | None = None
@@ -100,6 +100,7 @@ class House:
             indexed_kb=64,
             embedded_kb=4,
             batch=4,
+            what=self.what,
         )
         return self.upkeep
 
@@ -108,7 +109,7 @@ class House:
         while self.archive.waiting("lexical"):
             self.upkeep.lexical_drain().step()
         self.upkeep.open_semantic()
-        while self.archive.waiting("semantic"):
+        while self.archive.waiting("semantic") or self.archive.waiting(TOOLS):
             self.upkeep.semantic_drain().step()
 
     def missing(self) -> list[int]:
