@@ -201,18 +201,49 @@ def test_an_edited_current_page_is_kept_too(tree: Tree) -> None:
     assert [tree.read(name) for name in tree.names()] == [body("three"), b"B\n", b"A\n"]
 
 
-def test_current_pages_take_no_name_of_a_page_or_a_file(tree: Tree) -> None:
+@pytest.mark.parametrize("folder", ["", "sub/"])
+def test_current_pages_take_no_name_of_a_page_or_a_file(tree: Tree, folder: str) -> None:
+    page = partial(Page, f"{folder}README.md")
+    tree.run(page("one"))
+    tree.edit(f"{folder}README.md")
+    tree.edit(f"{folder}README.current.md", b"a file of the person's\n")
+    result = tree.run(page("two"), Page(f"{folder}README.CURRENT-2.md", "a project's page"))
+    assert result.current == {f"{folder}README.md": f"{folder}README.current-3.md"}
+    tree.note(f"{folder}README.current-3.md")
+    result = tree.run(page("two"), Page(f"{folder}README.current-3.md", "another page"))
+    assert result.current == {f"{folder}README.md": f"{folder}README.current-4.md"}
+    assert tree.read(f"{folder}README.current-4.md") == body("two", MINE)
+    assert tree.read(f"{folder}README.current-3.md") == body("another page")
+    assert tree.read(f"{folder}README.current.md") == b"a file of the person's\n"
+
+
+def test_notes_on_a_current_page_stay_when_its_page_is_gone_and_its_name_taken(tree: Tree) -> None:
     tree.run(Page("README.md", "one"))
     tree.edit("README.md")
-    tree.edit("README.current.md", b"a file of the person's\n")
-    result = tree.run(Page("README.md", "two"), Page("README.CURRENT-2.md", "a project's page"))
-    assert result.current == {"README.md": "README.current-3.md"}
-    tree.note("README.current-3.md")
-    result = tree.run(Page("README.md", "two"), Page("README.current-3.md", "another page"))
-    assert result.current == {"README.md": "README.current-4.md"}
-    assert tree.read("README.current-4.md") == body("two", MINE)
-    assert tree.read("README.current-3.md") == body("another page")
-    assert tree.read("README.current.md") == b"a file of the person's\n"
+    tree.run(Page("README.md", "two"))
+    data = tree.note("README.current.md")
+    result = tree.run(Page("README.current.md", "another page"))
+    assert result.retired == ["README.md", "README.current.former.md"]
+    result = tree.run(Page("README.md", "three"), Page("README.current.md", "another page"))
+    assert result.current == {"README.md": "README.current-2.md"}
+    assert tree.read("README.current.former.md") == data
+
+
+def test_nothing_is_written_beside_a_page_whose_folder_became_a_file(tree: Tree) -> None:
+    tree.run(Page("src/a.md", "A"))
+    (tree.folder / "src" / "a.md").unlink()
+    (tree.folder / "src").rmdir()
+    tree.edit("src", b"a file of the person's\n")
+    result = tree.run(Page("src/a.md", "A2"))
+    assert (result.kept, result.current, tree.names()) == (["src/a.md"], {}, ["src"])
+    assert result.notices == ["src/a.md was edited by hand and is kept as it is; nothing can be written beside it"]
+
+
+def test_notes_go_to_the_first_of_two_pages_with_one_key(tree: Tree) -> None:
+    tree.run(Page("a.md", "A", key="ses_1"))
+    tree.note("a.md")
+    tree.run(Page("b.md", "B", key="ses_1"), Page("c.md", "C", key="ses_1"))
+    assert (tree.read("b.md"), tree.read("c.md")) == (body("B", MINE), body("C"))
 
 
 def test_notes_move_with_the_key_of_their_page(tree: Tree) -> None:
