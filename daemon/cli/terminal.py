@@ -108,44 +108,44 @@ def columns(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
-def wrap(text: str, room: int, later: int | None = None, *, breaks_words: bool = True) -> list[str]:
-    """`text` in lines of at most `room` columns (`later` for all but the first), broken at spaces and wide characters.
+def wrap(text: str, limit: int, later: int | None = None, *, breaks_words: bool = True) -> list[str]:
+    """`text` in lines of at most `limit` columns (`later` for all but the first), broken at spaces and wide characters.
 
     The indentation of the first line stays. A word that is too long for a line is broken, or stands out.
     """
     lines, line = list[str](), ""
     for piece in _PIECES.findall(text):
-        most = room if not lines or later is None else later
+        most = limit if not lines or later is None else later
         if piece.isspace():
             line += piece if line or not lines else ""
             continue
         if line.strip() and columns(line + piece) > most:
             lines.append(line.rstrip())
-            line, most = "", room if later is None else later
+            line, most = "", limit if later is None else later
         line += piece
         while breaks_words and columns(line) > most:
             head = _head(line, most)
             lines.append(head)
-            line, most = line[len(head) :], room if later is None else later
+            line, most = line[len(head) :], limit if later is None else later
     return [*lines, line.rstrip()] if line.strip() else lines
 
 
-def shorten(text: str, room: int) -> str:
-    """`text` on one line of at most `room` columns; where it is longer, it ends in an ellipsis, after a word."""
+def shorten(text: str, limit: int) -> str:
+    """`text` on one line of at most `limit` columns; where it is longer, it ends in an ellipsis, after a word."""
     words = " ".join(text.split())
-    if columns(words) <= room:
+    if columns(words) <= limit:
         return words
-    head = _head(words, room - 1)
+    head = _head(words, limit - 1)
     is_whole = words[len(head)].isspace() or _columns(head[-1]) > 1
     return (head if is_whole else head.rpartition(" ")[0] or head).rstrip() + "…"
 
 
-def _head(text: str, room: int) -> str:
+def _head(text: str, limit: int) -> str:
     """As much of `text` as fits, at least a character."""
     used = 0
     for place, character in enumerate(text):
         used += _columns(character)
-        if used > room and place:
+        if used > limit and place:
             return text[:place]
     return text
 
@@ -206,7 +206,7 @@ def mark(text: str, terms: Any) -> str:
     if not words or not is_colourful():
         return text
     longest_first = "|".join(sorted(words, key=len, reverse=True))
-    return re.sub(longest_first, lambda found: click.style(found[0], bold=True), text, flags=re.IGNORECASE)
+    return re.sub(longest_first, lambda match: click.style(match[0], bold=True), text, flags=re.IGNORECASE)
 
 
 # -- long work -------------------------------------------------------------------------------------------------------

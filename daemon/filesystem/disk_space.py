@@ -1,6 +1,6 @@
-"""Room on the disk we write to: who waits for it and since when, and whether a failure was for want of it.
+"""Free space on the disk: checks it, recognises errors that a full disk causes, and remembers which work waits for it.
 
-Whoever is refused for want of room keeps what it had to do queued and tries again; nothing is given up for it.
+Work that finds the disk full stays queued and is tried again; nothing is given up.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from daemon.model import Json
 _LOG = logging.getLogger(__name__)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _WORDS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
-"""How libraries say it that have no error numbers: LevelDB, tantivy, SQLite within Chroma."""
+"""What the errors of LevelDB, tantivy and of SQLite in Chroma say, which have no errno."""
 
 _SUSPECT_BYTES = 8 << 20
-"""With less room than this an index may fail in ways that do not name the disk."""
+"""With less free space than this an index may fail with an error that does not name the disk."""
 
 
 def free_bytes(directory: Path) -> int:
-    """Bytes that may still be written where `directory` is, or is to be made."""
+    """Free bytes on the disk of `directory`, which need not exist yet."""
     there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
     return shutil.disk_usage(there).free
 
 
 def check(directory: Path, free_mb: int, stopped: str) -> None:
-    """See that there is room for writing in `directory`; `stopped` says what is not done until there is.
+    """Check that `directory` has free space; `stopped` says, for the message, what waits until it has.
 
     Raises:
         DiskFull: less than `free_mb` is free.
@@ -46,7 +46,7 @@ def check(directory: Path, free_mb: int, stopped: str) -> None:
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came of, says that the disk, or a quota on it, is full."""
+    """Whether an error, or one that caused it, says that the disk or a quota is full."""
     while error is not None:
         if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in FULL):
             return True
@@ -57,7 +57,7 @@ def is_full(error: BaseException | None) -> bool:
 
 
 class DiskSpace:
-    """The room for one archive, wherever its directories are, and what is paused for want of it. Thread-safe."""
+    """Free space for one archive, on the disks of all its directories, and the work that waits for it. Thread-safe."""
 
     def __init__(self, directories: Sequence[Path], free_mb: int, clock: Callable[[], float] = time.time) -> None:
         self._directories = directories
@@ -67,7 +67,7 @@ class DiskSpace:
         self._paused: dict[str, tuple[int, str]] = {}
 
     def check(self) -> None:
-        """See that there is room.
+        """Check every directory.
 
         Raises:
             DiskFull: less than limits.free_mb is free.
@@ -76,11 +76,11 @@ class DiskSpace:
             check(directory, self._free_mb, "nothing is written")
 
     def is_short(self, error: BaseException) -> bool:
-        """Whether an index may have failed for want of room: it is not to be taken for broken then."""
+        """Whether an index may have failed because the disk is full. Then it does not count as broken."""
         return is_full(error) or any(free_bytes(directory) < _SUSPECT_BYTES for directory in self._directories)
 
     def pause(self, work: str, error: BaseException) -> None:
-        """Note that this work waits for room; the log tells of the first one."""
+        """Note that this work waits for free space; the first one is logged."""
         with self._lock:
             is_first = not self._paused
             since, _ = self._paused.get(work, (int(self._clock() * 1000), ""))
@@ -89,7 +89,7 @@ class DiskSpace:
             _LOG.warning("%s waits for room on the disk: %s", work, error)
 
     def go_on(self, work: str) -> None:
-        """Note that this work has been done, or that there was none."""
+        """Note that this work no longer waits; the last one is logged."""
         with self._lock:
             was = self._paused.pop(work, None)
             is_last = was is not None and not self._paused

@@ -127,9 +127,9 @@ class RecallEngine:
         return SearchResults(tuple(map(_hit, made)), warnings, tuple(response.degraded()))
 
     def newest(self, filters: Filters, limit: int, besides: Collection[str] = ()) -> tuple[Hit, ...]:
-        """The newest messages that pass `filters`, without those whose ids are in `besides`; no query is involved.
+        """At most `limit` of the newest messages that pass `filters`, without those whose ids are in `besides`.
 
-        None where the lexical index fails; `on_failure` was called then.
+        Where the lexical index fails, `on_failure` is called and what was read until then is returned.
         """
         rows, seen, hits = self._catalog.rows(), set(besides), list[Hit]()
         display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tools))

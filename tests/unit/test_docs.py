@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -135,6 +137,59 @@ def test_every_module_that_the_map_names_exists() -> None:
     places = [CHECKOUT, CHECKOUT / "daemon", *(CHECKOUT / "daemon" / room for room in rooms), *_inner_rooms()]
     assert len(named) > 80
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+def test_the_map_has_every_room_of_the_code() -> None:
+    page = (CHECKOUT / "docs" / "architecture.md").read_text()
+    table = page.partition("## The rooms")[2].partition("\nThese libraries")[0]
+    rooms = {path.name + "/" * path.is_dir() for path in (CHECKOUT / "daemon").iterdir()}
+    assert [room for room in sorted(rooms) if room[:2] != "__" and f"`{room}`" not in table] == ["py.typed"]
+
+
+def test_the_map_names_where_each_library_is_imported() -> None:
+    page = (CHECKOUT / "docs" / "architecture.md").read_text()
+    text = page.partition("\nThese libraries")[2].partition("## The five walks")[0]
+    importers: dict[str, set[str]] = {}
+    for path in (CHECKOUT / "daemon").rglob("*.py"):
+        for library in _libraries(ast.parse(path.read_text())):
+            importers.setdefault(library, set()).add(path.relative_to(CHECKOUT / "daemon").as_posix())
+    assert len(importers) > 20
+    named = _places_by_library(text, set(importers))
+    strays = {
+        library: sorted(path for path in paths if not path.startswith(tuple(named.get(library, ()))))
+        for library, paths in importers.items()
+        if library not in {"msgspec", "numpy", "regex"}
+    }
+    assert {library: paths for library, paths in strays.items() if paths} == {}
+
+
+def _places_by_library(text: str, libraries: set[str]) -> dict[str, list[str]]:
+    """Each library with the places that follow its name, alone or together with others."""
+    places: dict[str, list[str]] = {}
+    current: list[str] = []
+    was_place = False
+    for place, word in re.findall(r"`([^`]+)`|([a-z0-9-]+)", text.lower()):
+        if place:
+            for library in current:
+                places.setdefault(library, []).append(place)
+        elif word.replace("-", "_") in libraries:
+            current = [word.replace("-", "_")] if was_place else [*current, word.replace("-", "_")]
+        else:
+            continue
+        was_place = bool(place)
+    return places
+
+
+def _libraries(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules = [node.module]
+        names = {_DISTRIBUTED.get(name, name) for name in (module.partition(".")[0] for module in modules)}
+        yield from names - sys.stdlib_module_names - {"daemon"}
+
+
+_DISTRIBUTED = {"tree_sitter_bash": "tree_sitter", "plyvel_next": "plyvel"}
 
 
 def _inner_rooms() -> Iterator[Path]:

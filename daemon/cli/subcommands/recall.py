@@ -81,8 +81,8 @@ def show_result(result: dict[str, Any]) -> None:
     ]
     rest = " · ".join(fact for fact in facts if fact)
     title = " ".join(str(result.get("sessionTitle") or result.get("sessionID") or "").split())
-    room = max(20, terminal.width() - terminal.columns(rest) - 3)
-    terminal.say(f"{terminal.bold(terminal.shorten(title, room))} {terminal.dim('· ' + rest)}")
+    limit = max(20, terminal.width() - terminal.columns(rest) - 3)
+    terminal.say(f"{terminal.bold(terminal.shorten(title, limit))} {terminal.dim('· ' + rest)}")
     places = [str(result[key]) for key in ("directory", "sessionID", "messageID") if result.get(key)]
     terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
     for line in snippet_lines(str(result.get("snippet") or "")):
@@ -94,10 +94,10 @@ def show_result(result: dict[str, Any]) -> None:
 
 def snippet_lines(snippet: str) -> list[str]:
     """The snippet folded to the terminal; its own line breaks and indentation stay, empty lines go."""
-    room = terminal.width() - len(INDENT)
+    limit = terminal.width() - len(INDENT)
     lines: list[str] = []
     for line in terminal.plain(snippet).expandtabs(4).splitlines():
-        lines += terminal.wrap(line, room)
+        lines += terminal.wrap(line, limit)
     return [*lines[:SNIPPET_LINES], "…"] if len(lines) > SNIPPET_LINES else lines
 
 

@@ -81,7 +81,7 @@ class World:
                 pulse()
             self._tracks.number += 1
             self._handlers.get(edit.operation, self._change_or_read)(edit)
-        moves.join(self._tracks.all())
+        moves.mark_moves(self._tracks.all())
 
     def paths(self) -> list[str]:
         """Every path with a history, sorted; a folder of which nothing is kept stands for itself."""
@@ -110,7 +110,7 @@ class World:
             revisions = (*before, *(revision for revision in revisions if revision.time > since))
         last = revisions[-1] if revisions else None
         if track is not None and last is not None and last.is_fleeting and last.proven:
-            # Whatever was cut off may have come last.
+            # A call that was cut off may have changed it last.
             doubt = replace(
                 last,
                 time=track.doubtful_until,
@@ -206,7 +206,7 @@ class World:
                 self._doubt(self._tracks.of(track.path), edit)
 
     def _refused(self, edit: FileEdit) -> None:
-        """An edit was refused for want of its old text: if the known text has it, something else changed the file."""
+        """An edit did not find its old text in the file. If our text has it, something else changed the file."""
         track = self._tracks.known(edit.path)
         is_known = track is not None and (track.is_certain or track.is_unconfirmed)
         if track is None or not is_known or not edit.old or edit.new is None or track.overlaps(edit):

@@ -1,8 +1,8 @@
 """Files and folders that were moved, copied or deleted: by recorded commands, or as only observations show.
 
-Operations on a folder act on what is known beneath it. Where in one step a path was gone, and a new one had the very
-content that it had held, `join` marks a move, whatever the command was. Only what is certain is paired, and only where
-one path alone can be the other; an empty file says nothing.
+Operations on a folder act on what is known beneath it. If in one step a file disappeared and another appeared with the
+same content, `mark_moves` marks a move, whatever the command was. Both states must be certain, no other path may match,
+and empty files are never paired.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daemon.records import blob_id
 
 _EMPTY = blob_id(b"")
 _WENT, _CAME = "{} held its content after the same step", "{} held this content before the same step, and was gone then"
-"""What the evidence of the two ends of such a move says of the other one."""
+"""The evidence of the old and of the new path of such a move; each names the other."""
 _FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
 """A name with a suffix as files have; folders are called build-1.2 and conf.d."""
 
@@ -127,7 +127,7 @@ class Moves:
             self._arrive(self._tracks.of(target, definite=True), origin, edit, is_sure=is_sure, verb="copied")
 
     def _arrive(self, track: Track, origin: Track, edit: FileEdit, *, is_sure: bool, verb: str) -> None:
-        """The state of `origin` comes to `track`."""
+        """Give `track` the state of `origin`."""
         now = origin.now
         state = State(
             Grade.STALE,
@@ -182,13 +182,13 @@ class _End:
         return (*self.step, posixpath.basename(self.path))
 
 
-def join(tracks: Iterable[Track]) -> None:
-    """Mark both ends of each such move among the revisions of `tracks`."""
+def mark_moves(tracks: Iterable[Track]) -> None:
+    """Mark both ends of each move that only observations show among the revisions of `tracks`."""
     gone: list[_End] = []
     new: list[_End] = []
     for track in tracks:
-        gone += _gone(track)
-        new += _new(track)
+        gone += _disappearances(track)
+        new += _appearances(track)
     steps = {end.revision.message_id for end in gone} & {end.revision.message_id for end in new}
     gone, new = (
         [end for end in ends if end.revision.message_id in steps and end.held.id != _EMPTY] for ends in (gone, new)
@@ -199,7 +199,7 @@ def join(tracks: Iterable[Track]) -> None:
 
 
 def _pair(gone: Sequence[_End], new: Sequence[_End], key: Callable[[_End], tuple[str, ...]]) -> None:
-    """Mark the ends that have no other partner under the same key."""
+    """Mark each pair of ends that are alone under their key."""
     sources, targets = _by_key(gone, key), _by_key(new, key)
     for shared, ends in sources.items():
         others = targets.get(shared, [])
@@ -218,13 +218,13 @@ def _by_key(ends: Iterable[_End], key: Callable[[_End], tuple[str, ...]]) -> dic
     return groups
 
 
-def _gone(track: Track) -> Iterator[_End]:
+def _disappearances(track: Track) -> Iterator[_End]:
     for before, revision in _steps(track):
         if before is not None and revision.deleted and not before.deleted and before.proven:
             yield from _end(track, revision, before)
 
 
-def _new(track: Track) -> Iterator[_End]:
+def _appearances(track: Track) -> Iterator[_End]:
     for before, revision in _steps(track):
         was_absent = revision.appeared or revision.existed is False or (before is not None and before.deleted)
         if was_absent and not revision.deleted and (before is None or before.deleted):
@@ -237,7 +237,7 @@ def _end(track: Track, revision: Revision, held: Revision) -> Iterator[_End]:
 
 
 def _steps(track: Track) -> Iterator[tuple[Revision | None, Revision]]:
-    """Each revision that is no doubt, with the one before it, unless another step put that in doubt."""
+    """Each revision that is not a mere doubt, with the one before it; none whose past another step put in doubt."""
     before: Revision | None = None
     doubts: set[str] = set()
     for revision in track.revisions:

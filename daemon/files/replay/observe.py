@@ -1,8 +1,8 @@
-"""What a whole state that a record shows says of a file: snapshot trees, recorded diffs, attachments.
+"""Compares what is known of a file with a record of its whole state: a snapshot tree, recorded diff or attachment.
 
-An observation that agrees confirms the state. One that does not is news of an outside change, unless it says the same
-as the observation of its kind before: then it did not notice what was done meanwhile, and proves nothing (a snapshot
-may be stale, and never holds ignored or large files). Nothing is averaged.
+An observation that agrees confirms the state. One that differs shows a change from outside, unless it repeats the last
+observation of its kind: then it is an old one and proves nothing (a snapshot may be stale, and never holds ignored or
+large files).
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def observe(track: Track, edit: FileEdit, observation: Observation) -> None:
 
 
 def is_outdated(track: Track, edit: FileEdit, content: Content | None) -> bool:
-    """Whether `content` is a certain state that has passed since the observation can have been made (`started`).
+    """Whether the file certainly held `content` at some time since `edit` started, but not any more.
 
-    The record of a tree comes some time after it was taken, and a recorded diff may be of an earlier step of its turn.
+    A tree is recorded some time after it was taken, and a recorded diff may be of an earlier step of its turn.
     """
     begun = started(edit)
     if not track.revisions or track.revisions[-1].time <= begun or holds(track, content):
@@ -181,7 +181,7 @@ def _contradict_presence(track: Track, edit: FileEdit, observation: Observation)
 
 
 def _is_of(revision: Revision, edit: FileEdit) -> bool:
-    """Whether a tree is of the end of the step that made a revision, or a recorded diff of the turn that did."""
+    """Whether the observation was made after the step (a tree) or turn (a recorded diff) that made the revision."""
     if edit.operation is Operation.SNAPSHOT:
         return revision.message_id == edit.message_id
     return revision.session_id == edit.session_id and started(edit) <= revision.time <= edit.time != started(edit)
@@ -249,7 +249,7 @@ def prove_by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: s
 
 
 def _is_pointer_to(track: Track, content: Content | None) -> bool:
-    """Whether git holds a note of where the very content lies that the file is known to have."""
+    """Whether git holds a Git LFS pointer to the content that the file is known to have."""
     whole = track.whole
     if content is None or whole is None or not track.is_certain or not _is_pointer(content):
         return False
@@ -257,7 +257,7 @@ def _is_pointer_to(track: Track, content: Content | None) -> bool:
 
 
 def _is_pointer(content: Content) -> bool:
-    """Whether git holds only a note of where the content lies (Git LFS)."""
+    """Whether this is not the content, but a Git LFS pointer to it."""
     return 0 <= content.size < 1024 and (content.data or b"").startswith(b"version https://git-lfs.github.com/spec/")
 
 
@@ -265,7 +265,7 @@ def _is_pointer(content: Content) -> bool:
 
 
 def recorded_state(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
-    """A whole state out of a recorded diff, an attachment, or made by a revert."""
+    """Replay a STATE event. `edit.tool` tells where it comes from: revert, read, attachment, else a recorded diff."""
     if edit.tool == "revert":
         track.definite = number
         observe(track, edit, Observation(SNAPSHOT, edit.note, content, None, is_forced=True))

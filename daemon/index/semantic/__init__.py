@@ -1,11 +1,11 @@
 """The semantic index: one Chroma collection for each fingerprint, and one for the notes of models (`notes`).
 
-The only importer of chromadb, and a late one.
+The only module that imports chromadb, and only when an index is opened, because the import takes 0.9 s.
 
 Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
 checked vectors, bounded pages, metadata without leftovers, one caller at a time, no mixing of models or versions. It
-opens what it is given: `guard` must have proven a directory first, because a damaged one kills the process. Whatever
-Chroma raises becomes IndexBroken; three equal failures in a row and it is not asked again.
+opens what it is given: `health` must have proven a directory first, because a damaged one kills the process. Whatever
+Chroma raises becomes IndexBroken; after three equal failures in a row we stop calling it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_sear
 """Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
 
 _ASKED = 100
-"""Messages of one look for leftovers, and vectors of one question of the probe."""
+"""Messages of one search for leftover chunks, and vectors of one query of the probe."""
 
 _PATIENCE = 3
 _NEAREST = (10, 200, 1000)
@@ -65,11 +65,11 @@ class Semantic:
         self._lock = threading.RLock()
         self._failures: list[str] = []
         self._client: Any = None
-        with self._named("opening it"):
+        with self._gate("opening it"):
             self._client = self._connect()
             self._collection = self._collected(PREFIX + fingerprint)
-            self._search = VectorSearch(self._collection, dims, self._named)
-            self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._named)
+            self._search = VectorSearch(self._collection, dims, self._gate)
+            self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._gate)
             """What models found out, in a collection of its own."""
 
     def upsert(self, rows: Sequence[VectorRow]) -> None:
@@ -84,16 +84,16 @@ class Semantic:
         unique = list(latest.values())
         for start in range(0, len(unique), PAGE):
             page = unique[start : start + PAGE]
-            with self._named("writing to it"):
+            with self._gate("writing to it"):
                 put(self._collection, page)
                 for row in page:  # what was there before may not have been taken note of: the reply may have been lost
                     self._search.wrote(row.chunk.id, row.chunk.kinds, row.vector)
 
     def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
-        """Of each of these messages forget the chunks whose ids are not named; one look for all of them."""
+        """Remove those chunks of these messages whose ids are not given; one query for all of them."""
         ids = list(chunks)
         for start in range(0, len(ids), _ASKED):
-            with self._named("removing from it"):
+            with self._gate("removing from it"):
                 stored = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
                 stale = [record for record in stored["ids"] if record not in chunks[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
@@ -109,11 +109,11 @@ class Semantic:
         *,
         without_texts: bool = False,
     ) -> list[Match]:
-        """See SemanticIndex; how Chroma is asked stands in `vector_search`."""
+        """See SemanticIndex; `vector_search` chooses how Chroma is queried."""
         if limit < 1 or (filters.sessions is not None and not filters.sessions):
             return []
         check("the query", vector, self._dims)
-        with self._named("searching it"):
+        with self._gate("searching it"):
             matches = self._scored(self._search.best(vector, filters, limit, allowed_ids))
             return matches if without_texts else self._search.with_texts(matches)
 
@@ -122,8 +122,8 @@ class Semantic:
         if not message_ids:
             return []
         check("the query", vector, self._dims)
-        with self._named("searching it"):
-            return self._scored(self._search.nearest_of(vector, filters, message_ids))
+        with self._gate("searching it"):
+            return self._scored(self._search.similarities(vector, filters, message_ids))
 
     def _scored(self, matches: list[Match]) -> list[Match]:
         if self._calibrated is None:
@@ -132,11 +132,14 @@ class Semantic:
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex."""
-        with self._named("reading it"):
+        with self._gate("reading it"):
             return self._search.with_texts(matches)
 
     def prepare(self, within_s: float = math.inf) -> bool:
-        """Read what makes filtered questions quick, for about so long; whether all is read. For who keeps it open."""
+        """Load into memory what makes filtered queries fast, for about so long; whether all is loaded.
+
+        Worth it only for a process that keeps the index open.
+        """
         return self._search.is_read or self._search.read(within_s)
 
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
@@ -147,7 +150,7 @@ class Semantic:
         Raises:
             IndexBroken: naming what failed.
         """
-        with self._named("probing it"):
+        with self._gate("probing it"):
             self._collection.count()
             for start in range(0, len(sample), PAGE):
                 page = dict(sample[start : start + PAGE])
@@ -169,7 +172,7 @@ class Semantic:
 
     def count(self) -> int:
         """How many chunks it holds (from Chroma's SQLite, so no proof of health)."""
-        with self._named("counting"):
+        with self._gate("counting"):
             return int(self._collection.count())
 
     def close(self) -> None:
@@ -220,7 +223,7 @@ class Semantic:
             atomic_write(mark, ours.encode())
 
     def _hidden(self, sample: Sequence[tuple[str, Vector]]) -> list[str]:
-        """The records that their own vectors do not find. Many in one question: alone each takes nine times as long."""
+        """The records that their own vectors do not find. Many in one query: alone each takes nine times as long."""
         left = list(sample)
         for wanted in _NEAREST:
             looked_for, left = left, []
@@ -236,8 +239,8 @@ class Semantic:
         return [record for record, _ in left]
 
     @contextlib.contextmanager
-    def _named(self, doing: str) -> Iterator[None]:
-        """One caller at a time; Chroma's errors get a name; after some equal ones it is left alone (C4)."""
+    def _gate(self, doing: str) -> Iterator[None]:
+        """Wraps every call of Chroma: one at a time, its errors become ours, none after three equal ones (C4)."""
         with self._lock:
             if len(self._failures) >= _PATIENCE:
                 raise IndexBroken(

@@ -1,7 +1,7 @@
-"""What models found out, by meaning: a second collection beside the messages' one, in the same Chroma.
+"""The notes of models, searched by meaning: a second collection beside that of the messages, in the same Chroma.
 
-Client, lock, failures and the names of errors are the semantic index's, which hands its collection over; so nothing of
-chromadb is imported here. Rows are named by their content: one that is there is as it should be, and never rewritten.
+The semantic index owns the client and its lock, counts failures and translates errors; it hands over a collection and
+its gate, so nothing of chromadb is imported here. A row's id is a digest of its content, so a row is never rewritten.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PROBED, _NEAREST = 50, 10
 class NoteVectors:
     """NotesIndex over a collection of Chroma's; it lives as long as the semantic index that made it.
 
-    Every method raises IndexBroken or Retry as the semantic index does. `named` is its gate: one caller at a time,
-    and what Chroma raises gets a name.
+    Every method raises IndexBroken or Retry as the semantic index does. `gate` is that of the semantic index
+    (`Semantic._gate`): one call at a time, and Chroma's errors become ours.
     """
 
-    def __init__(self, collection: Any, dims: int, named: Callable[[str], AbstractContextManager[None]]) -> None:
-        self._collection, self._dims, self._named = collection, dims, named
+    def __init__(self, collection: Any, dims: int, gate: Callable[[str], AbstractContextManager[None]]) -> None:
+        self._collection, self._dims, self._gate = collection, dims, gate
         self.is_whole = False
 
     def ids(self, owner: str, target: str = "") -> set[str]:
         """The rows that an archive has put in, all or those of one target."""
-        with self._named("listing its notes"):
+        with self._gate("listing its notes"):
             rows = self._collection.get(where=_all(owner=owner, target=target), include=[])
             return set(rows["ids"])
 
@@ -48,7 +48,7 @@ class NoteVectors:
         unique = list({row.id: row for row in rows}.values())
         for start in range(0, len(unique), PAGE):
             page = unique[start : start + PAGE]
-            with self._named("writing notes"):
+            with self._gate("writing notes"):
                 self._collection.upsert(
                     ids=[row.id for row in page],
                     embeddings=[nudged(row.id, row.vector) for row in page],
@@ -59,7 +59,7 @@ class NoteVectors:
     def remove(self, ids: Sequence[str]) -> None:
         """Forget these; one that is not there is no error."""
         for start in range(0, len(ids), PAGE):
-            with self._named("removing notes"):
+            with self._gate("removing notes"):
                 self._collection.delete(ids=list(ids[start : start + PAGE]))
 
     def query(
@@ -67,7 +67,7 @@ class NoteVectors:
     ) -> list[NoteMatch]:
         """Nearest notes of an archive, best first; none of the question `besides`, none newer than `until`."""
         check("the query", vector, self._dims)
-        with self._named("searching notes"):
+        with self._gate("searching notes"):
             total = int(self._collection.count())
             if not total or limit < 1:
                 return []
@@ -86,7 +86,7 @@ class NoteVectors:
         Raises:
             IndexBroken: many of them are not found.
         """
-        with self._named("probing its notes"):
+        with self._gate("probing its notes"):
             ids = self._collection.get(include=[])["ids"]
             if not ids:
                 return
@@ -104,7 +104,7 @@ class NoteVectors:
 
     def count(self) -> int:
         """How many notes it holds, of every archive."""
-        with self._named("counting notes"):
+        with self._gate("counting notes"):
             return int(self._collection.count())
 
 

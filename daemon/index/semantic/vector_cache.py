@@ -29,7 +29,7 @@ _NONE = 0xFFFFFFFF
 
 
 class VectorCache:
-    """Records are named as the semantic index does, `{message id}#{place}`. Its caller sees to it that calls wait."""
+    """Record ids are those of the semantic index, `{message id}#{place}`. Not thread-safe: the caller locks."""
 
     def __init__(self, dims: int) -> None:
         self._rows: dict[int, tuple[str, array[int]]] = {}  # by number_of: the message, its rows by place
@@ -45,7 +45,7 @@ class VectorCache:
     # -- what there is -------------------------------------------------------------------------------------------
 
     def put(self, record: str, kinds: Iterable[str] = (), vector: Vector | None = None) -> None:
-        """A chunk that is held, of these kinds; what was known of it is forgotten."""
+        """Add a chunk of these kinds, or replace what is known of it."""
         row = self._row_of(record)
         if row is None:
             row = self._new(record)
@@ -57,7 +57,7 @@ class VectorCache:
             self.set_vector(record, vector)
 
     def set_vector(self, record: str, vector: object) -> None:
-        """The vector of a chunk that is held; of any other nothing is learnt."""
+        """Set the vector of a chunk; an unknown chunk is ignored."""
         row = self._row_of(record)
         if row is None:
             return
@@ -67,13 +67,13 @@ class VectorCache:
         self._vectors[row], self._step[row] = np.rint(values / step), step
 
     def add_kind(self, record: str, kind: str) -> None:
-        """A chunk that is held is of this kind too; of any other nothing is noted."""
+        """Add a kind to a chunk; an unknown chunk is ignored."""
         row = self._row_of(record)
         if row is not None:
             self._mask[row] |= _mask((kind,))
 
     def remove(self, record: str) -> None:
-        """A chunk that is not held any more."""
+        """Remove a chunk, if it is there."""
         row = self._row_of(record)
         if row is None:
             return
@@ -87,7 +87,7 @@ class VectorCache:
         self._free.append(row)
 
     def without_vector(self, most: int) -> list[str]:
-        """Chunks whose vector is not known yet."""
+        """At most `most` chunks whose vector is not known yet."""
         if not self._unknown:
             return []
         used = slice(0, self._used)
@@ -100,7 +100,7 @@ class VectorCache:
         return not self._unknown
 
     def has(self, record: str, kinds: Collection[str] = ()) -> bool:
-        """Whether the chunk is held and of any of these kinds."""
+        """Whether the chunk is here and of any of these kinds; without kinds, whether it is here."""
         row = self._row_of(record)
         return row is not None and bool(self._mask[row] & (_mask(kinds) if kinds else _HELD))
 
@@ -108,14 +108,14 @@ class VectorCache:
 
     def rows(self, numbers: Iterable[int], kinds: Collection[str] = ()) -> Rows:
         """The chunks of these messages (index.number_of), of any of these kinds, as rows of the columns."""
-        numbers_found = array("I")
+        all_rows = array("I")
         for number in numbers:
             if number in self._rows:
-                numbers_found.extend(self._rows[number][1])
-        rows: Rows = np.frombuffer(numbers_found, dtype=np.uint32).astype(np.int64)
+                all_rows.extend(self._rows[number][1])
+        rows: Rows = np.frombuffer(all_rows, dtype=np.uint32).astype(np.int64)
         rows = rows[rows != _NONE]
-        allowed_ids: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
-        return allowed_ids
+        matching: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
+        return matching
 
     def of_kinds(self, kinds: Collection[str]) -> Rows:
         """The chunks of any of these kinds."""

@@ -33,11 +33,11 @@ SEARCHED = 200
 """Rows that Chroma's graph is searched for at least (ef_search)."""
 
 _READING = 4
-"""To read a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
-_MOST_MESSAGES = 10_000  # that are listed: 10 ms
-_MOST_COMPARED = 60_000  # chunks: 12 ms
-_DEEPEST = 2000  # nearest rows that are filtered: 30 ms
-_FOR_TOOLS = 4  # a chunk of a message with the tool may be of another part
+"""Reading a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
+_MOST_MESSAGES = 10_000  # allowed messages that we list: 10 ms
+_MOST_COMPARED = 60_000  # chunks whose vectors we compare one by one: 12 ms
+_DEEPEST = 2000  # nearest rows that we ask Chroma for, to filter them here: 30 ms
+_FOR_TOOLS = 4  # times as many rows for a tool, since a chunk of a message with that tool may be of another part
 
 Row = tuple[str, float]
 """Record id and cosine similarity."""
@@ -56,15 +56,15 @@ class _Query:
 
     @property
     def is_by_kind(self) -> bool:
-        """Whether only kinds are filtered: the cache knows these by itself."""
+        """Whether kinds are the only filter: then the cache needs no allowed ids."""
         return self.filters == Filters(kinds=self.filters.kinds)
 
 
 class VectorSearch:
-    """`named` is the gate of the semantic index: one caller at a time, and what Chroma raises gets a name."""
+    """Searches one collection. `gate` is `Semantic._gate`: one call at a time, and Chroma's errors become ours."""
 
-    def __init__(self, collection: Any, dims: int, named: Callable[[str], AbstractContextManager[None]]) -> None:
-        self._collection, self._dims, self._named = collection, dims, named
+    def __init__(self, collection: Any, dims: int, gate: Callable[[str], AbstractContextManager[None]]) -> None:
+        self._collection, self._dims, self._gate = collection, dims, gate
         self._total: int | None = None
         self._cache: VectorCache | None = None
         self._is_listed = False
@@ -73,20 +73,20 @@ class VectorSearch:
 
     @property
     def is_read(self) -> bool:
-        """Whether all chunks have been listed, and their vectors read."""
+        """Whether the cache has every chunk with its vector."""
         return self._is_listed and self._cache is not None and self._cache.is_whole
 
     def read(self, within_s: float) -> bool:
-        """Take note of all chunks, then of their vectors; whether all is read. It may be called again and again.
+        """Fill the cache for about `within_s` seconds; whether it is full. The next call goes on where this one ended.
 
-        It takes 6 s to list 500,000 chunks, which is done at once, and 40 microseconds a vector.
+        Listing 500,000 chunks takes 6 s and is not interrupted; after that each vector takes 40 microseconds.
         """
         end = time.monotonic() + within_s
         cache = self._cache
         if cache is None or not self._is_listed:
             cache = self._listed()
         while not cache.is_whole:
-            with self._named("reading it"):  # and no row may go meanwhile
+            with self._gate("reading it"):  # no row may be removed meanwhile
                 without_vector = cache.without_vector(PAGE)
                 page = self._collection.get(ids=without_vector, include=["embeddings"])
                 for record, vector in zip(page["ids"], page["embeddings"], strict=True):
@@ -98,19 +98,19 @@ class VectorSearch:
         return cache.is_whole
 
     def _listed(self) -> VectorCache:
-        with self._named("listing it"):
+        with self._gate("listing it"):
             self._cache = cache = VectorCache(self._dims)
             for record in self._collection.get(include=[])["ids"]:
                 cache.put(record)
-        for kind in map(str, Kind):  # what is written meanwhile takes note of itself
-            with self._named("listing it"):
+        for kind in map(str, Kind):  # chunks written meanwhile add themselves (`wrote`)
+            with self._gate("listing it"):
                 for record in self._collection.get(where={"kinds": {"$contains": kind}}, include=[])["ids"]:
                     cache.add_kind(record, kind)
         self._is_listed = True
         return cache
 
     def wrote(self, record: str, kinds: Sequence[str], vector: Vector) -> None:
-        """A chunk was put in, or written anew."""
+        """A chunk was added or rewritten."""
         self._total = None
         if self._cache is not None:
             self._cache.put(record, kinds, vector)
@@ -123,7 +123,7 @@ class VectorSearch:
                 self._cache.remove(record)
 
     def total(self) -> int:
-        """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
+        """How many rows there are. Counting costs a fifth of a query, so we count again only after a write."""
         if self._total is None:
             self._total = int(self._collection.count())
         return self._total
@@ -131,7 +131,7 @@ class VectorSearch:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def best(self, vector: Vector, filters: Filters, limit: int, allowed_ids: AllowedIds | None) -> list[Match]:
-        """The nearest chunks that pass, best first; to be called behind the gate."""
+        """The nearest chunks that pass the filters, best first. The caller holds the gate."""
         if not self.total():
             return []
         if filters == Filters():
@@ -143,8 +143,8 @@ class VectorSearch:
         except ReconstituteError:
             raise
         except Exception as error:  # noqa: BLE001 - if Chroma is broken, the next question to it says so
-            # On a server another daemon may have removed what we know of: Chroma refuses names that it does not have.
-            _log.warning("filters are Chroma's again until all is listed anew: %s", error)
+            # On a server another daemon may have removed rows that our cache has: Chroma refuses ids that it lacks.
+            _log.warning("Chroma filters by itself until all chunks are listed again: %s", error)
             self._is_listed = False
             return self._filtered_by_chroma(vector, filters, limit)
 
@@ -159,7 +159,7 @@ class VectorSearch:
             wanted *= _FOR_TOOLS
 
     def _best_allowed(self, query: _Query, wanted: int) -> list[Row]:
-        """The `wanted` nearest rows of messages that pass, and of the kinds asked for."""
+        """The `wanted` nearest rows that pass the filters."""
         cache, kinds = query.cache, query.filters.kinds
         left = self._allowed_rows(query)
         if left is None or len(left) > _MOST_COMPARED:
@@ -173,7 +173,7 @@ class VectorSearch:
         return self._compared(query.vector, [cache.record(row) for row in left.tolist()], wanted)
 
     def _allowed_rows(self, query: _Query) -> Rows | None:
-        """The rows that pass; None if they are of too many messages to list."""
+        """The rows that pass; None if too many messages do to list them."""
         if query.is_by_kind:
             return query.cache.of_kinds(query.filters.kinds)
         numbers = query.allowed_ids(query.filters, _MOST_MESSAGES)
@@ -223,27 +223,27 @@ class VectorSearch:
             held.update(self._collection.get(ids=page, where=where(Filters(tools=tools)), include=[])["ids"])
         return [row for row in rows if row[0] in held]
 
-    def nearest_of(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
-        """See SemanticIndex.similarities; to be called behind the gate.
+    def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
+        """See SemanticIndex.similarities. The caller holds the gate.
 
-        Of vectors that are in memory it takes microseconds a chunk; Chroma is asked once for those that are not.
+        A vector in memory takes microseconds; if some are not in memory, one call reads all of them from Chroma.
         """
         cache = self._cache
         if cache is not None and self._is_listed and not filters.tools:
             rows = cache.rows(map(number_of, message_ids), filters.kinds)
             if cache.is_whole:
                 return _best_of_each(cache.most_similar(rows, vector, len(rows)) if len(rows) else ())
-            asked: dict[str, Any] = {"ids": [cache.record(row) for row in rows.tolist()]}
+            selection: dict[str, Any] = {"ids": [cache.record(row) for row in rows.tolist()]}
         else:
             of_messages: dict[str, Any] = {"message_id": {"$in": sorted(message_ids)}}
             narrowed = where(Filters(kinds=filters.kinds, tools=filters.tools))
-            asked = {"where": {"$and": [of_messages, narrowed]} if narrowed else of_messages}
-        page = self._collection.get(**asked, include=["embeddings"])
+            selection = {"where": {"$and": [of_messages, narrowed]} if narrowed else of_messages}
+        page = self._collection.get(**selection, include=["embeddings"])
         return _best_of_each(self._similar(page, vector))
 
     @staticmethod
     def _similar(page: Any, vector: Vector) -> list[Row]:
-        """The rows of a page that has vectors, with their cosine similarity, best first."""
+        """The rows of a page that was read with its vectors, by cosine similarity, best first."""
         if not page["ids"]:
             return []
         stored = np.asarray(page["embeddings"], dtype=np.float32)
@@ -251,7 +251,7 @@ class VectorSearch:
         return sorted(zip(page["ids"], similarities.tolist(), strict=True), key=lambda row: -row[1])
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
-        """See SemanticIndex; to be called behind the gate."""
+        """See SemanticIndex. The caller holds the gate."""
         wanted = [match.record for match in matches if match.record and not match.text]
         known: dict[str, tuple[Any, Any]] = {}
         for start in range(0, len(wanted), PAGE):
@@ -263,9 +263,9 @@ class VectorSearch:
         ]
 
     def _filtered_by_chroma(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
-        """Chroma filters: a broad filter is applied to a larger answer afterwards, since each row that matches costs.
+        """Without the cache: first ask for more rows and filter them here, since each row that a filter matches costs.
 
-        Only when that leaves too few does Chroma filter, and then it is asked until it has no more.
+        If too few of them pass, Chroma filters, and we ask for more until it has no more.
         """
         total = self.total()
         clause: Any = {"session_id": filters.session_id} if filters.session_id else None

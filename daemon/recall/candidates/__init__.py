@@ -1,8 +1,8 @@
-"""What the indexes answer to a question, as ranked lists that are not yet one order.
+"""Collects the candidates of a search from both indexes, as ranked lists that are not merged yet.
 
-Words and meaning are asked at the same time, each in a thread of its own: the libraries beneath let go of the
-interpreter while they work. With a deadline the answer is what there is by then. An index that fails is reported and
-left out, and is an error only where nothing else answers.
+Words and meaning are searched at the same time, each in a thread of its own: the libraries release the interpreter lock
+while they work. At the deadline we take what there is. An index that fails is reported and left out; that is an error
+only if no other index answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.recall.candidates import words
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.meaning import MeaningSearch
-from daemon.recall.candidates.question import Question, is_over, left, of_others
+from daemon.recall.candidates.question import IndexQuery, is_over, missing_scores, seconds_left
 from daemon.recall.candidates.words import WordSearch, newest
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
@@ -32,7 +32,7 @@ _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not se
 
 
 class CandidateSearch:
-    """Asks the indexes for one answer; one for each search."""
+    """Queries the indexes for one search; each search has its own."""
 
     def __init__(
         self,
@@ -87,43 +87,43 @@ class CandidateSearch:
         candidates = self._all(questions, deadline)
         self._complete(candidates, query, mode, filters, deadline)
         if mode == "hybrid" and query.is_short:
-            self._tell_held(candidates, deadline)
+            self._add_texts(candidates, deadline)
         return candidates
 
     def _complete(self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, deadline: float) -> None:
         """Score each candidate by the lists that did not have it, in what time is left."""
         if mode not in {"smart", "hybrid"} or is_over(deadline):
             return
-        by_index = of_others(candidates, query, filters, self._lexical, self._semantic, vector=self.meaning.vector)
-        questions = [Question(index, ask) for index, ask in by_index.items()]
-        for question in questions:
-            question.start()
-        for question in questions:
-            question.join(left(deadline))
-            candidates.more |= dict(question.candidates.more)
-            if question.error is not None:  # what was found stands
-                self._failed(candidates, question.index, question.error, "not all candidates were scored")
-            elif not question.is_done and not candidates.late:
+        fills = missing_scores(candidates, query, filters, self._lexical, self._semantic, vector=self.meaning.vector)
+        running = [IndexQuery(index, fill) for index, fill in fills.items()]
+        for index_query in running:
+            index_query.start()
+        for index_query in running:
+            index_query.join(seconds_left(deadline))
+            candidates.more |= dict(index_query.candidates.more)
+            if index_query.error is not None:  # what was found stands
+                self._failed(candidates, index_query.index, index_query.error, "not all candidates were scored")
+            elif not index_query.is_done and not candidates.late:
                 candidates.late.append("not all candidates were scored")
 
-    def _tell_held(self, candidates: CandidateLists, deadline: float) -> None:
-        """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
-        stands, which decides about the order. Each text costs 0.2 ms.
+    def _add_texts(self, candidates: CandidateLists, deadline: float) -> None:
+        """Add the texts of matches by meaning in messages that hold a word of a short query: one that holds the whole
+        phrase is ranked higher. Each text costs 0.2 ms.
         """
         index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
         wanted = [match for match in matches if match.message_id in held]
         if index is None or not wanted or is_over(deadline) or candidates.states.get("semantic") == "failed":
             return
 
-        def tell(own: CandidateLists) -> None:
+        def fetch(own: CandidateLists) -> None:
             with_texts = {match.record: match for match in index.with_texts(wanted)}
             own.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
 
-        asking = Question("semantic", tell)
-        asking.start()
-        asking.join(left(deadline))
-        if asking.is_done:
-            self._merge(candidates, asking)
+        fetching = IndexQuery("semantic", fetch)
+        fetching.start()
+        fetching.join(seconds_left(deadline))
+        if fetching.is_done:
+            self._merge(candidates, fetching)
         else:
             candidates.late.append("not all texts were looked at")
 
@@ -168,28 +168,28 @@ class CandidateSearch:
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if is_over(deadline):
             return
-        asking = Question("lexical", lambda _candidates: ask())
-        asking.start()
-        asking.join(left(deadline))
-        if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
-            self._on_failure("lexical", asking.error)
+        running = IndexQuery("lexical", lambda _candidates: ask())
+        running.start()
+        running.join(seconds_left(deadline))
+        if running.error is not None:  # a suggestion is no reason to fail; the owner is told
+            self._on_failure("lexical", running.error)
 
-    # -- asking ------------------------------------------------------------------------------------------------------
+    # -- threads -----------------------------------------------------------------------------------------------------
 
-    def _all(self, questions: Mapping[str, Callable[[CandidateLists], None]], deadline: float) -> CandidateLists:
-        asking = [Question(name, question) for name, question in questions.items()]
-        for question in asking:
-            question.start()
-        for question in asking:
-            question.join(left(deadline))
+    def _all(self, fills: Mapping[str, Callable[[CandidateLists], None]], deadline: float) -> CandidateLists:
+        running = [IndexQuery(index, fill) for index, fill in fills.items()]
+        for index_query in running:
+            index_query.start()
+        for index_query in running:
+            index_query.join(seconds_left(deadline))
         candidates, failures = CandidateLists(), []
-        for question in asking:
-            failures += self._merge(candidates, question)
-        if failures and len(failures) == len(questions):
+        for index_query in running:
+            failures += self._merge(candidates, index_query)
+        if failures and len(failures) == len(fills):
             raise failures[0]
         return candidates
 
-    def _merge(self, candidates: CandidateLists, question: Question) -> list[ReconstituteError]:
+    def _merge(self, candidates: CandidateLists, question: IndexQuery) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
         is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
         if error is not None:

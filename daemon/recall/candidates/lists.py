@@ -1,4 +1,4 @@
-"""What was found: candidates in ranked lists that are not yet one order, and what went wrong on the way."""
+"""The candidates of a search: one ranked list for each way of matching, not merged yet, and what went wrong."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from daemon.recall.query import parse
 from daemon.recall.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE, SHORT_COSINE
 
 WORDS = ("named", "phrase", "lexical", "tools", "printed")
-"""The lists of what was found by words, the one to show a message by first.
+"""The lists of matches by words; a message is shown by its match in the first list that has it.
 
-Of names and phrases, which come newest first, what tools printed has lists of its own (tools, printed): it would crowd
-out what was said.
+Names and phrases come newest first. For these, tool outputs have lists of their own (`tools`, `printed`), because they
+would crowd out what was said.
 """
 STANDING = ("named", "tools", "phrase", "printed")
-"""The lists of what holds a name or phrase as it stands; in `named` and `tools` perhaps inside a longer one."""
+"""The lists of texts that hold a name or phrase verbatim; in `named` and `tools` perhaps inside a longer name."""
 NEAR = ("windows", "semantic")
 """The lists whose messages need not hold a word of the query themselves."""
 _ALL = (*WORDS, *NEAR)
@@ -34,10 +34,10 @@ def least_cosine(text: str) -> float:
 
 @dataclass(slots=True)
 class CandidateLists:
-    """Candidates by list, and what went wrong on the way; `late` names what the deadline cut off.
+    """Candidates by list, and what went wrong; `late` names what the deadline cut off.
 
-    `more` is what the indexes say of candidates that only other lists have, by the list that would have it: their
-    words, windows and meaning are known then, but they tell nothing of how much else there is.
+    `more` are the scores of candidates that only other lists have (question.missing_scores), by the list that they
+    would stand in. They do not count when we ask whether a list is full.
     """
 
     lists: dict[str, list[Match]] = field(default_factory=dict)
@@ -75,8 +75,8 @@ class CandidateLists:
             terms.setdefault(match.message_id, []).extend(match.terms)
         return terms
 
-    def near(self) -> set[str]:
-        """The messages whose meaning is similar enough by itself."""
+    def similar_alone(self) -> set[str]:
+        """The messages that are similar enough in meaning to be results even without a word of the query."""
         scores: dict[str, float] = {}
         for match in self.every("semantic"):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
@@ -97,7 +97,7 @@ class CandidateLists:
 
     def similar(self) -> set[str]:
         """The messages whose meaning is similar enough, or that have words of the query besides."""
-        return self.near() | ({match.message_id for match in self.every("semantic")} & self.by_words())
+        return self.similar_alone() | ({match.message_id for match in self.every("semantic")} & self.by_words())
 
     def by_words(self) -> set[str]:
         """The messages that hold a word of the query, be it inside a longer one."""

@@ -1,10 +1,9 @@
-"""One question to one index, in a thread of its own, so that it can be given up at a deadline.
+"""Queries one index in a thread of its own, so that the search can stop waiting for it at a deadline.
 
-`of_others` asks an index about candidates that it did not find itself: a score that can be known is not zero.
-
-A text found by its meaning may hold half of the question's words and stand just below the best list by words; one found
-by words has a vector. To ask for these by id takes a few milliseconds, as they are few. Deeper lists, which would show
-the same, cost several times as much.
+`missing_scores` queries each index for the scores of candidates that only the other one found, so that a score that can
+be known does not count as zero. A text found by meaning may hold half of the query's words and stand just below the
+end of the list by words; a text found by words has a vector. Looking these few up by id takes milliseconds. Asking for
+longer lists, which would have them too, costs several times as much.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from daemon.recall.query.parse import Query
 
 
 def finish(within_s: float) -> bool:
-    """Wait for questions that were given up at their deadline, before what they read is closed; whether all ended."""
+    """Wait for queries that outlived their deadline, before the indexes are closed; whether all have ended."""
     until = time.monotonic() + within_s
     with _STARTING:
-        under_way = list(_UNDER_WAY)  # one may end and leave the set meanwhile
-    for question in under_way:
-        question.join(max(0.0, until - time.monotonic()))
-    return not any(question.is_alive() for question in under_way)
+        running = list(_RUNNING)  # a copy, because a query that ends leaves the set
+    for query in running:
+        query.join(max(0.0, until - time.monotonic()))
+    return not any(query.is_alive() for query in running)
 
 
-class Question(threading.Thread):
-    """One question on its way; what it has found so far may be looked at while it runs."""
+class IndexQuery(threading.Thread):
+    """A query that runs; `candidates` has what it has got so far and may be read meanwhile."""
 
-    def __init__(self, index: str, question: Callable[[CandidateLists], None]) -> None:
+    def __init__(self, index: str, fill: Callable[[CandidateLists], None]) -> None:
         super().__init__(name=f"recall {index}", daemon=True)
-        self._question = question
+        self._fill = fill
         self._context = copy_context()  # the caller's zone
         self.index = index
         self.candidates = CandidateLists()
@@ -44,28 +43,28 @@ class Question(threading.Thread):
         self.is_done = False
 
     def start(self) -> None:
-        """As a thread; `finish` waits for it from now on, not from when it gets a processor."""
+        """Start the thread. `finish` waits for it from now on, even before the thread runs."""
         with _STARTING:
             super().start()
-            _UNDER_WAY.add(self)
+            _RUNNING.add(self)
 
     def run(self) -> None:
-        """Ask; an error is kept for whoever waits."""
+        """Query the index; an error is kept for the caller that waits."""
         try:
-            self._context.run(self._question, self.candidates)
+            self._context.run(self._fill, self.candidates)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
             self.error = error
         with _STARTING:
             self.is_done = True
-            _UNDER_WAY.discard(self)
+            _RUNNING.discard(self)
 
 
-_UNDER_WAY = set[Question]()
+_RUNNING = set[IndexQuery]()
 _STARTING = threading.Lock()
-"""Held while a question becomes one that is under way, or ceases to be one."""
+"""Guards _RUNNING and `is_done`."""
 
 
-def left(deadline: float) -> float:
+def seconds_left(deadline: float) -> float:
     """Seconds until then; `deadline` is on time.monotonic's clock."""
     return max(0.0, deadline - time.monotonic())
 
@@ -75,14 +74,14 @@ def is_over(deadline: float) -> bool:
     return time.monotonic() >= deadline
 
 
-# -- what each index is asked about the candidates of the other --------------------------------------------------------
+# -- the scores of candidates that only the other index found ----------------------------------------------------------
 
 
 _MOST = 100
-"""Candidates of each list that are scored by the other lists' measure too: the best ones."""
+"""The best candidates of each list, so many, are also scored by the other lists' measure."""
 
 
-def of_others(
+def missing_scores(
     candidates: CandidateLists,
     query: Query,
     filters: Filters,
@@ -91,9 +90,9 @@ def of_others(
     *,
     vector: Vector | None,
 ) -> dict[str, Callable[[CandidateLists], None]]:
-    """What to ask each index, by its name; an answer fills CandidateLists.more. Empty where all is known.
+    """A query for each index, by its name, that fills CandidateLists.more; empty if nothing is missing.
 
-    `vector` is the question's, None where meaning was not asked. Only measures that were asked for are completed.
+    `vector` is the embedded question, None if meaning was not searched. Only lists that were searched are completed.
     """
     if query.is_exact and not query.words:
         return {}  # a bare name decides by itself
@@ -115,9 +114,9 @@ def of_others(
         if index is not None and vector is not None:
             own.more["semantic"] = index.similarities(vector, filters, of_vectors)
 
-    asked: dict[str, Callable[[CandidateLists], None]] = {}
+    queries: dict[str, Callable[[CandidateLists], None]] = {}
     if of_parts or of_windows:
-        asked["lexical"] = by_words
+        queries["lexical"] = by_words
     if of_vectors and vector is not None:
-        asked["semantic"] = by_meaning
-    return asked
+        queries["semantic"] = by_meaning
+    return queries

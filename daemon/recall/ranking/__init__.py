@@ -152,7 +152,7 @@ class Search:
     def _holds_nearly_all(self, result: Result) -> bool:
         query, pairs = self._plan.query, result.spelling_pairs
         wanted = parsed_words((*query.named, *query.words))
-        return bool(pairs) and parsed_words((*result.terms, *(asked for asked, _ in pairs))) >= wanted
+        return bool(pairs) and parsed_words((*result.terms, *(term for term, _ in pairs))) >= wanted
 
     def _round(self, outcome: Outcome, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
@@ -212,15 +212,15 @@ class Search:
         )
 
     def _gather_all(self, mode: str, filters: Filters, telling: Sequence[str]) -> tuple[CandidateLists, bool]:
-        """Candidates as deep as results are sorted by date, and whether there may be more.
+        """The DEPTH best candidates of each list, which are then sorted by date, and whether there may be more.
 
-        What holds a text as it stands comes newest first: for the oldest it goes on from where the lists ended.
+        Matches of a literal or pattern come newest first, so to find the oldest it searches on before the last of them.
         """
 
         def gather(narrowed: Filters) -> CandidateLists:
             return self._candidates.gather(self._plan.query, mode, narrowed, DEPTH, deadline=self._budget.deadline)
 
-        found = more = gather(filters)
+        candidates = more = gather(filters)
         is_in_order = mode in {"literal", "regex"} and self._plan.sort == "oldest"
         while is_in_order and more.is_full(DEPTH, telling) and not self._budget.is_over:
             before = 1 + max(self._oldest(matches) for matches in more.lists.values() if len(matches) >= DEPTH)
@@ -228,9 +228,9 @@ class Search:
                 break  # so many in one millisecond
             filters = replace(filters, before=before)
             more = gather(filters)
-            found = grouping.together(found, more)
-            found.late += [late for late in more.late if late not in found.late]
-        return found, more.is_full(DEPTH, telling)
+            candidates = grouping.together(candidates, more)
+            candidates.late += [late for late in more.late if late not in candidates.late]
+        return candidates, more.is_full(DEPTH, telling)
 
     def _oldest(self, matches: Sequence[Match]) -> int:
         return min((about.created for match in matches if (about := self._about(match.message_id))), default=0)

@@ -1,6 +1,7 @@
-"""How well messages hold the names and words of a question; and results by date, which are those that hold it.
+"""How well messages hold the names and words of a question; and results sorted by date.
 
-Texts are read for names and phrases up to a limit; beyond it the word index is believed.
+A search by date shows only messages that hold the words, so it is decided here too. Texts are searched for names and
+phrases up to MOST_READ characters; beyond that we rely on what the word index says.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from daemon.recall.query.parse import Hold, Query, Tier, split
 from daemon.recall.ranking.grouping import Result
 
 MOST_READ = 1_000_000
-"""Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
+"""Characters of texts that are searched for names and phrases."""
 
 
 def tier_of(
@@ -50,8 +51,8 @@ def tier_of(
 def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
     """How well a message, by its id, holds a short query.
 
-    The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
-    printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
+    The list of phrases has only the newest matches, so older texts are searched for the phrase here. A tool output that
+    has the phrase counts as one that has all of the words: it does not rank before a message that says them all.
     """
     with_phrase, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
     terms, read = candidates.terms(), _Reader(candidates)
@@ -90,27 +91,27 @@ def _stands_whole(name: Query, candidates: CandidateLists) -> bool:
 
 
 class _Reader:
-    """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
+    """The matched texts of messages; stops after MOST_READ characters of what was said, and as many of tool outputs."""
 
     def __init__(self, candidates: CandidateLists) -> None:
         self._spoken: dict[str, dict[str, None]] = {}
         self._printed: dict[str, dict[str, None]] = {}
-        self._left = {True: MOST_READ, False: MOST_READ}
+        self._left = {"spoken": MOST_READ, "printed": MOST_READ}
         for match in (match for matches in candidates.lists.values() for match in matches):
             texts = self._printed if match.kind in TOOLS else self._spoken
             texts.setdefault(match.message_id, {})[match.text] = None
 
     def text(self, message_id: str, *, with_tools: bool = True) -> str:
-        """Without those of which too much was read already."""
+        """The texts that matched, those by tools unless excluded; "" for what the limit leaves no characters for."""
         texts = [self._read(self._spoken, message_id), self._read(self._printed, message_id) if with_tools else ""]
         return "\n".join(text for text in texts if text)
 
     def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
-        is_said = texts is self._spoken
+        source = "spoken" if texts is self._spoken else "printed"
         text = "\n".join(texts.get(message_id, ()))
-        if len(text) > self._left[is_said]:
+        if len(text) > self._left[source]:
             return ""
-        self._left[is_said] -= len(text)
+        self._left[source] -= len(text)
         return text
 
 
@@ -125,17 +126,17 @@ _AS_IT_STANDS = frozenset({"literal", "regex"})
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """Results in the order of time, and in words which they are."""
+    """Results sorted by date; `what` says which results these are, as the end of a sentence (`said_of`)."""
 
     results: list[Result]
     what: str
 
 
 def dated(results: Sequence[Result], query: Query, mode: str, *, is_newest_first: bool) -> Dated:
-    """Those that hold what was asked for, sorted by date; of equal dates the better first.
+    """The results that hold what was searched for, sorted by date; at equal dates the better one first.
 
-    By words these are the messages that hold all of them, where there are any, else those that hold some: a date is no
-    reason to show what is only similar before what holds the words.
+    In a search by words these are the messages that hold all words, or if there are none, those that hold some: being
+    new is no reason to show a message that is only similar before one that holds the words.
     """
     chosen, what = _chosen(results, query, mode)
     sign = -1 if is_newest_first else 1
@@ -157,8 +158,8 @@ def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Re
         return list(results), "match"
     by_words = [result for result in results if result.is_by_words]
     if mode == "semantic" or not by_words:
-        near = [result for result in results if result.is_own]
-        return near or list(results), "hold nearly such words" if mode == "fuzzy" else "are similar in meaning"
+        own = [result for result in results if result.is_own]
+        return own or list(results), "hold nearly such words" if mode == "fuzzy" else "are similar in meaning"
     if query.is_of_days:
         return by_words, "are of these days"
     held: dict[str, set[str]] = {}

@@ -1,7 +1,7 @@
-"""Lists of candidates become finds in one order: what holds the question's names first, then by rank.
+"""Merges the lists of candidates into one order: messages that hold the question's names first, then by score.
 
-Scores are 0 to 1, fall along the order and mean something within one answer only. Recency decides nothing but ties, and
-the order of texts that all contain a literal or match a pattern. No index, no archive; `archived` is told.
+Scores are 0 to 1, fall along the order, and compare only within one answer. Recency decides ties, and the order of
+texts that all contain a literal or match a pattern. Nothing is read here: `archived` has what the archive says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daemon.recall.ranking.grouping import Result
 from daemon.recall.ranking.holding import holding, tier_of
 
 NOT_LOOKED_AT = 9
-_TIMES_NEEDED = 2  # as many of the best are looked through for names that only add to the score
+_TIMES_NEEDED = 2  # texts are searched, for names that add to the score, in this many times the wanted results
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +194,9 @@ def _by_features(
     def matches(name: str, among: Container[str] = archived) -> list[Match]:
         return [match for match in candidates.every(name) if match.message_id in archived and match.message_id in among]
 
-    near, similar = candidates.near(), candidates.similar()
+    similar_alone, similar = candidates.similar_alone(), candidates.similar()
     fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
-    plain = [Ranked(hit.message_id, hit.score, _sources(hit, near), hit.parts) for hit in fused]
+    plain = [Ranked(hit.message_id, hit.score, _sources(hit, similar_alone), hit.parts) for hit in fused]
     ranked, wanted = _with_standing(plain, candidates, archived), query.days
     if wanted:
         for place, hit in enumerate(ranked):
@@ -214,13 +214,13 @@ def _by_features(
     )
 
 
-def _sources(fused: fuse.Fused, near: Container[str]) -> tuple[str, ...]:
+def _sources(fused: fuse.Fused, similar_alone: Container[str]) -> tuple[str, ...]:
     """The lists that had the message or would have it, were they longer."""
     parts = fused.parts
     has = {
         "windows": parts["window"] > 0,
         "lexical": parts["words"] > 0 or parts["coverage"] > 0,
-        "semantic": fused.message_id in near,
+        "semantic": fused.message_id in similar_alone,
     }
     return tuple(name for name, is_source in has.items() if is_source) or ("semantic",)
 

@@ -1,9 +1,9 @@
-"""What a message's records tell of files: each path absolute, in the order things took effect.
+"""Extracts from a message what it says of files: FileEdits with absolute paths, in the order they took effect.
 
-Of tool calls only completed ones count; one that was cut off, or whose effect its record does not tell, is UNCLEAR.
-Beside them stand steps (snapshot trees), recorded diffs and attachments, each read in a module of its own. Shapes of
-1.0 to 1.18 and of OpenCode 2 meet in one FileEdit (docs/reliability.md, S11). Nothing is computed here: whether a
-recorded change follows from what was there before is for files to say.
+Tool calls count if they completed; one that was cut off, or whose record does not tell its effect, is UNCLEAR. Steps
+(snapshot trees), recorded diffs and attachments are read by modules of their own. Every shape that OpenCode 1.0 to 1.18
+and OpenCode 2 write becomes the same FileEdit (docs/reliability.md, S11). Whether a recorded change follows from what
+was there before is decided later, in `files/replay`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from daemon.transcript.evidence.unified_diffs import full_diff
 from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, unclear, valid_text
 
 NEVER_ENDED = 0
-"""The `until` of what a call without an end may have done: whoever replays it knows what came next."""
+"""The `until` of what a call without a recorded end may have done. The replay sets it from what came next."""
 
 to_json = records.edit_to_json
 from_json = records.edit_from_json
@@ -43,7 +43,7 @@ _MUTATING_NAME = re.compile(
 _RUNNING_NAME = re.compile(
     r"exec|run|command|shell|bash|terminal|pty|script|refactor|rename|checkout|reset|stash|merge"
 )
-"""What does anything, or changes more files than it names."""
+"""Names of tools that may do anything, or change more files than they name."""
 _MORE_PATHS = (
     "source", "destination", "src", "dst", "from", "to", "old_path", "new_path", "oldPath", "newPath", "relative_path",
     "relativePath", "target",
@@ -83,11 +83,6 @@ def _made(message: Message, session: Session | None, root: str) -> Iterator[File
         yield from steps.get(number, [])
     if message.role == "user":
         yield from summary_edits(message, session, root)
-
-
-def started(edit: FileEdit) -> int:
-    """When the call that made `edit` began, epoch ms: its effect falls between this and `time`."""
-    return edit.time if edit.started is None else edit.started
 
 
 def _in_order(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:

@@ -30,5 +30,5 @@ def test_what_holds_a_word_of_the_query_needs_no_likeness():
         Match("c", 0.4, text="red " * 9),
     ]
     found.lists["lexical"] = [Match("b", 1.0, "p", "prompt", text="yes", terms=("yes",))]
-    assert found.near() == {"c"}
+    assert found.similar_alone() == {"c"}
     assert found.similar() == {"b", "c"}

@@ -7,14 +7,14 @@ import threading
 import pytest
 
 from daemon.recall.candidates.lists import CandidateLists
-from daemon.recall.candidates.question import Question, finish
+from daemon.recall.candidates.question import IndexQuery, finish
 
 ENDLESS_S = 60.0
 
 
 def test_what_was_given_up_is_waited_for_before_it_is_closed():
     gate = threading.Event()
-    question = Question("lexical", lambda _candidates: assert_in_time(gate))
+    question = IndexQuery("lexical", lambda _candidates: assert_in_time(gate))
     question.start()
     assert not finish(0.0)
     threading.Timer(0.05, gate.set).start()
@@ -26,7 +26,7 @@ def test_an_error_is_kept_and_the_question_has_ended():
     def fails(_candidates: CandidateLists) -> None:
         raise ValueError("broken")
 
-    question = Question("lexical", fails)
+    question = IndexQuery("lexical", fails)
     question.start()
     question.join(ENDLESS_S)
     assert question.is_done
@@ -40,7 +40,7 @@ def test_a_thread_that_cannot_be_started_is_not_waited_for(monkeypatch: pytest.M
 
     monkeypatch.setattr(threading.Thread, "start", fails)
     with pytest.raises(RuntimeError):
-        Question("lexical", lambda _candidates: None).start()
+        IndexQuery("lexical", lambda _candidates: None).start()
     assert finish(0.0)
 
 

@@ -31,7 +31,7 @@ def lexical() -> Iterator[Lexical]:
 
 
 def completed(lexical: Lexical, found: CandidateLists, query: parse.Query = QUERY) -> CandidateLists:
-    asked = question.of_others(found, query, Filters(), lexical, lambda: None, vector=None)
+    asked = question.missing_scores(found, query, Filters(), lexical, lambda: None, vector=None)
     for ask in asked.values():
         ask(found)
     return found
@@ -68,7 +68,7 @@ def test_the_order_does_not_depend_on_which_side_found_a_candidate(lexical: Lexi
     ],
 )
 def test_nothing_is_asked_that_does_not_count(lexical: Lexical, query: str, lists: dict[str, list[Match]]):
-    asked = question.of_others(
+    asked = question.missing_scores(
         CandidateLists(lists=lists), parse.parse(query), Filters(), lexical, lambda: None, vector=None
     )
     assert asked == {}

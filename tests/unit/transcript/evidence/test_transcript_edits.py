@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.files.replay.track import started
 from daemon.model import FileEdit, Operation
-from daemon.transcript.evidence.edits import edits, from_json, started, to_json
+from daemon.transcript.evidence.edits import edits, from_json, to_json
 from tests.support.stores.records import (
     BASE,
     START,
