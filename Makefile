@@ -8,7 +8,7 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $
 # Thousands of processes start in a test run; without compiled files each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
+.PHONY: help run test unit-tests process-tests laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
 
 help:                        ## list what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -20,12 +20,18 @@ test: .venv/.ready           ## set up what is missing, then run every test (TES
 ifdef TESTS
 	$(BIN)/python $(PYTEST) $(TESTS)
 else
-	@# Two jobs: what the second runs are mostly processes, which measuring would only slow down.
-	@status=0; \
-	$(BIN)/python -m slipcover $(PYTEST) tests/unit || status=1; \
-	$(BIN)/python $(PYTEST) tests --ignore=tests/unit || status=1; \
-	exit $$status
+	@echo "Two jobs side by side, for several minutes; each is printed when it has ended."
+	@$(MAKE) -k -j2 -Otarget --no-print-directory process-tests unit-tests
 endif
+
+# Coverage is measured of the unit tests alone: the others are mostly processes, which measuring would only slow down.
+# Those wait a good deal, so they have more workers than there are processors, and the unit tests take what is left.
+unit-tests: .venv/.ready
+	nice -n 5 $(BIN)/python -m slipcover $(PYTEST) tests/unit
+
+process-tests: WORKERS = 4
+process-tests: .venv/.ready
+	$(BIN)/python $(PYTEST) tests --ignore=tests/unit
 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run; kill at other moments
 	$(BIN)/python $(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py") tests/live/test_kill.py
