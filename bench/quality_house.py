@@ -22,7 +22,7 @@ from daemon.errors import IndexBroken
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
-from daemon.model import Session
+from daemon.model import Message, Session
 from daemon.recall.query import Recall
 from daemon.recall.search import RecallEngine
 from daemon.transcript.replay import replay
@@ -36,12 +36,12 @@ _ROLES = ("user", "assistant")
 
 @dataclass(frozen=True)
 class Talk:
-    """One session to be recorded; `created` is epoch ms, the messages follow one another by a minute."""
+    """One session to be recorded; `created` is epoch ms. Texts follow one another by a minute, records as they say."""
 
     id: str
     title: str
     created: int
-    messages: tuple[str, ...]
+    messages: tuple[str | Message, ...]
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,17 @@ def _record(archive: Archive, talk: Talk) -> None:
         "bench",
         1,
     )
-    for number, text in enumerate(talk.messages):
-        mid, created = f"msg_{talk.id}_{number:04d}", talk.created + 60_000 * number
-        data = {"type": "text", "text": text, "id": f"prt_{mid}", "messageID": mid, "sessionID": talk.id}
-        part = records.part(records.dumps(data), mid, talk.id)
-        head: dict[str, Any] = {"id": mid, "sessionID": talk.id, "role": _ROLES[number % 2]}
-        head["time"] = {"created": created, "completed": created + 1}
-        message = records.message(records.dumps(head), (part,), talk.id)
-        digest = records.digest(message.raw, part.raw)
+    for number, said in enumerate(talk.messages):
+        message = said if isinstance(said, Message) else _message(talk, number, said)
+        digest = records.digest(message.raw, *(part.raw for part in message.parts))
         batch.message(message, source="bench", generation=1, hash_=digest, replay=replay(message), edits=[])
     archive.commit(batch)
+
+
+def _message(talk: Talk, number: int, text: str) -> Message:
+    mid, created = f"msg_{talk.id}_{number:04d}", talk.created + 60_000 * number
+    data = {"type": "text", "text": text, "id": f"prt_{mid}", "messageID": mid, "sessionID": talk.id}
+    part = records.part(records.dumps(data), mid, talk.id)
+    head: dict[str, Any] = {"id": mid, "sessionID": talk.id, "role": _ROLES[number % 2]}
+    head["time"] = {"created": created, "completed": created + 1}
+    return records.message(records.dumps(head), (part,), talk.id)

@@ -12,6 +12,8 @@ import gzip
 import json
 import random
 import re
+import tarfile
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,11 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality_house import Question, QuestionSet, Talk
+from daemon.model import Message, Session
+from daemon.opencode.discover import Sources
 
 _SEED = 7
 _DAY = 1_795_000_000_000
 """When texts without a time were said, in epoch ms."""
 _LEAST_WORDS, _MOST_WORDS = 3, 40
+_RECORD_MB = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Size:
 
 def sets(data: Path | None, size: Size) -> Iterator[tuple[str, Callable[[], QuestionSet] | str]]:
     """Each set by name, to be read when it is its turn; or what is missing in `data`."""
-    for name, folder, read in _READERS:
+    for name, folder, read in (*_READERS, *_manuals(data)):
         place = (data or Path("--data")) / folder
         if folder and not place.is_dir():
             yield name, f"{place} is not there"
@@ -143,6 +148,59 @@ def _meetings(folder: Path, size: Size) -> Read:
             }
             questions.append(Question(one["query"], frozenset(right)))
     return talks, _sampled(questions, size)
+
+
+SAMPLES = ("chronik-1.1.65", "held-1.15.13", "lager-1.18.33", "opencode-1.18.33-sqlite")
+"""The sample archives of the tests, of those that hold the same sessions only one."""
+_FIXTURES = Path(__file__).resolve().parent.parent / "tests" / "fixtures"
+_MOST_OF_SAMPLE = 50  # questions: one sample has 200 sessions that are nearly alike
+
+
+def _samples(_: Path, size: Size) -> Read:
+    """What agents did: a person's prompt, and the session that it was taken out of, with answers and calls of tools."""
+    talks: list[Talk] = []
+    answers: dict[str, set[str]] = {}
+    for name in SAMPLES:
+        prompts: list[tuple[str, str]] = []
+        with tempfile.TemporaryDirectory() as place, tarfile.open(_FIXTURES / f"{name}.tar.gz") as tar:
+            tar.extractall(place, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+            [records] = Path(place).glob("*/opencode")
+            for talk, asked in _recorded(records):
+                talks.append(talk)
+                prompts += [(prompt, talk.id) for prompt in asked]
+        random.Random(_SEED).shuffle(prompts)
+        for prompt, session in prompts:  # also those of forks, which have the prompts of their origin
+            if prompt in answers or sum(other in answers for other, _ in prompts) < _MOST_OF_SAMPLE:
+                answers.setdefault(prompt, set()).add(session)
+    return talks, _sampled([Question(prompt, frozenset(right)) for prompt, right in answers.items()], size)
+
+
+def _recorded(data_dir: Path) -> Iterator[tuple[Talk, list[str]]]:
+    """Each session of OpenCode's data without title and without a person's prompts, and these."""
+    sources = Sources(data_dir, _RECORD_MB)
+    try:
+        sessions: dict[str, Session] = {}
+        messages: dict[str, dict[str, Message]] = {}
+        for source in sources.refresh():  # a newer storage may have more of a session, or less
+            for id_ in source.sessions():
+                sessions.setdefault(id_, source.read_session(id_))
+                readings = [source.read_message(id_, message_id) for message_id in source.messages(id_)]
+                messages.setdefault(id_, {}).update((one.message.id, one.message) for one in readings if one.message)
+        for id_, session in sorted(sessions.items()):
+            prompts = {} if session.parent_id else {one.id: _prompt(one) for one in messages[id_].values()}
+            asked = {message: prompt for message, prompt in prompts.items() if len(prompt.split()) >= _LEAST_WORDS}
+            rest = tuple(message for message in messages[id_].values() if message.id not in asked)
+            yield Talk(id_, "", session.created, rest), list(asked.values())
+    finally:
+        sources.close()
+
+
+def _prompt(message: Message) -> str:
+    """What a person typed, without the quotes that `opencode run` puts around it; "" where a model wrote."""
+    if message.role != "user":
+        return ""
+    texts = [part.data["text"] for part in message.parts if part.type == "text" and not part.data.get("synthetic")]
+    return " ".join(" ".join(texts).split()).strip('"')
 
 
 # -- code and commands -------------------------------------------------------------------------------------------------
@@ -283,7 +341,18 @@ def _faq(folder: Path, size: Size) -> Read:
     return _pairs(pairs, size)
 
 
-_READERS: tuple[tuple[str, str, Callable[[Path, Size], Read]], ...] = (
+_Reader = tuple[str, str, Callable[[Path, Size], Read]]
+
+
+def _manuals(data: Path | None) -> Iterator[_Reader]:
+    """A set for each language of `data` that has manual pages; without any, one that says where they are missing."""
+    folders = sorted((data or Path("--data")).glob("man/*/"))
+    yield from ((f"manual {folder.name}", f"man/{folder.name}", _manual) for folder in folders)
+    if not folders:
+        yield "manual", "man", _manual
+
+
+_READERS: tuple[_Reader, ...] = (
     ("locomo", "locomo", _locomo),
     ("cosqa", "cosqa", _web_questions),
     ("faq", "faq", _faq),
@@ -291,5 +360,5 @@ _READERS: tuple[tuple[str, str, Callable[[Path, Size], Read]], ...] = (
     ("code", "", _code),
     ("code, no names", "", _nameless_code),
     ("qmsum", "qmsum", _meetings),
-    *((f"manual {language}", f"man/{language}", _manual) for language in ("en", "ja", "zh_CN", "de", "ru", "fr", "es")),
+    ("samples", "", _samples),
 )
