@@ -332,7 +332,7 @@ _POD = re.compile(r"[A-Z]<+ ?([^<>]*?) ?>+")
 def _faq(folder: Path, size: Size) -> Read:
     """Perl's frequently asked questions and their answers, each without its heading."""
     pairs: list[tuple[str, str]] = []
-    for file in sorted(folder.glob("*.pod")):
+    for file in sorted(folder.glob("perlfaq[1-9].pod")):  # perlfaq.pod lists all questions
         parts = _HEADING.split(file.read_text("utf-8", "replace"))
         for heading, body in zip(parts[1::2], parts[2::2], strict=True):
             text = _POD.sub(r"\1", body.split("\n=head1")[0]).strip()
