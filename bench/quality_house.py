@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
         SystemExit: what is there was made of other talks, or not to the end.
     """
     made, mark = list(talks), directory / "made-of"
-    digest = sha256(repr(made).encode()).hexdigest()
+    digest = sha256(repr([_comparable(talk) for talk in made]).encode()).hexdigest()
     if (directory / "archive").exists() and (not mark.exists() or mark.read_text() != digest):
         raise SystemExit(f"{directory}: made of other texts, or not to the end; remove it, or name another folder")
     with ExitStack() as stack:
@@ -131,6 +131,15 @@ def _words(directory: Path, archive: Archive) -> Lexical:
         return Lexical(directory)
 
 
+def _comparable(talk: Talk) -> Talk:
+    """The talk with a digest in place of each record, whose repr may differ from run to run."""
+    return replace(talk, messages=tuple(_digest(said) if isinstance(said, Message) else said for said in talk.messages))
+
+
+def _digest(message: Message) -> str:
+    return records.digest(message.raw, *(part.raw for part in message.parts))
+
+
 def _record(archive: Archive, talk: Talk) -> None:
     batch = archive.batch()
     batch.session(
@@ -140,8 +149,7 @@ def _record(archive: Archive, talk: Talk) -> None:
     )
     for number, said in enumerate(talk.messages):
         message = said if isinstance(said, Message) else _message(talk, number, said)
-        digest = records.digest(message.raw, *(part.raw for part in message.parts))
-        batch.message(message, source="bench", generation=1, hash_=digest, replay=replay(message), edits=[])
+        batch.message(message, source="bench", generation=1, hash_=_digest(message), replay=replay(message), edits=[])
     archive.commit(batch)
 
 
