@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -84,8 +84,17 @@ def candidates_of(house: quality_house.House, question: quality_house.Question, 
         cosines[match.message_id] = max(match.score, cosines.get(match.message_id, -1.0))
     sessions = [states[i]["session"] for i in ids]
     numbers = {session: number for number, session in enumerate(dict.fromkeys(sessions))}
+    unread = house.archive.unread_among(found.by_words())
+    stats = replace(
+        found.stats,
+        legible=found.legible,
+        known=found.known,
+        legible_texts=1 - len(unread) / max(1, len(found.by_words())),
+    )
+    made = np.array([[getattr(features[i], name) for name in NAMES] for i in ids])
+    made[:, _MEANING] *= fuse.meaning_weight(stats) / weights.FEATURES["meaning"]
     return Candidates(
-        np.array([[getattr(features[i], name) for name in NAMES] for i in ids]),
+        made,
         np.array([cosines.get(i, -1.0) for i in ids]),
         np.array([weights.DAY * fuse.nearness(query.days, states[i]["created"]) for i in ids]),
         np.array([numbers[session] for session in sessions]),

@@ -105,6 +105,10 @@ class Considerate:
         """See Embedder."""
         return self._embedder.legible(text)
 
+    def known_words(self, text: str) -> float:
+        """See Embedder."""
+        return self._embedder.known_words(text)
+
 
 class _Served(Engine):
     """The engine as the socket shows it: with the daemon's own figures in the status."""

@@ -136,6 +136,11 @@ class OwnRecords(ABC):
         if is_counted:
             self._unread = (self._unread_changes, contents, counted + added)
 
+    def unread_among(self, message_ids: Iterable[str]) -> set[str]:
+        """Those that the semantic index opened last lacks, because its model cannot read them."""
+        contents = self.note(CONTENTS).encode()
+        return {i for i in message_ids if self._store.get(keys.unread(i)) == contents} if self.unread() else set()
+
     def unread(self, contents: str = "") -> int:
         """How many messages an index of these contents lacks, because its model cannot read them.
 

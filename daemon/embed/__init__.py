@@ -23,6 +23,7 @@ A Chinese character says more than a Latin letter, so it counts for more. Digits
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -80,6 +81,13 @@ class Embedder(Protocol):
             ModelUnavailable: the model's files are missing or unreadable.
         """
 
+    def known_words(self, text: str) -> float:
+        """The share of `text` that stands in words of the model's vocabulary, 0 to 1 (`known_share`).
+
+        Raises:
+            ModelUnavailable: the model's files are missing or unreadable.
+        """
+
 
 @runtime_checkable
 class OnThisMachine(Protocol):
@@ -103,6 +111,9 @@ _LETTERS = 1_000
 _WEIGHTS = {"CJK": 5, "HIRAGANA": 5, "KATAKANA": 3, "HANGUL": 3}
 """How much a letter says, where one of any other script says 2: words have about five letters, or two characters."""
 _USUAL = 2
+_UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
+"""Scripts that do not part words by spaces, or put several into one: no token of theirs need be a whole word."""
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def legible_share(text: str, scripts: Collection[str], unknown: Sequence[tuple[int, int]] = ()) -> float:
@@ -123,6 +134,25 @@ def legible_share(text: str, scripts: Collection[str], unknown: Sequence[tuple[i
         whole += weight
         legible += weight * (script in scripts and position not in unread)
     return legible / whole if whole else 1.0
+
+
+def known_share(text: str, tokens: Iterable[tuple[int, int]]) -> float:
+    """The share of `text`, 0 to 1, that stands in words which the tokenizer has whole, by letters.
+
+    `tokens` are the ranges of characters of its tokens. What stands behind the last of them was cut off and does not
+    count. A vocabulary has the frequent words of the languages that it was made for as one token each, and spells all
+    others out of pieces: of English questions the built-in model's has about nine tenths, of German, Spanish or Turkish
+    ones a quarter or less. Texts of pieces are similar by their spelling more than by what they mean.
+    """
+    ends = dict(sorted(tokens))
+    end_of_all = max(ends.values(), default=0)
+    letters = known = 0
+    for word in _WORD.finditer(text, 0, end_of_all):
+        # A token may begin with the space before the word.
+        is_whole = any(ends.get(start, 0) >= word.end() for start in (word.start(), word.start() - 1))
+        letters += len(word[0])
+        known += len(word[0]) * (is_whole or script_of(word[0][0]) in _UNSPACED)
+    return known / letters if letters else 1.0
 
 
 def learned_scripts(vocabulary: Iterable[str]) -> frozenset[str]:

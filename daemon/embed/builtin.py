@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from daemon.embed import BadInput, Vector, learned_scripts, legible_share
+from daemon.embed import BadInput, Vector, known_share, learned_scripts, legible_share
 from daemon.embed.hub import HubModel
 from daemon.embed.sentence_model import SentenceModel, file_digest, sentence_model
 from daemon.errors import ModelUnavailable
@@ -138,6 +138,13 @@ class Builtin:
             strange = {letter for letter in {text[place] for place in places} if self._unknown(letter)}
         unknown = [(place, place + 1) for place in places if text[place] in strange]
         return legible_share(text, self._scripts, unknown)
+
+    def known_words(self, text: str) -> float:
+        """See Embedder; what is beyond the model's cut does not count."""
+        self._check_here()
+        with self._lock:
+            self.load()
+            return known_share(text, self._encoded(text).offsets)
 
     def _check_here(self) -> None:
         """A question does not wait for a download."""

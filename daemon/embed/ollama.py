@@ -123,6 +123,11 @@ class OllamaEmbedder:
             return 1.0
         return legible_share(text, ("LATIN",))
 
+    def known_words(self, text: str) -> float:
+        """See Embedder; a server does not say how its models cut words, so they are taken to know them all."""
+        del text
+        return 1.0
+
     def _embed(self, texts: Sequence[str], prefix: str) -> list[Vector | BadInput]:
         with self._lock:
             self._identify()

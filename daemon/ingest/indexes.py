@@ -80,6 +80,10 @@ class Chosen:
         """See Embedder."""
         return self._upkeep.embedder.legible(text)
 
+    def known_words(self, text: str) -> float:
+        """See Embedder."""
+        return self._upkeep.embedder.known_words(text)
+
 
 class Upkeep:
     """Owns both indexes. `lexical` is there from the start; `semantic` once `open_semantic` has proven it."""

@@ -40,6 +40,10 @@ MEANING_OF_NAMES = 0.05
 """Where only a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
 MEANING_BESIDE_NAMES = 0.5
 """Where a query has one word besides, and a text holds the name: it stands first by other rules anyway."""
+MEANING_OF_UNKNOWN_WORDS = 0.3
+"""Where the model knows none of a question's words, as in a language that it was not made for: what it spells out of
+pieces is similar by spelling, which still helps a little. It rises to 1 where half of the letters stand in known words.
+Of 21 sets, in 14 languages and of code, none lost and nine gained (docs/benchmarks.md)."""
 MEANING_IN_PART = 0.3
 """While only some messages have vectors: what has none yet must not stand below what has."""
 

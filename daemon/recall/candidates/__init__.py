@@ -205,6 +205,7 @@ class CandidateSearch:
         candidates.is_inside |= own.is_inside
         candidates.stats = own.stats if question.index == "lexical" else candidates.stats
         candidates.legible = min(candidates.legible, own.legible)
+        candidates.known = min(candidates.known, own.known)
         candidates.late += own.late
         candidates.warnings += own.warnings
         candidates.states[question.index] = own.states.get(question.index, "used")

@@ -47,6 +47,8 @@ class CandidateLists:
     late: list[str] = field(default_factory=list)
     stats: QueryStats = field(default_factory=lambda: QueryStats(0, {}))
     legible: float = 1.0  # the share of the question that the model can read
+    known: float = 1.0  # the share of the question in words that the model knows
+    legible_texts: float = 1.0  # the share of the messages with words of the question that the model can read
     waits_for: str = ""  # the model that is embedding the question
     is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
 

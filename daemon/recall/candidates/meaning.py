@@ -10,10 +10,13 @@ from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Vector
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.stats import stats_of, text_to_embed
-from daemon.recall.query.parse import Query
+from daemon.recall.query.parse import MOST_SHORT, Query
 
 _DEEPEST = 200
 """Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
+_FEW = 0.25
+"""As questions in a language that the model was not made for; names and rare words are in any question."""
+_FIX = "name a multilingual model in embedding.model_dir, or one of Ollama's in embedding.model"
 
 
 class MeaningSearch:
@@ -49,8 +52,12 @@ class MeaningSearch:
     def unread(self, mode: str) -> str:
         """The warning where it cannot."""
         what = "what is similar is a guess" if mode == "semantic" else "only words are searched"
-        fix = "name a multilingual model in embedding.model_dir, or one of Ollama's in embedding.model"
-        return f"{self._embedder.name} cannot read this question, so {what}; {fix}"
+        return f"{self._embedder.name} cannot read this question, so {what}; {_FIX}"
+
+    def _strange(self, known: float, mode: str) -> str:
+        """The warning where it knows few of its words."""
+        what = "what is similar may be a guess" if mode == "semantic" else "what is similar counts less than words"
+        return f"{self._embedder.name} knows few words of this question ({known:.0%}), so {what}; {_FIX}"
 
     def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
         """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
@@ -79,6 +86,9 @@ class MeaningSearch:
         if not self._is_worth_embedding(candidates, query, mode):
             return
         candidates.legible = self._embedder.legible(query.text)
+        candidates.known = self._embedder.known_words(query.text)
+        if candidates.known < _FEW and len(query.words) > MOST_SHORT and not query.is_exact:
+            candidates.warnings.append(self._strange(candidates.known, mode))
         try:
             text = text_to_embed(query.searched, stats_of(self._lexical, query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it

@@ -79,7 +79,8 @@ class QueryStats:
     `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
     a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
     says more than that. `is_partly_embedded`: not all messages have vectors yet. `legible`: the share of the question
-    that the model can read. `neighbours`: terms that stand side by side in the question.
+    that the model can read, `known`: the share in words that it knows, `legible_texts`: the share of the messages with
+    the question's words that it can read. `neighbours`: terms that stand side by side in the question.
     """
 
     documents: int
@@ -88,6 +89,8 @@ class QueryStats:
     is_worded: bool = False
     is_partly_embedded: bool = False
     legible: float = 1.0
+    known: float = 1.0
+    legible_texts: float = 1.0
     neighbours: tuple[Pair, ...] = ()
 
     def rarity(self, term: str) -> float:

@@ -283,6 +283,7 @@ class Search:
         if self._is_near_only(mode) or (mode == "semantic" and plan.sort != "relevance"):
             similar = candidates.similar()
             archived = {i: about for i, about in archived.items() if i in similar}
+        candidates = replace(candidates, legible_texts=self._legible_texts(candidates))
         to_embed = self._archive.waiting("semantic") + self._archive.waiting(TOOLS)
         is_partly = to_embed > self._archive.waiting("lexical")
         results = ordered(
@@ -291,6 +292,11 @@ class Search:
         passing = results if plan.passes is None else [result for result in results if plan.passes(result)]
         self._refuses |= len(passing) < len(results)
         return passing
+
+    def _legible_texts(self, candidates: CandidateLists) -> float:
+        """The share of the messages with words of the question that the model can read, and so have vectors."""
+        with_words = candidates.by_words()
+        return 1 - len(self._archive.unread_among(with_words)) / max(1, len(with_words))
 
     def _above(self, results: list[Result]) -> list[Result]:
         """Those that reach the threshold; the best of each group that does not is kept."""

@@ -95,6 +95,10 @@ def meaning_weight(stats: QueryStats) -> float:
     elif stats.is_exact:
         share = weights.MEANING_BESIDE_NAMES
     readable = min(1.0, max(0.0, 2 * stats.legible - 1))  # of half a question the meaning is a guess
+    known = min(1.0, 2 * stats.known)  # names and rare words are in any question
+    share *= weights.MEANING_OF_UNKNOWN_WORDS + (1 - weights.MEANING_OF_UNKNOWN_WORDS) * known
+    # What has no vector must not stand below what has: among texts of which half have none, meaning decides only ties.
+    share *= max(weights.MEANING_OF_NAMES, 2 * stats.legible_texts - 1)
     return share * readable * weights.FEATURES["meaning"]
 
 

@@ -147,7 +147,13 @@ def _not_negative(grade: int) -> int:
 def _fused(
     query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
 ) -> list[tuple[int, Ranked]]:
-    stats = replace(candidates.stats, is_partly_embedded=is_partly_embedded, legible=candidates.legible)
+    stats = replace(
+        candidates.stats,
+        is_partly_embedded=is_partly_embedded,
+        legible=candidates.legible,
+        known=candidates.known,
+        legible_texts=candidates.legible_texts,
+    )
     fused = _by_features(query, candidates, archived, stats)
     if query.is_exact:
         graded = _best_first(fused, tier_of(query, candidates), needed, archived)

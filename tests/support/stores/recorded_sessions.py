@@ -46,6 +46,9 @@ class WordEmbedder:
     def legible(self, text: str) -> float:
         return 1.0
 
+    def known_words(self, text: str) -> float:
+        return 1.0
+
     def _one(self, text: str) -> Vector | BadInput:
         vector = np.zeros(self.dims, dtype=np.float32)
         for word in text.lower().split():

@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from daemon.embed import learned_scripts, legible_share, reads
+from daemon.embed import known_share, learned_scripts, legible_share, reads
 from daemon.embed.builtin import Builtin
 
 MANY = [f"{first}{second}{third}" for first in "авекмнор" for second in "авекмнор" for third in "авекмнор"]
@@ -77,3 +77,48 @@ def test_a_vocabulary_of_bytes_is_read_as_the_characters_they_make() -> None:
 def test_letters_without_a_piece_of_their_own_are_not_legible() -> None:
     assert legible_share("abcde fghij", {"LATIN"}, [(0, 5)]) == 0.5
     assert legible_share("abcde", {"CYRILLIC"}) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why do we use a message queue between the two services?",
+        "how to read a file line by line in python",
+        "What did Caroline research last summer?",
+        "find all files that were changed within the last seven days and delete them",
+        "convert a timestamp string to a datetime with its time zone",
+        "Why does rateLimitMiddleware in server/limits.py answer with 429?",
+    ],
+)
+def test_a_vocabulary_has_most_words_of_the_language_it_was_made_for(model: Builtin, text: str) -> None:
+    assert model.known_words(text) > 0.5  # from there on meaning counts in full
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Warum verwenden wir eine Warteschlange zwischen den beiden Diensten?",
+        "¿Por qué guardamos los precios en céntimos y no en números decimales?",
+        "Pourquoi avons-nous abandonné les nombres flottants pour les prix ?",
+        "Perché abbiamo scelto di salvare le impostazioni nella cartella principale?",
+        "Por que guardamos as configurações na pasta principal do usuário?",
+        "Dlaczego zapisujemy ustawienia w katalogu domowym użytkownika?",
+        "Ayarları neden kullanıcının ana dizinine kaydediyoruz?",
+        "Miksi tallennamme asetukset käyttäjän kotihakemistoon?",
+        "Почему мы выбрали эту базу данных",
+    ],
+)
+def test_a_vocabulary_spells_other_languages_out_of_pieces(model: Builtin, text: str) -> None:
+    assert model.known_words(text) < 0.5
+
+
+def test_words_count_by_their_letters_as_far_as_the_model_sees() -> None:
+    assert known_share("abcd efgh", [(0, 4), (4, 6), (6, 9)]) == 0.5
+    assert known_share("a bcd", [(0, 1), (1, 5)]) == 1  # a token that begins with the space
+    assert known_share("abcd efgh beyond", [(0, 0), (0, 4), (5, 9), (0, 0)]) == 1
+    assert known_share("12 + 3", [(0, 2), (3, 4)]) == known_share("", []) == 1
+
+
+def test_scripts_without_spaces_have_no_words_to_be_known() -> None:
+    assert known_share("設定ファイル", [(0, 1), (1, 2), (2, 6)]) == 1
+    assert known_share("abcd 設定", [(0, 2), (2, 4), (5, 6), (6, 7)]) == pytest.approx(1 / 3)

@@ -59,6 +59,9 @@ class Hashed:
     def legible(self, text: str) -> float:
         return 0.4 if self.foreign and self.foreign in text else 1.0
 
+    def known_words(self, text: str) -> float:
+        return 1.0
+
 
 class Down(Hashed):
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -453,6 +454,43 @@ def test_meaning_is_not_trusted_with_a_question_it_cannot_read(
     assert answer["degradeKind"] == ("fallback" if state == "not legible" else "none")
     assert "cannot read this question" in _said(answer)
     assert "embedding.model" in _said(answer)
+
+
+class _Foreigner(WordEmbedder):
+    """A model that knows one word of ten."""
+
+    def known_words(self, text: str) -> float:
+        return 0.1
+
+
+@pytest.mark.parametrize("match", ["hybrid", "semantic"])
+def test_an_answer_says_that_the_model_knows_few_words_of_the_question(house: Recorded, match: Any):
+    recall, question = house.recall(embedder=_Foreigner()), "where is the checkout of every new basket"
+    said = [warning for warning in recall.answer(Recall(query=question, match=match))["warnings"] if "few" in warning]
+    assert said == [said[0]]
+    assert "(10%)" in said[0]
+    assert "embedding.model_dir" in said[0]
+    assert "few words" not in _said(recall.answer(Recall(query="checkout", match=match)))
+    assert "few words" not in _said(_ask(house, question, match=match))
+
+
+def test_texts_without_vectors_do_not_stand_below_others_that_have_the_words(house: Recorded):
+    """The parts of scores by meaning, with all texts legible and with those that hold the word not."""
+    query = Recall(query="checkout", match="hybrid", explain=True)
+    reason = house.recall().answer(query)["results"][0]["matchReasons"]
+    ids = [result["messageID"] for result in house.recall().answer(query)["results"]]
+    house.archive.set_note(CONTENTS, "model-1")
+    house.archive.put_unread("model-1", dict.fromkeys(ids, True))
+    less = house.recall().answer(query)["results"][0]["matchReasons"]
+    assert _by_meaning(less) < 0.1 * _by_meaning(reason)
+    assert house.archive.unread_among([*ids, "msg_none"]) == set(ids)
+    house.archive.put_unread("model-1", dict.fromkeys(ids, False))
+    assert house.archive.unread_among(ids) == set()
+
+
+def _by_meaning(reasons: list[str]) -> float:
+    [value] = re.findall(r"meaning adds (\d+\.\d+)", " ".join(reasons))
+    return float(value)
 
 
 def test_an_answer_by_meaning_counts_the_messages_that_the_model_cannot_read(house: Recorded):

@@ -89,6 +89,18 @@ def test_meaning_counts_as_far_as_the_model_can_read_the_question():
     assert 0.0 == none == half < most < whole == weights.FEATURES["meaning"]
 
 
+def test_meaning_counts_less_the_fewer_words_of_the_question_the_model_knows():
+    none, few, half, whole = (meaning_weight(QueryStats(9, {}, known=share)) for share in (0.0, 0.2, 0.5, 1.0))
+    assert 0.0 < none < few < half == whole == weights.FEATURES["meaning"]
+
+
+def test_meaning_does_not_outweigh_words_of_texts_that_the_model_cannot_read():
+    words, meant = [_words("words", 9.0, "crane")], [Match("embedded", 0.9), Match("farther", 0.5)]
+    half = QueryStats(FACTS.documents, FACTS.frequencies, legible_texts=0.5)
+    assert _ids(fuse(words, [], meant, FACTS))[0] == "embedded"
+    assert _ids(fuse(words, [], meant, half)) == ["words", "embedded", "farther"]
+
+
 def test_a_message_counts_by_its_best_part_and_its_best_chunk():
     meant = [Match("a", 0.2), Match("a", 0.8), Match("a", 0.5)]
     assert fuse([], [], meant, FACTS)[0].score == pytest.approx(fuse([], [], [Match("a", 0.8)], FACTS)[0].score)
