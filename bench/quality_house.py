@@ -106,7 +106,7 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
             _words(directory / "lexical", archive),
             Semantic(directory / "semantic", index_fingerprint(embedder), embedder.dims),
         )
-        archive.set_note(CONTENTS, index_contents(embedder))
+        archive.set_note(CONTENTS, index_contents(embedder, "all"))
         stack.callback(lexical.close)
         stack.callback(vectors.close)
         for talk in made if not mark.exists() else ():
