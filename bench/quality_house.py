@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from daemon import records
-from daemon.archive import Archive
+from daemon.archive import CONTENTS, Archive
 from daemon.embed.builtin import Builtin
 from daemon.errors import IndexBroken
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
-from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
+from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_contents, index_fingerprint
 from daemon.model import Message, Session
 from daemon.recall.query import Recall
 from daemon.recall.search import RecallEngine
@@ -106,6 +106,7 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
             _words(directory / "lexical", archive),
             Semantic(directory / "semantic", index_fingerprint(embedder), embedder.dims),
         )
+        archive.set_note(CONTENTS, index_contents(embedder, "all"))
         stack.callback(lexical.close)
         stack.callback(vectors.close)
         for talk in made if not mark.exists() else ():
