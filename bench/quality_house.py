@@ -25,7 +25,6 @@ from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
 from daemon.model import Session
 from daemon.recall.query import Recall
 from daemon.recall.search import RecallEngine
-from daemon.transcript.replay import replay
 
 DEEP = 50
 """Results that are asked for: what stands further down counts as not found."""
@@ -146,5 +145,5 @@ def _record(archive: Archive, talk: Talk) -> None:
         head["time"] = {"created": created, "completed": created + 1}
         message = records.message(records.dumps(head), (part,), talk.id)
         digest = records.digest(message.raw, part.raw)
-        batch.message(message, source="bench", generation=1, hash_=digest, replay=replay(message), edits=[])
+        batch.message(message, source="bench", generation=1, hash_=digest, edits=[])
     archive.commit(batch)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_un
 from daemon.archive.store import Store
 from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import Json, Message, OllamaMessage, Session, Vector
+from daemon.model import Json, Message, Session, Vector
 
 __all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 
@@ -126,16 +127,12 @@ class Archive(OwnRecords):
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
             counts |= self.objects.counted(batch.changes)
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
-            waiting = {
-                stage: sum(
-                    (value is not None) - (self._store.get(key) is not None)
-                    for key, value in batch.changes.items()
-                    if key.startswith(f"out:{stage}:".encode())
-                )
-                for stage in self._waiting
-            }
+            waiting = Counter(dict.fromkeys(self._waiting, 0))
+            for key, value in batch.changes.items():
+                if key.startswith(keys.OUTBOX):
+                    waiting[keys.stage(key)] += (value is not None) - (self._store.stored(key) is not None)
             try:
-                self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
+                self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)}, batch.fresh)
             except DiskFull:
                 self._in_doubt |= batch.changes.keys()  # it may be there after `mend`
                 raise
@@ -237,10 +234,6 @@ class Archive(OwnRecords):
         """Whether no source has it any more."""
         state = self.state(message_id)
         return state is not None and state["deleted"] is not None
-
-    def replay(self, message_id: str) -> list[OllamaMessage]:
-        """The message in Ollama's form; empty when it is not here, or large: then it is made of the records."""
-        return self._load(keys.message_replay(message_id)) or []
 
     # -- files ---------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
     import plyvel_next as plyvel
 
 from daemon.archive import keys
-from daemon.archive.store.bodies import AHEAD, Body, pieces
+from daemon.archive.store.bodies import AHEAD, NEVER_LARGE, Body, pieces
 from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
 from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem import durable
@@ -181,8 +181,10 @@ class Store:
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
-    def write(self, changes: Mapping[bytes, bytes | None]) -> None:
+    def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         """All of `changes`, synced, or none; None deletes. The body that a key referred to until now goes with it.
+
+        `fresh` are keys of them that are not there yet.
 
         Raises:
             DiskFull: there is no room; see `mend`.
@@ -190,7 +192,11 @@ class Store:
         """
         if self.has_failed:
             raise DiskFull(f"{self._place}: a write failed for want of room; it is opened anew when there is some")
-        replaced = [(Body.parse(self.stored(key)), value) for key, value in changes.items()]
+        replaced = [
+            (Body.parse(self.stored(key)), value)
+            for key, value in changes.items()
+            if key not in fresh and not key.startswith(NEVER_LARGE)
+        ]
         dropped = [piece for body, value in replaced if body and body.reference() != value for piece in body.pieces()]
         try:
             with self._using, self._database().write_batch(transaction=True, sync=True) as writing:

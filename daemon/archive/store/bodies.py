@@ -21,6 +21,9 @@ PIECE = 1 << 20
 AHEAD = b"ahead:"
 """What the keys of all marks begin with; the value is the size of the body."""
 
+NEVER_LARGE = (b"out:", b"cur:", b"dirty:", b"body:", AHEAD)
+"""What keys begin with whose values are never large."""
+
 _MARK = b"\0body\0"
 """What a reference begins with; no record, JSON value, object or vector of ours does and has its length."""
 

@@ -31,9 +31,7 @@ def put(
     whole, versions, gone, _ = merged(archive.message(message.id), message)
     batch = archive.batch()
     hash_ = records.digest(message.raw, *(part.raw for part in message.parts))
-    batch.message(
-        whole, source=source, generation=generation, hash_=hash_, replay=[], edits=edits, versions=versions, gone=gone
-    )
+    batch.message(whole, source=source, generation=generation, hash_=hash_, edits=edits, versions=versions, gone=gone)
     archive.commit(batch)
 
 

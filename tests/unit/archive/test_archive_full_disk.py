@@ -163,8 +163,8 @@ class Late(Store):
 
     is_late = False
 
-    def write(self, changes) -> None:
-        super().write(changes)
+    def write(self, changes, fresh=()) -> None:
+        super().write(changes, fresh)
         if self.is_late:
             self.has_failed = True
             raise DiskFull("No space left on device")
