@@ -7,6 +7,7 @@ becomes of a record `batch`'s; it knows nothing of sources and indexes.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import Counter
@@ -33,8 +34,10 @@ from daemon.model import Json, Message, Session, Vector
 __all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 
 
-SCHEMA = 1
-"""The version of what is stored under which key."""
+SCHEMA = 2
+"""The version of what is stored under which key. 2: values are compressed, and no replay is kept."""
+
+_AT_ONCE = 5000
 
 
 def _now_ms() -> int:
@@ -341,15 +344,24 @@ class Archive(OwnRecords):
 
 
 def _check_schema(store: Store) -> None:
-    """Stamp a new archive; refuse one of a newer schema, whose records we might misread."""
-    schema = store.get(keys.SCHEMA)
-    if schema is None:
-        store.write({keys.SCHEMA: str(SCHEMA).encode()})
-    elif int(schema) > SCHEMA:
+    """Stamp a new archive, bring an older one up to date; refuse a newer one, whose records we might misread."""
+    schema = int(store.get(keys.SCHEMA) or 0)
+    if schema > SCHEMA:
         raise ArchiveCorrupt(
-            f"the archive has schema {int(schema)}, this Reconstitute knows up to {SCHEMA}; "
+            f"the archive has schema {schema}, this Reconstitute knows up to {SCHEMA}; "
             f"upgrade Reconstitute, or name another archive.dir"
         )
+    if schema == 1:
+        _drop_replays(store)
+    if schema != SCHEMA:
+        store.write({keys.SCHEMA: str(SCHEMA).encode()})
+
+
+def _drop_replays(store: Store) -> None:
+    """Remove what schema 1 kept of each message in Ollama's form: it is made from the records when it is needed."""
+    replays = (key for key in store.keys(b"msg:") if key.endswith(b":ollama"))
+    while some := list(itertools.islice(replays, _AT_ONCE)):
+        store.write(dict.fromkeys(some))
 
 
 def _session(entry: Json) -> Session:

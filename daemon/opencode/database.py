@@ -210,7 +210,7 @@ class Database:
 
     def read_message(self, session_id: str, message_id: str) -> Reading:
         """See Source."""
-        return self._reading(session_id, message_id, None)
+        return self._of_rows(session_id, message_id, None)
 
     def readings(self, session_id: str, message_ids: Sequence[str]) -> Iterator[tuple[str, Callable[[], Reading]]]:
         """See Source."""
@@ -218,7 +218,7 @@ class Database:
         while place < len(message_ids):
             some = self._at_once(message_ids[place : place + _AT_ONCE])
             for message_id, rows in zip(message_ids[place:], some, strict=False):
-                yield message_id, partial(self._reading, session_id, message_id, rows)
+                yield message_id, partial(self._of_rows, session_id, message_id, rows)
             place += len(some)
 
     def _at_once(self, message_ids: Sequence[str]) -> list[_Rows | None]:
@@ -247,7 +247,7 @@ class Database:
             return [None] * len(message_ids)
         return some
 
-    def _reading(self, session_id: str, message_id: str, rows: _Rows | None) -> Reading:
+    def _of_rows(self, session_id: str, message_id: str, rows: _Rows | None) -> Reading:
         """`rows` are the message's, read a moment ago; without them they are looked up, and each value by itself."""
         problems: list[Problem] = []
         gathered = Gathered(session_id, message_id, self._large)

@@ -29,7 +29,10 @@ _MARK = b"\0body\0"
 
 
 class Body(NamedTuple):
-    """A reference: the name of the body, its hash and its size in bytes."""
+    """A reference: the name of the body, its hash and its size in bytes.
+
+    The pieces of a body whose name begins with "z" are compressed (compression), others are as they were cut.
+    """
 
     name: str
     sha256: str
@@ -38,7 +41,7 @@ class Body(NamedTuple):
     @classmethod
     def of(cls, raw: bytes) -> Body:
         """A new body for this value."""
-        return cls(secrets.token_hex(8), hashlib.sha256(raw).hexdigest(), len(raw))
+        return cls(f"z{secrets.token_hex(8)}", hashlib.sha256(raw).hexdigest(), len(raw))
 
     @classmethod
     def parse(cls, value: bytes | None) -> Body | None:
