@@ -97,13 +97,21 @@ class Store:
             )
 
     def _open(self, *, is_new: bool) -> Any:
-        return plyvel.DB(
-            str(self._place),
-            create_if_missing=is_new,
-            write_buffer_size=32 << 20,
-            lru_cache_size=64 << 20,
-            bloom_filter_bits=10,
-        )
+        """Open it twice: LevelDB checks the index of a table only with paranoid checks, without which a flipped bit there
+        hides keys. But with them it refuses a log whose end a power cut has torn, so that is taken up first.
+        """
+        for paranoid in (False, True):
+            database = plyvel.DB(
+                str(self._place),
+                create_if_missing=is_new,
+                paranoid_checks=paranoid,
+                write_buffer_size=32 << 20,
+                lru_cache_size=64 << 20,
+                bloom_filter_bits=10,
+            )
+            if not paranoid:
+                database.close()
+        return database
 
     def _dictionaries(self) -> dict[int, bytes]:
         """What values are compressed with; a copy that is gone is made again from the other one."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from daemon import records
 from daemon.archive import SCHEMA, Archive
-from daemon.archive.store import Store, plyvel
+from daemon.archive.store import Store, plyvel  # type: ignore[attr-defined]
 from daemon.archive.store.bodies import PIECE, Body
 from daemon.archive.store.compression import Compression, DamagedError
 from daemon.errors import ArchiveCorrupt
