@@ -133,7 +133,7 @@ def fill(archive: Archive, world: World, operations: int, sessions: int) -> None
         message = records.message(records.dumps(head), tuple(parts), session.id)
         hash_ = records.digest(message.raw)
         found = edits(message, session)
-        batch.message(message, source="bench", generation=2, hash_=hash_, replay=[], edits=found)
+        batch.message(message, source="bench", generation=2, hash_=hash_, edits=found)
         if serial % BATCH == 0:
             archive.commit(batch)
             batch = archive.batch()

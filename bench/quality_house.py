@@ -25,7 +25,6 @@ from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_contents, in
 from daemon.model import Message, Session
 from daemon.recall.query import Recall
 from daemon.recall.search import RecallEngine
-from daemon.transcript.replay import replay
 
 DEEP = 50
 """Results that are asked for: what stands further down counts as not found."""
@@ -150,7 +149,7 @@ def _record(archive: Archive, talk: Talk) -> None:
     )
     for number, said in enumerate(talk.messages):
         message = said if isinstance(said, Message) else _message(talk, number, said)
-        batch.message(message, source="bench", generation=1, hash_=_digest(message), replay=replay(message), edits=[])
+        batch.message(message, source="bench", generation=1, hash_=_digest(message), edits=[])
     archive.commit(batch)
 
 

@@ -111,7 +111,7 @@ def with_fields(fields: Json, data: str | bytes) -> bytes:
     if not fields:
         return body
     head = dumps(fields)[:-1]
-    start = len(body) - len(body[1:].lstrip())
+    start = 1 if body[1:2] == b'"' else len(body) - len(body[1:].lstrip())
     return head + b"}" if body[start:] == b"}" else b"".join((head, b",", memoryview(body)[start:]))
 
 

@@ -7,8 +7,10 @@ becomes of a record `batch`'s; it knows nothing of sources and indexes.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -27,13 +29,15 @@ from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_un
 from daemon.archive.store import Store
 from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import Json, Message, OllamaMessage, Session, Vector
+from daemon.model import Json, Message, Session, Vector
 
 __all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 
 
-SCHEMA = 1
-"""The version of what is stored under which key."""
+SCHEMA = 2
+"""The version of what is stored under which key. 2: values are compressed, and no replay is kept."""
+
+_AT_ONCE = 5000
 
 
 def _now_ms() -> int:
@@ -126,16 +130,12 @@ class Archive(OwnRecords):
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
             counts |= self.objects.counted(batch.changes)
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
-            waiting = {
-                stage: sum(
-                    (value is not None) - (self._store.get(key) is not None)
-                    for key, value in batch.changes.items()
-                    if key.startswith(f"out:{stage}:".encode())
-                )
-                for stage in self._waiting
-            }
+            waiting = Counter(dict.fromkeys(self._waiting, 0))
+            for key, value in batch.changes.items():
+                if key.startswith(keys.OUTBOX):
+                    waiting[keys.stage(key)] += (value is not None) - (self._store.stored(key) is not None)
             try:
-                self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
+                self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)}, batch.fresh)
             except DiskFull:
                 self._in_doubt |= batch.changes.keys()  # it may be there after `mend`
                 raise
@@ -237,10 +237,6 @@ class Archive(OwnRecords):
         """Whether no source has it any more."""
         state = self.state(message_id)
         return state is not None and state["deleted"] is not None
-
-    def replay(self, message_id: str) -> list[OllamaMessage]:
-        """The message in Ollama's form; empty when it is not here, or large: then it is made of the records."""
-        return self._load(keys.message_replay(message_id)) or []
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -348,15 +344,24 @@ class Archive(OwnRecords):
 
 
 def _check_schema(store: Store) -> None:
-    """Stamp a new archive; refuse one of a newer schema, whose records we might misread."""
-    schema = store.get(keys.SCHEMA)
-    if schema is None:
-        store.write({keys.SCHEMA: str(SCHEMA).encode()})
-    elif int(schema) > SCHEMA:
+    """Stamp a new archive, bring an older one up to date; refuse a newer one, whose records we might misread."""
+    schema = int(store.get(keys.SCHEMA) or 0)
+    if schema > SCHEMA:
         raise ArchiveCorrupt(
-            f"the archive has schema {int(schema)}, this Reconstitute knows up to {SCHEMA}; "
+            f"the archive has schema {schema}, this Reconstitute knows up to {SCHEMA}; "
             f"upgrade Reconstitute, or name another archive.dir"
         )
+    if schema == 1:
+        _drop_replays(store)
+    if schema != SCHEMA:
+        store.write({keys.SCHEMA: str(SCHEMA).encode()})
+
+
+def _drop_replays(store: Store) -> None:
+    """Remove what schema 1 kept of each message in Ollama's form: it is made from the records when it is needed."""
+    replays = (key for key in store.keys(b"msg:") if key.endswith(b":ollama"))
+    while some := list(itertools.islice(replays, _AT_ONCE)):
+        store.write(dict.fromkeys(some))
 
 
 def _session(entry: Json) -> Session:

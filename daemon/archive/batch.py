@@ -8,19 +8,21 @@ a record becomes in the archive: current version, version kept aside, tombstone.
 from __future__ import annotations
 
 import bisect
+import itertools
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from daemon import records
 from daemon.archive import keys, merge
 from daemon.archive.store import Store
 from daemon.archive.store.changes import Changes
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Session
+from daemon.model import FileEdit, Json, Message, Operation, Session
 
 STAGES = ("lexical", "semantic")
 TOOLS = "tools"
 """What the outbox has third: messages whose tool calls are embedded when everything that was said is."""
+_PROCESS, _tokens = secrets.token_hex(6).encode(), itertools.count()
 _READERS = 2
 """How many messages behind one are indexed together with what it says (daemon.transcript.chunks)."""
 
@@ -31,10 +33,20 @@ class Batch(Changes):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
+        self._orders: dict[str, list[str]] = {}
+        self._reordered: set[str] = set()
+        """Sessions whose order is written when the batch is finished: once, however many messages come."""
 
     def _load(self, key: bytes) -> Json | None:
         raw = self.get(key)
         return None if raw is None else records.load_object(raw)
+
+    def finish(self) -> None:
+        """See Changes."""
+        for session_id in self._reordered:
+            self.put(keys.session_order(session_id), records.dumps(self._orders[session_id]))
+        self._reordered = set()
+        super().finish()
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
@@ -67,7 +79,7 @@ class Batch(Changes):
         if old == entry:
             return False
         if old is not None and old["raw"] != entry["raw"] and ('"revert"' in old["raw"] or '"revert"' in entry["raw"]):
-            for message_id in records.loads(self.get(keys.session_order(session.id)) or b"[]"):
+            for message_id in self._order_of(session.id):
                 self._outdate_edits(message_id)
         self.counts["sessions"] += old is None
         self.put(keys.session_meta(session.id), records.dumps(entry))
@@ -75,8 +87,7 @@ class Batch(Changes):
 
     def places(self, session_id: str) -> set[str]:
         """The paths that the messages of a session changed or saw, as far as they are archived."""
-        order = records.loads(self.get(keys.session_order(session_id)) or b"[]")
-        states = (self._load(keys.message_state(message_id)) or {} for message_id in order)
+        states = (self._load(keys.message_state(message_id)) or {} for message_id in self._order_of(session_id))
         return {place[0] for state in states for place in state.get("edits", ())}
 
     def _keep_session_version(self, session_id: str, old: bytes, new: bytes) -> None:
@@ -98,7 +109,6 @@ class Batch(Changes):
         source: str,
         generation: int,
         hash_: str,
-        replay: Sequence[OllamaMessage] | None,
         edits: Iterable[FileEdit],
         versions: Iterable[tuple[str | None, bytes]] = (),
         gone: Iterable[str] = (),
@@ -107,7 +117,6 @@ class Batch(Changes):
     ) -> set[str]:
         """Record a message, already merged with what stood here, and put it into the outbox; the paths of its edits.
 
-        `replay` None: it is too large to be kept beside the records, and is made from them when needed.
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
         source has dropped and we have not, `unknown` the part types that this version does not know. `origins` tell
         where each record came from (ingest.versions).
@@ -115,11 +124,7 @@ class Batch(Changes):
         old = self._load(keys.message_state(message.id))
         for part_id, raw in versions:
             self.put(_version_key(message.id, part_id, raw), raw)
-        part_names = self._put_records(message, was_there=old is not None)
-        if replay is None:
-            self.delete(keys.message_replay(message.id))
-        else:
-            self.put(keys.message_replay(message.id), records.dumps(list(replay)))
+        part_names = self._replace_records(message) if old is not None else self._put_records(message)
         state: Json = {
             "hash": hash_,
             "session": message.session_id,
@@ -129,7 +134,7 @@ class Batch(Changes):
             "deleted": None,
             "parts": part_names,
             "gone": sorted(gone),
-            "edits": self._edits(edits, (old or {}).get("edits", [])),
+            "edits": self._edits(edits, old.get("edits", [])) if old is not None else self._first_edits(edits),
             "origins": origins or {},
         }
         self.counts["messages"] += old is None
@@ -142,24 +147,42 @@ class Batch(Changes):
         self._enqueue_readers(message.session_id, message.id)
         return {place[0] for place in state["edits"]}
 
-    def _put_records(self, message: Message, *, was_there: bool) -> list[str]:
-        """Put the message's own record and those of its parts; answers the ids of the parts."""
+    def _put_records(self, message: Message) -> list[str]:
+        """Put a new message's own record and those of its parts; answers the ids of the parts."""
+        names: list[str] = []
+        self.put_fresh(keys.message_raw(message.id), message.raw)
+        for part in message.parts:
+            names.append(part.id)
+            self.put_fresh(keys.part(message.id, part.id), part.raw)
+        return names
+
+    def _replace_records(self, message: Message) -> list[str]:
+        """As `_put_records`, of a message that was there; a version that is current again is not kept aside as well."""
         names: list[str] = []
         self.put(keys.message_raw(message.id), message.raw)
-        if was_there:  # a version that is current again is not kept aside as well
-            self.delete(_version_key(message.id, None, message.raw))
+        self.delete(_version_key(message.id, None, message.raw))
         for part in message.parts:
             raw = part.raw
             names.append(part.id)
             self.put(keys.part(message.id, part.id), raw)
-            if was_there:
-                self.delete(_version_key(message.id, part.id, raw))
+            self.delete(_version_key(message.id, part.id, raw))
         return names
 
     def message_ids(self, session_id: str) -> list[str]:
         """In conversation order, as they will be after the commit."""
-        ids: list[str] = records.loads(self.get(keys.session_order(session_id)) or b"[]")
-        return ids
+        return list(self._order_of(session_id))
+
+    def _order_of(self, session_id: str) -> list[str]:
+        """As `message_ids`, read and parsed once; whoever changes it says so to `_reorder`."""
+        order = self._orders.get(session_id)
+        if order is None:
+            order = records.loads(self.get(keys.session_order(session_id)) or b"[]")
+            self._orders[session_id] = order
+        return order
+
+    def _reorder(self, session_id: str, order: list[str]) -> None:
+        self._orders[session_id] = order
+        self._reordered.add(session_id)
 
     def state(self, message_id: str) -> Json | None:
         """As Archive.state, as it will be after the commit."""
@@ -170,19 +193,21 @@ class Batch(Changes):
         state = self.state(message_id)
         if state is None:
             return
-        order = self.message_ids(state["session"])
+        order = self._order_of(state["session"])
         for other in order:  # their places have changed, and the first one is found by the session's title
             about = self._load(keys.message_state(other)) or state
             self.enqueue(other, about["created"], about["hash"])
-        self.put(keys.session_order(state["session"]), records.dumps([i for i in order if i != message_id]))
-        for key in (keys.message_raw, keys.message_state, keys.message_replay):
-            self.delete(key(message_id))
+        self._reorder(state["session"], [i for i in order if i != message_id])
+        self.delete(keys.message_raw(message_id))
+        self.delete(keys.message_state(message_id))
         self.counts["messages"] -= 1
 
     def drop_session(self, session_id: str) -> None:
         """It had nothing but what `drop_message` has taken away."""
         if self.get(keys.session_meta(session_id)) is not None:
             self.delete(keys.session_meta(session_id))
+            self._orders.pop(session_id, None)
+            self._reordered.discard(session_id)
             self.delete(keys.session_order(session_id))
             self.counts["sessions"] -= 1
 
@@ -223,8 +248,7 @@ class Batch(Changes):
 
     def _order(self, session_id: str, message_id: str, created: int) -> None:
         """Keep the session's conversation order: time first, id second (ids wrapped on 2026-08-14)."""
-        key = keys.session_order(session_id)
-        order = records.loads(self.get(key) or b"[]")
+        order = self._order_of(session_id)
         if message_id in order[-1:]:
             return
 
@@ -232,7 +256,10 @@ class Batch(Changes):
             state = self._load(keys.message_state(other))
             return (state["created"] if state else 0, other)
 
-        place = bisect.bisect_left(order, (created, message_id), key=rank)
+        if not order or rank(order[-1]) < (created, message_id):  # as nearly always
+            place = len(order)
+        else:
+            place = bisect.bisect_left(order, (created, message_id), key=rank)
         if order[place : place + 1] == [message_id]:
             return
         if message_id in order:  # its time changed: take it out of where it was
@@ -240,21 +267,24 @@ class Batch(Changes):
             order.remove(message_id)
             place = bisect.bisect_left(order, (created, message_id), key=rank)
         order.insert(place, message_id)
-        self.put(key, records.dumps(order))
+        self._reorder(session_id, order)
+
+    def _first_edits(self, edits: Iterable[FileEdit]) -> list[list[Any]]:
+        """As `_edits`, of a message that was not there."""
+        places: list[list[Any]] = []
+        for place, value in _placed(edits):
+            self.put_fresh(keys.file_edit(*place), value)
+            self.outdate(place[0])
+            places.append(list(place))
+        return places
 
     def _edits(self, edits: Iterable[FileEdit], old: list[Any]) -> list[list[Any]]:
         """Each edit under its path, a move or copy under its far end too; answers the places."""
         places: list[list[Any]] = []
-        for number, edit in enumerate(edits):
-            ends = [edit.path]
-            if edit.operation in (Operation.MOVE, Operation.COPY) and edit.other not in (None, edit.path):
-                ends.append(str(edit.other))
-            for path in ends:
-                place = [path, edit.time, edit.part_id, number]
-                key, value = keys.file_edit(path, edit.time, edit.part_id, number), records.edit_to_json(edit)
-                if self.put(key, value):
-                    self.outdate(path)
-                places.append(place)
+        for place, value in _placed(edits):
+            if self.put(keys.file_edit(*place), value):
+                self.outdate(place[0])
+            places.append(list(place))
         for place in old:
             if place not in places:
                 self.delete(keys.file_edit(*place))
@@ -273,7 +303,7 @@ class Batch(Changes):
 
         The value is new each time: whoever is making it at this moment must not take this mark for the one he knew.
         """
-        self.changes[keys.outdated(path)] = secrets.token_bytes(6)
+        self.changes[keys.outdated(path)] = _token()
 
     def _outdate_edits(self, message_id: str) -> None:
         for place in (self._load(keys.message_state(message_id)) or {}).get("edits", ()):
@@ -288,7 +318,7 @@ class Batch(Changes):
             return False
         entry["edits"] = self._edits(edits, old.get("edits", []))
         self.put(key, records.dumps(entry))
-        for message_id in records.loads(self.get(keys.session_order(session_id)) or b"[]"):
+        for message_id in self._order_of(session_id):
             self._outdate_edits(message_id)
         return True
 
@@ -309,7 +339,7 @@ class Batch(Changes):
 
     def _enqueue_readers(self, session_id: str, message_id: str) -> None:
         """The messages behind it are searched by its words too; the last one, which is written to most, has none."""
-        order = records.loads(self.get(keys.session_order(session_id)) or b"[]")
+        order = self._order_of(session_id)
         if message_id in order[-1:]:
             return
         place = order.index(message_id) + 1
@@ -324,7 +354,7 @@ class Batch(Changes):
         The value is new each time: whoever is indexing the message at this moment gives back the value he was given,
         and then the entry must stay, also when only the session's title has changed and the hash has not.
         """
-        self.changes[keys.outbox(stage, created, message_id)] = f"{hash_} {secrets.token_hex(6)}".encode()
+        self.changes[keys.outbox(stage, created, message_id)] = b"%b %b" % (hash_.encode(), _token())
 
     def mark(self, source: str, session_id: str, unit: str, stamp: str | None) -> None:
         """Move the cursor of one unit (a message, or "" for the session's own record); None forgets it."""
@@ -341,6 +371,20 @@ class Batch(Changes):
     def release(self, source: str, place: str) -> None:
         """What was unreadable there has been read, or is gone."""
         self.delete(keys.quarantine(source, place))
+
+
+def _token() -> bytes:
+    """A value that was never given before: drawn by chance once per process, then counted."""
+    return _PROCESS + b"%x" % next(_tokens)
+
+
+def _placed(edits: Iterable[FileEdit]) -> Iterator[tuple[tuple[str, int, str, int], bytes]]:
+    """Each edit with its place, a move or copy at its far end too: ((path, time, part id, number), as stored)."""
+    for number, edit in enumerate(edits):
+        value = records.edit_to_json(edit)
+        yield (edit.path, edit.time, edit.part_id, number), value
+        if edit.operation in (Operation.MOVE, Operation.COPY) and edit.other not in (None, edit.path):
+            yield (str(edit.other), edit.time, edit.part_id, number), value
 
 
 def _is_older(read: Json, stored: Json) -> bool:

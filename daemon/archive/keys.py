@@ -16,6 +16,8 @@ LATEST = 9_999_999_999_999
 
 def escape(text: str) -> str:
     """`text` without the characters that separate key fields."""
+    if text.isidentifier():  # as nearly all ids are; one look instead of three
+        return text
     return text.replace("%", "%25").replace(":", "%3A").replace("\0", "%00")
 
 
@@ -59,10 +61,6 @@ def message_version(message_id: str, digest: str) -> bytes:
 
 def message_state(message_id: str) -> bytes:
     return _key("msg", escape(message_id), "hash")
-
-
-def message_replay(message_id: str) -> bytes:
-    return _key("msg", escape(message_id), "ollama")
 
 
 def part(message_id: str, part_id: str) -> bytes:
@@ -162,9 +160,18 @@ def unread(message_id: str) -> bytes:
     return UNREAD + escape(message_id).encode("utf-8", "replace")
 
 
+OUTBOX = b"out:"
+"""What the keys of all that waits to be indexed begin with."""
+
+
 def outbox(stage: str, created: int, message_id: str) -> bytes:
     """Newest first: the message that was just written is the one that is searched for."""
     return _key("out", stage, f"{LATEST - min(max(created, 0), LATEST):013d}", escape(message_id))
+
+
+def stage(key: bytes) -> str:
+    """The stage of an entry of the outbox."""
+    return key.split(b":", 2)[1].decode()
 
 
 def cursor(source: str, session_id: str = "", unit: str = "") -> bytes:

@@ -180,8 +180,7 @@ class SessionContent:
     def replayed(self) -> Iterator[list[OllamaMessage]]:
         """Each message as entries of Ollama's ``messages[]``."""
         for message, _, _ in self._messages():
-            entries = replay(message)  # not the archived one, which an older version may have made
-            yield entries if self.request.raw else clean_replay(message, entries)
+            yield replay(message) if self.request.raw else clean_replay(message)
 
     def _messages(self) -> Iterator[tuple[Message, int | None, tuple[str, ...]]]:
         """(message, when its source dropped it, the parts that its source dropped)."""

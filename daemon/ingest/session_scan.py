@@ -1,6 +1,6 @@
 """One session of one source, scanned into the archive: what is new, altered or gone since the cursor.
 
-Every commit holds records, replay, file edits, outbox entries and the cursor of the same messages. The listing says
+Every commit holds records, file edits, outbox entries and the cursor of the same messages. The listing says
 what to read, the content what changed. A record that cannot be read is quarantined with the reason; one that is being
 written is left for the next scan.
 """
@@ -17,9 +17,9 @@ from daemon.archive import STAGES, Archive
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.versions import Origin, combine, is_own
-from daemon.model import Json, Message, Parts, Session
+from daemon.model import Json, Message, Session
 from daemon.opencode import Problem, Reading, Source, Unit
-from daemon.transcript.replay import replay, unknown_types
+from daemon.transcript.replay import unknown_types
 
 _LOG = log.get("intake")
 _BATCH_BYTES = 4 << 20
@@ -190,12 +190,15 @@ class SessionScan:
     def _scan_messages(self, marks: Mapping[str, str], pulse: Callable[[], None]) -> int:
         """Archive what is new or altered since `marks`; how many messages are kept now."""
         count = waiting = 0
+        altered: list[str] = []
         for message_id, unit in self._units.items():
             mark = marks.get(message_id, "")
             if mark in (unit.stamp, self._failed(unit), self._failed(unit, partly=True)):
                 count += not mark.startswith("!")
-                continue
-            if self._scan_message(message_id, unit):
+            else:
+                altered.append(message_id)
+        for message_id, read in self._source.readings(self._id, altered):
+            if self._scan_message(message_id, self._units[message_id], read):
                 count += 1
                 waiting += 1
             if self._batch.size > _BATCH_BYTES or waiting >= _BATCH_MESSAGES:
@@ -204,10 +207,10 @@ class SessionScan:
                 pulse()
         return count
 
-    def _scan_message(self, message_id: str, unit: Unit) -> bool:
+    def _scan_message(self, message_id: str, unit: Unit, read: Callable[[], Reading]) -> bool:
         """Archive one message; False when it has to wait or cannot be read."""
         try:
-            reading = self._source.read_message(self._id, message_id)
+            reading = read()
         except SourceBusy:
             self.result.postponed.add(self._id)
             return False
@@ -333,7 +336,6 @@ class SessionScan:
             source=self._name,
             generation=made.generation,
             hash_=made.hash_,
-            replay=None if isinstance(whole.parts, Parts) else replay(whole),
             edits=changes,
             versions=made.versions,
             gone=made.gone,

@@ -7,7 +7,7 @@ united by id; the one with the higher `generation` wins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -136,6 +136,12 @@ class Source(Protocol):
 
         Raises:
             SourceBusy: one of its records is being written.
+        """
+
+    def readings(self, session_id: str, message_ids: Sequence[str]) -> Iterator[tuple[str, Callable[[], Reading]]]:
+        """Each of these messages with what reads it, as `read_message` does.
+
+        A source may look up several at once. Nothing is locked while it waits to be asked for the next one.
         """
 
     def reverts(self, session_id: str) -> list[RevertMark]:

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,10 @@ def irregular(database: str) -> str:
     """Which file of a database is no regular one, if any: SQLite would wait for whoever writes into a FIFO."""
     paths = [f"{database}{suffix}" for suffix in (*_SUFFIXES, "-journal")]
     return next((path for path in paths if os.path.exists(path) and not os.path.isfile(path)), "")
+
+
+class TooLargeError(Exception):
+    """A value is larger than whoever asked for it allows."""
 
 
 class Connection:
@@ -154,6 +158,34 @@ class Connection:
         with self._lock:
             try:
                 return self._connect().execute(sql, arguments).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise self._failure(error) from None
+
+    @contextmanager
+    def moment(self, largest: int) -> Iterator[Callable[[str, Sequence[Any]], Iterator[tuple[Any, ...]]]]:
+        """A query that may be made again and again, each time of the database as it is at this one moment.
+
+        Keep it open for a moment only. Rows come one by one; texts come as bytes.
+
+        Raises:
+            TooLargeError: by the query, at a row with a value of more than `largest` bytes, which is not loaded.
+            SourceBusy, SourceMissing: as for `rows`.
+        """
+
+        def query(sql: str, arguments: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+            try:
+                yield from connection.execute(sql, arguments)
+            except sqlite3.DataError as error:
+                raise TooLargeError(str(error)) from None
+
+        with self._lock:
+            try:
+                with self._moment(self._connect()) as connection:
+                    before = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, largest)
+                    try:
+                        yield query
+                    finally:
+                        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
             except sqlite3.DatabaseError as error:
                 raise self._failure(error) from None
 

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 from daemon import records
-from daemon.errors import BadRecord, SourceMissing
+from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
 from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit
-from daemon.opencode.connection import Connection
+from daemon.opencode.connection import Connection, TooLargeError
 from daemon.opencode.journal import Journal
 from daemon.opencode.shared import PIECE, Gathered, orphan_record, oversize, pending_revert, project_record
 
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""
+
+_Rows: TypeAlias = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
+"""Those of a message's parts, and its own: rowid, id, type of the value, and the value, or None if it is not read."""
+
+_PARTS = "SELECT rowid, id, typeof(data), {data} FROM part WHERE message_id = ? ORDER BY id"
+_MESSAGE = "SELECT rowid, id, typeof(data), {data} FROM message WHERE id = ?"
+_AT_ONCE, _BYTES_AT_ONCE = 100, 4 << 20
+"""Messages that are read in one go, at most, and their bytes."""
 
 _NO_ROW = (0, None)
 _RECENT = 64
@@ -201,25 +210,63 @@ class Database:
 
     def read_message(self, session_id: str, message_id: str) -> Reading:
         """See Source."""
+        return self._of_rows(session_id, message_id, None)
+
+    def readings(self, session_id: str, message_ids: Sequence[str]) -> Iterator[tuple[str, Callable[[], Reading]]]:
+        """See Source."""
+        place = 0
+        while place < len(message_ids):
+            some = self._at_once(message_ids[place : place + _AT_ONCE])
+            for message_id, rows in zip(message_ids[place:], some, strict=False):
+                yield message_id, partial(self._of_rows, session_id, message_id, rows)
+            place += len(some)
+
+    def _at_once(self, message_ids: Sequence[str]) -> list[_Rows | None]:
+        """The rows of the first of these messages, of one at least; None for one that is large, or cannot be had now.
+
+        Such a message is read for itself, which tells what is wrong.
+        """
+        some: list[_Rows | None] = []
+        left = _BYTES_AT_ONCE
+        try:
+            with self._connection.moment(PIECE) as query:
+                for message_id in message_ids:
+                    rows: _Rows = [], []
+                    try:
+                        for found, sql in zip(rows, (_PARTS, _MESSAGE), strict=True):
+                            for row in query(sql.format(data="data"), (message_id,)):
+                                left -= len(row[3]) if isinstance(row[3], bytes) else 0
+                                if left < 0:
+                                    return some or [None]
+                                found.append(row)
+                    except TooLargeError:
+                        some.append(None)
+                    else:
+                        some.append(rows)
+        except (SourceBusy, SourceMissing):
+            return [None] * len(message_ids)
+        return some
+
+    def _of_rows(self, session_id: str, message_id: str, rows: _Rows | None) -> Reading:
+        """`rows` are the message's, read a moment ago; without them they are looked up, and each value by itself."""
         problems: list[Problem] = []
         gathered = Gathered(session_id, message_id, self._large)
-        sql = "SELECT rowid, id, typeof(data) FROM part WHERE message_id = ? ORDER BY id"
-        for row, id_, type_ in self._connection.rows(sql, (message_id,)):
-            fields = {"id": _text(id_), "sessionID": session_id, "messageID": message_id}
-            raw = self._record(("part", id_, row), _text(type_), fields, problems)
+        part_rows = rows[0] if rows else self._connection.rows(_PARTS.format(data="NULL"), (message_id,))
+        for part_row in part_rows:
+            fields = {"id": _text(part_row[1]), "sessionID": session_id, "messageID": message_id}
+            raw = self._record("part", part_row, fields, problems)
             if raw is not None:
                 try:
                     gathered.add(raw)
                 except BadRecord as error:
-                    problems.append(self._problem(f"part {_text(id_)}", error, raw))
-        rows = self._connection.rows("SELECT rowid, id, typeof(data) FROM message WHERE id = ?", (message_id,))
-        if not rows:
+                    problems.append(self._problem(f"part {fields['id']}", error, raw))
+        own_rows = rows[1] if rows else self._connection.rows(_MESSAGE.format(data="NULL"), (message_id,))
+        if not own_rows:
             return self._removed(session_id, message_id, gathered, problems)
         for part in self._journal.parts(session_id, message_id, gathered.ids, problems, calls_only=True):
             gathered.put(part)
-        row, id_, type_ = rows[0]
         ids = {"id": message_id, "sessionID": session_id}
-        raw = self._record(("message", id_, row), _text(type_), ids, problems)
+        raw = self._record("message", own_rows[0], ids, problems)
         if raw is None:
             return Reading(None, tuple(problems))
         try:
@@ -229,25 +276,26 @@ class Database:
             return Reading(None, tuple(problems))
 
     def _record(
-        self, at: tuple[str, Any, int], type_: str, fields: dict[str, str], problems: list[Problem]
+        self, table: str, row: tuple[Any, ...], fields: dict[str, str], problems: list[Problem]
     ) -> bytes | None:
-        """The ``data`` of a row, `at` (table, id, rowid), as a record with `fields` put before its own.
+        """The ``data`` of a row as a record with `fields` put before its own.
 
         None, and a problem, where that cannot be had.
         """
-        table, id_, row = at
+        number, id_, type_, raw = row
         place = f"{table} {_text(id_)}"
-        if type_ not in ("text", "blob"):
-            problems.append(self._problem(place, BadRecord(f"data is {type_}, not JSON text"), b""))
+        if type_ not in (b"text", b"blob"):
+            problems.append(self._problem(place, BadRecord(f"data is {_text(type_)}, not JSON text"), b""))
             return None
-        with self._connection.value(table, "data", row, id_) as value:
-            size = len(value)
-            if size > self._limit:
-                pieces = iter(lambda: value.read(PIECE), b"")
-                part_id = _text(id_) if table == "part" else ""
-                problems.append(oversize(self._large, self._place(place), part_id, size, pieces))
-                return None
-            raw = value.read()
+        if raw is None:
+            with self._connection.value(table, "data", number, id_) as value:
+                size = len(value)
+                if size > self._limit:
+                    pieces = iter(lambda: value.read(PIECE), b"")
+                    part_id = _text(id_) if table == "part" else ""
+                    problems.append(oversize(self._large, self._place(place), part_id, size, pieces))
+                    return None
+                raw = value.read()
         try:
             return records.with_fields(fields, raw)
         except BadRecord as error:

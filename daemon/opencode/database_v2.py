@@ -9,7 +9,8 @@ is optional: what is unknown becomes a part of its own type and is kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from daemon import records
@@ -89,7 +90,7 @@ class Database2(Database):
         )
         for row, id_, stored, type_, created in self._connection.rows(sql, (message_id,)):
             problems: list[Problem] = []
-            verbatim = self._record(("session_message", id_, row), _text(stored), {}, problems)
+            verbatim = self._record("session_message", (row, id_, stored, None), {}, problems)
             if verbatim is None:
                 return Reading(None, tuple(problems))
             try:
@@ -99,6 +100,10 @@ class Database2(Database):
         return Reading(
             None, (Problem(self._place(f"session_message {message_id}"), "gone between listing and reading"),)
         )
+
+    def readings(self, session_id: str, message_ids: Sequence[str]) -> Iterator[tuple[str, Callable[[], Reading]]]:
+        """See Source."""
+        return ((message_id, partial(self.read_message, session_id, message_id)) for message_id in message_ids)
 
     def reverts(self, session_id: str) -> list[RevertMark]:
         """See Source. The journal beside these tables tells of the older ones."""

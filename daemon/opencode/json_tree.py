@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from daemon import records
@@ -274,6 +275,10 @@ class JsonTree:
         """See Source. The tree tells only a pending one; its record was touched when it was made."""
         session = self.read_session(session_id)
         return pending_revert(records.load_object(session.raw).get("revert"), session.updated)
+
+    def readings(self, session_id: str, message_ids: Sequence[str]) -> Iterator[tuple[str, Callable[[], Reading]]]:
+        """See Source."""
+        return ((message_id, partial(self.read_message, session_id, message_id)) for message_id in message_ids)
 
     def todos(self, session_id: str) -> TodoList | None:
         """See Source."""

@@ -14,6 +14,7 @@ import pytest
 from daemon import config
 from daemon.app.engine import Engine
 from daemon.model import Message
+from daemon.transcript.replay import replay
 from tests.conftest import Sample
 from tests.support.chat_messages import ollama_problems
 from tests.support.servers.plain_service import PlainService
@@ -97,9 +98,9 @@ def test_the_replay_of_every_message_is_valid_and_complete(engine: PlainService)
     for message_id in engine.archive.all_message_ids():
         message = engine.archive.message(message_id)
         assert message is not None
-        replay = engine.archive.replay(message_id)
-        assert ollama_problems(replay) == []
-        whole = "\0".join(strings(replay))
+        entries = replay(message)
+        assert ollama_problems(entries) == []
+        whole = "\0".join(strings(entries))
         for _, text in said(message):
             for line in text.splitlines():
                 assert line in whole

@@ -22,7 +22,7 @@ from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.answer.messages import around, tokens, window
 from daemon.recall.browse import context
 from daemon.recall.query import RecallContext
-from daemon.transcript.replay import clean_replay, replay
+from daemon.transcript.replay import clean_replay
 from tests.support.chat_messages import ollama_problems
 from tests.support.examples import examples
 from tests.support.stores.records import message, session
@@ -72,7 +72,7 @@ def _archived(told: Sequence[Sequence[Any]]) -> Iterator[tuple[Archive, list[Mes
             batch.session(session(id=sid, created=9 - number), "test", 2)
             for place, (role, parts, created, more) in enumerate(messages):
                 one = message(*parts, role=role, id=f"msg_{number}_{place}", session_id=sid, created=created, **more)
-                batch.message(one, source="test", generation=2, hash_="", replay=replay(one), edits=())
+                batch.message(one, source="test", generation=2, hash_="", edits=())
                 made.append(one)
         archive.commit(batch)
         yield archive, sorted(made, key=lambda m: (-int(m.session_id[4:]), m.created, m.id))

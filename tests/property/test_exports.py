@@ -16,7 +16,7 @@ from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.formats import export
 from daemon.model import Message, Session
-from daemon.transcript.replay import BOOKKEEPING, replay
+from daemon.transcript.replay import BOOKKEEPING
 from tests.support.chat_messages import ollama_problems
 from tests.support.examples import examples
 
@@ -71,7 +71,7 @@ def fill(archive: Archive, told: list[Any], order: list[int]) -> None:
             data = {key: value for key, value in record.items() if key != "parts"}
             waiting.append(records.message(raw(data | {"id": mid}), parts, session.id))
     for _, message in sorted(zip(order * len(waiting), waiting, strict=False), key=lambda pair: pair[0]):
-        batch.message(message, source="test", generation=1, hash_=message.id, replay=replay(message), edits=())
+        batch.message(message, source="test", generation=1, hash_=message.id, edits=())
     archive.commit(batch)
 
 

@@ -87,7 +87,7 @@ def take_in(archive: Archive, model: Model, store: Stored, sessions: Sequence[st
             whole, versions, gone, _ = merged(archive.message(read.id), read)
             hash_ = records.digest(whole.raw, *(part.raw for part in whole.parts))
             batch.message(
-                whole, source="model", generation=1, hash_=hash_, replay=[], edits=edits(whole, session),
+                whole, source="model", generation=1, hash_=hash_, edits=edits(whole, session),
                 versions=versions, gone=gone,
             )  # fmt: skip
             if message["id"] in store.removed:

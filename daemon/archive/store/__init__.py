@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,18 @@ try:
 except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wheels, under a module name of its own
     import plyvel_next as plyvel
 
+from daemon import log
 from daemon.archive import keys
-from daemon.archive.store.bodies import AHEAD, Body, pieces
+from daemon.archive.store import dictionaries
+from daemon.archive.store.bodies import AHEAD, NEVER_LARGE, Body, pieces
+from daemon.archive.store.compression import Compression, DamagedError
+from daemon.archive.store.dictionaries import DictionaryFiles
 from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
-from daemon.errors import ArchiveCorrupt, DiskFull
+from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes
 
+_LOG = log.get("archive")
 _NO_ROOM = (*FULL, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
@@ -59,6 +64,8 @@ class Store:
         except OSError as error:
             raise self._refused("the lock cannot be taken", error, "see to the disk and start again") from error
         self._using = Users()
+        self._compression = Compression({})
+        self._dictionary_files = DictionaryFiles(directory)
         self._db: Any = None
         self._is_closed = False
         self.has_failed = False
@@ -73,6 +80,7 @@ class Store:
                 self._marker.begin()
             self._db = self._open(is_new=is_new)
             self._marker.opened()
+            self._compression = Compression(self._dictionaries())
         except (plyvel.Error, OSError) as error:
             self._lock_file.close()
             raise self._refused("LevelDB cannot open it", error, _ASIDE) from error
@@ -89,13 +97,46 @@ class Store:
             )
 
     def _open(self, *, is_new: bool) -> Any:
-        return plyvel.DB(
-            str(self._place),
-            create_if_missing=is_new,
-            write_buffer_size=16 << 20,
-            lru_cache_size=64 << 20,
-            bloom_filter_bits=10,
-        )
+        """Open it twice: LevelDB checks the index of a table only with paranoid checks, without which a flipped bit there
+        hides keys. But with them it refuses a log whose end a power cut has torn, so that is taken up first.
+        """
+        for paranoid in (False, True):
+            database = plyvel.DB(
+                str(self._place),
+                create_if_missing=is_new,
+                paranoid_checks=paranoid,
+                write_buffer_size=32 << 20,
+                lru_cache_size=64 << 20,
+                bloom_filter_bits=10,
+            )
+            if not paranoid:
+                database.close()
+        return database
+
+    def _dictionaries(self) -> dict[int, bytes]:
+        """What values are compressed with; a copy that is gone is made again from the other one."""
+        in_files = self._dictionary_files.read()
+        try:
+            in_leveldb = dictionaries.by_number(self.scan(dictionaries.KEYS))
+        except ArchiveCorrupt:
+            if not in_files:
+                raise
+            in_leveldb = {}
+        found = in_files | in_leveldb
+        for number, raw in found.items():
+            if number not in in_files or number not in in_leveldb:
+                try:
+                    self._keep_dictionary(number, raw)
+                except (DiskFull, ArchiveCorrupt) as error:
+                    _LOG.warning("a copy of a dictionary is missing; it is made at the next start", error=str(error))
+        return found
+
+    def _keep_dictionary(self, number: int, raw: bytes) -> None:
+        try:
+            self._dictionary_files.write(number, raw)
+        except (OSError, OutputRefused) as error:
+            raise self._refused("a dictionary cannot be kept", error, "see to the disk and start again") from error
+        self._write({dictionaries.key(number): raw}, ())
 
     def _refused(self, action: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
         """The error for something that LevelDB did not do; without room it is nothing but that."""
@@ -139,12 +180,12 @@ class Store:
         try:
             database = (self._db or self._database()) if moment is None else moment
             value: bytes | None = database.get(key, verify_checksums=True, fill_cache=cached)
-        except (plyvel.CorruptionError, plyvel.IOError) as error:
+            return value if value is None else self._compression.unpack(key, value)
+        except (DamagedError, plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
         finally:
             with users.leaving:
                 users.left += 1
-        return value
 
     def _whole(self, key: bytes, value: bytes | None, moment: object) -> bytes | None:
         body = Body.parse(value)
@@ -165,8 +206,8 @@ class Store:
                 moment.iterator(**bounds, verify_checksums=True) as rows,
             ):
                 for key, value in rows:
-                    yield key, self._whole(key, value, moment) or b""
-        except (plyvel.CorruptionError, plyvel.IOError) as error:
+                    yield key, self._whole(key, self._compression.unpack(key, value), moment) or b""
+        except (DamagedError, plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
     def keys(self, prefix: bytes) -> Iterator[bytes]:
@@ -181,8 +222,10 @@ class Store:
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
-    def write(self, changes: Mapping[bytes, bytes | None]) -> None:
+    def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         """All of `changes`, synced, or none; None deletes. The body that a key referred to until now goes with it.
+
+        `fresh` are keys of them that are not there yet.
 
         Raises:
             DiskFull: there is no room; see `mend`.
@@ -190,15 +233,27 @@ class Store:
         """
         if self.has_failed:
             raise DiskFull(f"{self._place}: a write failed for want of room; it is opened anew when there is some")
-        replaced = [(Body.parse(self.stored(key)), value) for key, value in changes.items()]
+        replaced = [
+            (Body.parse(self.stored(key)), value)
+            for key, value in changes.items()
+            if key not in fresh and not key.startswith(NEVER_LARGE)
+        ]
         dropped = [piece for body, value in replaced if body and body.reference() != value for piece in body.pieces()]
+        dictionary = self._compression.learn(changes.items())
+        if dictionary is not None:
+            self._keep_dictionary(*dictionary)
+            self._compression.use(*dictionary)
+        self._write(changes, dropped)
+
+    def _write(self, changes: Mapping[bytes, bytes | None], dropped: Iterable[bytes]) -> None:
+        pack = self._compression.pack
         try:
             with self._using, self._database().write_batch(transaction=True, sync=True) as writing:
                 for key, value in changes.items():
                     if value is None:
                         writing.delete(key)
                     else:
-                        writing.put(key, value)
+                        writing.put(key, pack(key, value))
                 for piece in dropped:
                     writing.delete(piece)
         except plyvel.Error as error:

@@ -21,12 +21,18 @@ PIECE = 1 << 20
 AHEAD = b"ahead:"
 """What the keys of all marks begin with; the value is the size of the body."""
 
+NEVER_LARGE = (b"out:", b"cur:", b"dirty:", b"body:", AHEAD)
+"""What keys begin with whose values are never large."""
+
 _MARK = b"\0body\0"
 """What a reference begins with; no record, JSON value, object or vector of ours does and has its length."""
 
 
 class Body(NamedTuple):
-    """A reference: the name of the body, its hash and its size in bytes."""
+    """A reference: the name of the body, its hash and its size in bytes.
+
+    The pieces of a body whose name begins with "z" are compressed (compression), others are as they were cut.
+    """
 
     name: str
     sha256: str
@@ -35,7 +41,7 @@ class Body(NamedTuple):
     @classmethod
     def of(cls, raw: bytes) -> Body:
         """A new body for this value."""
-        return cls(secrets.token_hex(8), hashlib.sha256(raw).hexdigest(), len(raw))
+        return cls(f"z{secrets.token_hex(8)}", hashlib.sha256(raw).hexdigest(), len(raw))
 
     @classmethod
     def parse(cls, value: bytes | None) -> Body | None:

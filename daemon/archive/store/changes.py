@@ -25,6 +25,8 @@ class Changes:
         self.begun = store.times_mended
         """Since how many mended writes: what is begun before one is not written after it."""
         self.changes: dict[bytes, bytes | None] = {}
+        self.fresh: set[bytes] = set()
+        """Keys that the archive did not have, so that nothing is looked up for them."""
         self.size = 0
         """Bytes of all values that the commit will write."""
         self._ahead: dict[bytes, bytes | None] = {}
@@ -48,6 +50,12 @@ class Changes:
             return False
         self._set(key, value)
         return True
+
+    def put_fresh(self, key: bytes, value: bytes) -> None:
+        """Write `value` under a key that the archive is known not to have."""
+        if key not in self.changes:
+            self.fresh.add(key)
+        self._set(key, value)
 
     def delete(self, key: bytes) -> None:
         """Remove `key`, if it is there."""

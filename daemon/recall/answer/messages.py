@@ -271,7 +271,7 @@ def cut_to_fit(archive: Archive, message_id: str, chars: int, budget_tokens: int
     message = archive.message(message_id)
     if message is None:
         return []
-    entries = clean_replay(message, archive.replay(message_id) or None)
+    entries = clean_replay(message)
 
     def fits(made: Sequence[OllamaMessage]) -> bool:
         within = sum(len(_json(entry)) for entry in made) <= chars
@@ -328,7 +328,7 @@ class _Selection:
         if message_id in self._copies:
             return True
         message = self._archive.message(message_id)
-        entries = [] if message is None else clean_replay(message, self._archive.replay(message_id) or None)
+        entries = [] if message is None else clean_replay(message)
         content = _json([message.role, message.created, entries]) if message is not None else message_id
         session_id = message.session_id if message is not None else ""
         copy = (content, self._repeats[content, session_id])

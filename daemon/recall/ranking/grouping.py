@@ -18,7 +18,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.errors import Retry, Skip
 from daemon.index import Match
-from daemon.model import Kind
+from daemon.model import Kind, parts_where
 from daemon.recall.candidates.lists import STANDING, CandidateLists
 from daemon.recall.weights import COMPARABLE, COUNTED, FURTHER
 from daemon.transcript.replay import replay
@@ -338,9 +338,9 @@ class Contents:
         return self._known[key]
 
     def _digest(self, message_id: str, part_id: str) -> bytes:
-        said = [] if part_id else self._archive.replay(message_id)
-        if not said:  # a part, or a large message
-            message = self._archive.message(message_id)
-            parts = tuple(part for part in message.parts if part_id in {"", part.id}) if message is not None else ()
-            said = replay(replace(message, parts=parts)) if message is not None else []
+        message = self._archive.message(message_id)
+        if message is None:
+            return b""
+        parts = parts_where(message.parts, lambda part: part.id == part_id) if part_id else message.parts
+        said = replay(replace(message, parts=parts))
         return sha256(records.dumps(said)).digest() if said else b""

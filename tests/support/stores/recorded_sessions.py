@@ -23,7 +23,6 @@ from daemon.ingest.outbox import LexicalDrain, SemanticDrain
 from daemon.model import Message, Part, Session
 from daemon.recall.search import RecallEngine
 from daemon.transcript.evidence.edits import edits
-from daemon.transcript.replay import replay
 
 START = 1_795_000_000_000
 MINUTE = 60_000
@@ -125,9 +124,7 @@ class Recorded:
         parts, session = message.parts, self.archive.session(message.session_id)
         batch = self.archive.batch()
         hash_ = records.digest(message.raw, *(part.raw for part in parts))
-        batch.message(
-            message, source="test", generation=2, hash_=hash_, replay=replay(message), edits=edits(message, session)
-        )
+        batch.message(message, source="test", generation=2, hash_=hash_, edits=edits(message, session))
         self.archive.commit(batch)
 
     def snapshot(self, sid: str, root: str, files: dict[str, bytes], *calls: dict[str, Any]) -> str:

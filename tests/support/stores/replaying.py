@@ -213,7 +213,7 @@ def keep(
         data = {"id": message_id, "sessionID": session_id, "role": "assistant", "time": {"created": created}}
         message = Message(message_id, session_id, "assistant", created, data, records.dumps(data))
         hash_ = records.digest(message.raw)
-        batch.message(message, source="s", generation=1, hash_=hash_, replay=[], edits=own, gone=gone)
+        batch.message(message, source="s", generation=1, hash_=hash_, edits=own, gone=gone)
     archive.commit(batch)
 
 

@@ -15,7 +15,6 @@ from daemon.reconstitute.agent.context.ledger import Ledger, find_quote
 from daemon.reconstitute.agent.context.messages import message_block
 from daemon.reconstitute.agent.tools.call import Paths, names
 from daemon.reconstitute.agent.tools.citations import LONGEST, MOST_STATEMENTS, CheckedDraft, Checker, check
-from daemon.transcript.replay import replay
 from tests.support.stores.records import message, session, text
 
 SHOP = "/home/dev/shop"
@@ -49,7 +48,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
         batch.session(session(id="ses_1", title="The shop"), "test", 2)
         for number, (mid, said) in enumerate(SAID.items()):
             one = message(text(said), id=mid, session_id="ses_1", created=1000 + number)
-            batch.message(one, source="test", generation=2, hash_="", replay=replay(one), edits=())
+            batch.message(one, source="test", generation=2, hash_="", edits=())
         made.commit(batch)
         yield made
 

@@ -31,9 +31,7 @@ def stored(batch: Batch, key: bytes) -> Any:
 
 
 def put(batch: Batch, new: Message, *edits: FileEdit, source: str = "db", **fields: Any) -> set[str]:
-    return batch.message(
-        new, **{"source": source, "generation": 2, "hash_": "h1", "replay": [], "edits": edits} | fields
-    )
+    return batch.message(new, **{"source": source, "generation": 2, "hash_": "h1", "edits": edits} | fields)
 
 
 def queued(batch: Batch, stage: str) -> list[str]:
@@ -198,7 +196,6 @@ def test_a_message_is_recorded_with_its_parts_state_and_edits(batch: Batch) -> N
     assert batch.get(keys.part_version("msg_1", "prt_1", records.digest(b"{1}"))) == b"{1}"
     assert batch.get(keys.message_version("msg_1", records.digest(b"{2}"))) == b"{2}"
     assert batch.get(keys.unknown("video", "msg_1")) == b""
-    assert batch.get(keys.message_replay("msg_1")) == b"[]"
     assert batch.counts == {"sessions": 0, "messages": 1, "parts": 2}
     assert (queued(batch, "lexical"), queued(batch, "semantic")) == (["msg_1"], ["msg_1"])
     assert batch.message_ids("ses_1") == ["msg_1"]
@@ -209,11 +206,10 @@ def test_rereading_a_message_replaces_its_state_and_keeps_its_sources(batch: Bat
     batch.forget_message_source("msg_1", "tree", 5)
     outdated(batch)
     grown = message(text("a", id="prt_1"), text("b", id="prt_2"), id="msg_1", created=START)
-    assert put(batch, grown, write(2, "/w/b", "x"), hash_="h2", replay=None) == {"/w/b"}
+    assert put(batch, grown, write(2, "/w/b", "x"), hash_="h2") == {"/w/b"}
     state = stored(batch, keys.message_state("msg_1"))
     assert (state["hash"], state["sources"], state["deleted"]) == ("h2", ["db"], None)
     assert (state["gone"], state["origins"]) == ([], {})
-    assert batch.get(keys.message_replay("msg_1")) is None
     assert batch.counts == {"sessions": 0, "messages": 1, "parts": 2}
     assert outdated(batch) == {"/w/a", "/w/b"}
     put(batch, grown, source="tree")
@@ -264,7 +260,7 @@ def test_a_dropped_message_leaves_the_order_and_requeues_the_others(batch: Batch
     batch.drop_message("msg_1")
     assert batch.message_ids("ses_1") == ["msg_2", "msg_3"]
     assert queued(batch, "lexical") == queued(batch, "semantic") == ["msg_3", "msg_2", "msg_1"]
-    for key in (keys.message_raw, keys.message_state, keys.message_replay):
+    for key in (keys.message_raw, keys.message_state):
         assert batch.get(key("msg_1")) is None
         assert batch.get(key("msg_2")) is not None
     assert batch.counts == {"sessions": 1, "messages": 2, "parts": 0}

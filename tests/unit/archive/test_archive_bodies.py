@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +128,9 @@ def test_no_write_is_large_however_large_a_message_is(
     sizes: list[int] = []
     write = Store.write
 
-    def measured(self: Store, changes: Mapping[bytes, bytes | None]) -> None:
+    def measured(self: Store, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         sizes.append(sum(len(key) + len(value or b"") for key, value in changes.items()))
-        write(self, changes)
+        write(self, changes, fresh)
 
     monkeypatch.setattr(Store, "write", measured)
     for number, source in enumerate(sources(tmp_path, parts, size)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import random
 import threading
@@ -23,7 +24,7 @@ MB = 1 << 20
 
 def write(archive: Archive, number: int, size: int) -> str:
     name = f"msg_{number:03}"
-    noise = random.Random(number).randbytes(size // 2).hex()
+    noise = base64.b85encode(random.Random(number).randbytes(size * 4 // 5)).decode()  # hardly to be compressed
     put(archive, make(user(name, "ses_1", T0 + number), text(f"prt_{number}", name, "ses_1", noise)))
     return name
 
@@ -163,8 +164,8 @@ class Late(Store):
 
     is_late = False
 
-    def write(self, changes) -> None:
-        super().write(changes)
+    def write(self, changes, fresh=()) -> None:
+        super().write(changes, fresh)
         if self.is_late:
             self.has_failed = True
             raise DiskFull("No space left on device")

@@ -108,7 +108,7 @@ def test_a_part_deleted_at_the_source_is_named_and_can_be_excluded(house: Record
     )
     message = records.message(b'{"id": "msg_1", "role": "assistant", "time": {"created": 5}}', parts, sid)
     batch = house.archive.batch()
-    batch.message(message, source="test", generation=2, hash_="h", replay=[], edits=[], gone=["b"])
+    batch.message(message, source="test", generation=2, hash_="h", edits=[], gone=["b"])
     house.archive.commit(batch)
     whole, rest = only_message(house.archive), only_message(house.archive, deleted=False)
     assert (whole["content"], whole["deleted_parts"]) == ("ab", ["b"])

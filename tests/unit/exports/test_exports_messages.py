@@ -14,6 +14,7 @@ from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.formats import export
 from daemon.opencode.discover import Sources
+from daemon.transcript.replay import replay
 from tests.conftest import Sample
 from tests.support.chat_messages import ollama_problems
 from tests.support.stores.intake import intake_of
@@ -46,8 +47,7 @@ def test_a_session_is_its_replay_and_nothing_else(any_sample: Sample, tmp_path: 
             session = archive.session(one["session_id"])
             assert session is not None
             assert (one["title"], one["directory"]) == (session.title, session.directory)
-            ids = archive.message_ids(session.id)
-            assert one["messages"] == [entry for message_id in ids for entry in archive.replay(message_id)]
+            assert one["messages"] == [entry for message in archive.messages(session.id) for entry in replay(message)]
             assert ollama_problems(one["messages"]) == []
         for results in ("summary", "none"):
             assert [ollama_problems(one["messages"]) for one in lines(archive, results=results)] == [[]] * len(found)
@@ -91,8 +91,7 @@ def test_what_the_source_has_deleted_of_a_message_can_be_left_out(house: Recorde
     )
     message = records.message(b'{"id": "msg_1", "role": "user", "time": {"created": 5}}', parts, sid)
     batch = house.archive.batch()
-    replay = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
-    batch.message(message, source="test", generation=2, hash_="h", replay=replay, edits=[], gone=["b"])
+    batch.message(message, source="test", generation=2, hash_="h", edits=[], gone=["b"])
     house.archive.commit(batch)
     assert [entry["content"] for entry in lines(house.archive, results=results)[0]["messages"]] == ["a", "b"]
     (left,) = lines(house.archive, results=results, deleted=False)

@@ -20,7 +20,6 @@ from daemon.recall.catalog import Catalog
 from daemon.recall.query import RecallFiles
 from daemon.recall.query.arguments import read
 from daemon.recall.touched import touched
-from daemon.transcript.replay import replay
 from tests.support.secrets.canaries import SECRETS
 from tests.support.stores.recorded_sessions import MINUTE, START, Recorded, call, recorded
 
@@ -288,7 +287,7 @@ def test_no_secret_leaves_the_archive_unless_it_is_asked_for(tmp_path: Path, for
             ]
             head = {"id": f"msg_{number}", "role": "assistant", "time": {"created": START}, "system": said}
             message = records.message(records.dumps(head | {"error": {"name": "E", "data": said}}), tuple(made), sid)
-            batch.message(message, source="test", generation=2, hash_="h", replay=replay(message), edits=[])
+            batch.message(message, source="test", generation=2, hash_="h", edits=[])
         archive.commit(batch)
         hidden, shown = list[str](), list[str]()
         asked = {"format": format_, "results": results}

@@ -109,7 +109,7 @@ def phantom(archive: Archive, session_id: str, number: int, *, is_deleted: bool)
     raw = records.dumps(head | {"time": time | {"completed": T0 + number}, "agent": "build", "v2": verbatim})
     batch = archive.batch()
     message, hash_ = records.message(raw), records.digest(raw)
-    batch.message(message, source="db2:old", generation=3, hash_=hash_, replay=[], edits=[])
+    batch.message(message, source="db2:old", generation=3, hash_=hash_, edits=[])
     archive.commit(batch)
     if is_deleted:
         batch = archive.batch()

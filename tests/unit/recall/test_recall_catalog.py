@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -22,10 +22,10 @@ class Watched(Store):
     reader: Callable[[], object] = staticmethod(lambda: None)
     fails = ""
 
-    def write(self, changes: Mapping[bytes, bytes | None]) -> None:
+    def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         self.reader()
         if self.fails != "unwritten":
-            super().write(changes)
+            super().write(changes, fresh)
         self.reader()
         if self.fails:
             self.has_failed = True

@@ -282,7 +282,7 @@ def _turn(archive: Archive) -> None:
             record["time"].get("completed"),
         )
         assert state_
-        batch.message(message, source="s", generation=1, hash_="x", replay=[], edits=own)
+        batch.message(message, source="s", generation=1, hash_="x", edits=own)
     archive.commit(batch)
 
 

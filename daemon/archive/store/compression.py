@@ -1,0 +1,122 @@
+"""Values in LevelDB, compressed one by one with zstd, each saying by its first bytes how it is stored.
+
+Records are short and alike, so most of what repeats stands in other values: a dictionary of what they share halves them
+again. It is trained once, on the first values that are written, and kept twice (dictionaries). Values from before there
+was compression are read as they stand.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable, Mapping
+
+import zstandard
+
+_KEYS = (b"msg:", b"part:", b"partwas:", b"file:", b"obj:", b"sess:", b"body:z", b"view:", b"cache:", b"target:")
+"""What keys begin with whose values are compressed. None of these values began with `_MARK` before there was one."""
+
+_MARK = b"\0z"
+_HEAD = struct.Struct("<2sL")
+_NO_DICTIONARY, _PLAIN = 0, 0xFFFFFFFF
+"""What follows the mark in place of a dictionary's number; such a value is compressed without one, or as it was."""
+
+_SHORT = 64
+_LEVEL = 1
+_SAMPLE, _SAMPLES, _DICTIONARY = 8 << 10, 2 << 20, 64 << 10
+"""Bytes: of each value that is learned from, of all of them, and of the dictionary that comes of it."""
+
+
+class DamagedError(Exception):
+    """A value that cannot be decompressed."""
+
+
+class Compression:
+    """Packs and unpacks values; safe from several threads."""
+
+    def __init__(self, dictionaries: Mapping[int, bytes]) -> None:
+        """`dictionaries` by number, as they were stored."""
+        self._dictionaries = dict(dictionaries)
+        self._number = max(dictionaries, default=_NO_DICTIONARY)
+        self._samples: list[bytes] = []
+        self._sampled = 0
+        self._local = _Contexts()
+
+    def pack(self, key: bytes, value: bytes) -> bytes:
+        """What to store under `key` for `value`."""
+        if not key.startswith(_KEYS):
+            return value
+        if len(value) >= _SHORT:
+            number = self._number
+            packed: bytes = self._compressor(number).compress(value)
+            if len(packed) + _HEAD.size < len(value):
+                return _HEAD.pack(_MARK, number) + packed
+        return _HEAD.pack(_MARK, _PLAIN) + value if value.startswith(_MARK) else value
+
+    def unpack(self, key: bytes, stored: bytes) -> bytes:
+        """The value that is stored as this.
+
+        Raises:
+            DamagedError: it cannot be decompressed, or not without a dictionary that is gone.
+        """
+        if not stored.startswith(_MARK) or not key.startswith(_KEYS):
+            return stored
+        try:
+            _, number = _HEAD.unpack_from(stored)
+            if number == _PLAIN:
+                return stored[_HEAD.size :]
+            if number != _NO_DICTIONARY and number not in self._dictionaries:
+                raise DamagedError(f"the value of {key[:80]!r} needs dictionary {number}, which is gone")
+            value: bytes = self._decompressor(number).decompress(memoryview(stored)[_HEAD.size :])
+        except (struct.error, zstandard.ZstdError) as error:
+            raise DamagedError(f"the value of {key[:80]!r} cannot be decompressed: {error}") from None
+        return value
+
+    # -- the dictionary ------------------------------------------------------------------------------------------
+
+    def learn(self, changes: Iterable[tuple[bytes, bytes | None]]) -> tuple[int, bytes] | None:
+        """See what is about to be written; answers a dictionary to be kept before it, with its number, once."""
+        if self._dictionaries:
+            return None
+        for key, value in changes:
+            if value is not None and len(value) >= _SHORT and key.startswith(_KEYS) and self._sampled < _SAMPLES:
+                self._samples.append(value[:_SAMPLE])
+                self._sampled += len(self._samples[-1])
+        if self._sampled < _SAMPLES:
+            return None
+        samples: list[bytes | bytearray | memoryview[int]] = [*self._samples]
+        self._samples, self._sampled = [], 0
+        try:
+            trained = zstandard.train_dictionary(_DICTIONARY, samples, level=_LEVEL)
+        except zstandard.ZstdError:
+            return None  # they have too little in common; perhaps the next ones have more
+        return trained.dict_id(), trained.as_bytes()
+
+    def use(self, number: int, dictionary: bytes) -> None:
+        """What `learn` answered is kept, and is used from now on."""
+        self._dictionaries[number] = dictionary
+        self._number = number
+
+    def _compressor(self, number: int) -> zstandard.ZstdCompressor:
+        made = self._local.compressors
+        if number not in made:
+            made[number] = zstandard.ZstdCompressor(level=_LEVEL, dict_data=self._dictionary(number))
+        return made[number]
+
+    def _decompressor(self, number: int) -> zstandard.ZstdDecompressor:
+        made = self._local.decompressors
+        if number not in made:
+            made[number] = zstandard.ZstdDecompressor(dict_data=self._dictionary(number))
+        return made[number]
+
+    def _dictionary(self, number: int) -> zstandard.ZstdCompressionDict | None:
+        raw = self._dictionaries.get(number)
+        return None if raw is None else zstandard.ZstdCompressionDict(raw, dict_type=zstandard.DICT_TYPE_FULLDICT)
+
+
+class _Contexts(threading.local):
+    """What zstd works with, by number of the dictionary; each belongs to one thread."""
+
+    def __init__(self) -> None:
+        self.compressors: dict[int, zstandard.ZstdCompressor] = {}
+        self.decompressors: dict[int, zstandard.ZstdDecompressor] = {}
