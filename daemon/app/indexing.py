@@ -24,8 +24,10 @@ from daemon.index.semantic import health
 from daemon.ingest import Drained, Entries, Upkeep
 
 SEVERAL_FAILURES = 3
-_AT_ONCE, _IN_A_HURRY = 500, 50
-"""Messages a commit of the lexical index: many while there is much to do, since each commit costs the same."""
+_MUCH = 500
+_AT_ONCE, _IN_A_HURRY = 2000, 50
+"""Messages a commit of the lexical index: many while there is much to do, since a commit makes a segment, and tantivy
+merges segments of a few hundred messages twice more (15.7 s of processor with 500, 11.0 with 2000)."""
 
 _CHROMA_MB = 8
 """With less free nothing is written to Chroma, which does not notice a full disk and ruins its files (C12)."""
@@ -141,8 +143,9 @@ class Indexing(ABC):
             while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
                 self.go_on()
                 try:
-                    is_much = within_s is None or self.archive.waiting("lexical") > _AT_ONCE
-                    done = self.upkeep.lexical_drain().step(_AT_ONCE if is_much else _IN_A_HURRY)
+                    is_much = within_s is None or self.archive.waiting("lexical") > _MUCH
+                    limit = _AT_ONCE if is_much else _IN_A_HURRY
+                    done = self.upkeep.lexical_drain().step(limit, self._stopping.is_set)
                 except IndexBroken as error:
                     self._without_room(error)
                     self._failures += 1

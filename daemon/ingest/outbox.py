@@ -9,17 +9,17 @@ vectors of unknown tokens are similar to the wrong texts. A model server that is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from daemon.archive import TOOLS, Archive
 from daemon.embed import LEGIBLE_VERSION, Embedder, reads
 from daemon.errors import BadInput
 from daemon.index import SAID, Entry, LexicalIndex, SemanticIndex, VectorRow
-from daemon.model import Chunk, Document, Kind, Message, Section, Session, Vector, parts_where
+from daemon.model import Chunk, Document, Json, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
 from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, spoken_text, window
-from daemon.transcript.document import document
+from daemon.transcript.document import document, sections
 
 _MOST_TEXT = 16 << 20
 """Characters of messages that are held at once to be indexed, about."""
@@ -47,18 +47,35 @@ def entry_of(archive: Archive, message_id: str, indexed_kb: int) -> Entry | None
     return Entries(archive, indexed_kb).of(message_id)
 
 
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """What the entries of one session share, under the secrets known in it."""
+
+    secrets: Mapping[str, str]
+    session: Session | None
+    title: str
+    order: list[str]
+    places: dict[str, int]
+    made: dict[str, tuple[Message, Document]] = field(default_factory=dict)
+    """Messages that are waiting and of which only what was said was asked for so far."""
+    spoken: dict[str, str] = field(default_factory=dict)
+
+
 class Entries:
     """Messages of one moment as the indexes take them; what several of them need is made once.
 
-    With `windows` false they have no window, which only the lexical index asks for.
+    With `windows` false they have no window, which only the lexical index asks for. `ids` are the messages that will be
+    asked for: the window of a neighbour takes what was said from the same document.
     """
 
-    def __init__(self, archive: Archive, indexed_kb: int, *, windows: bool = True) -> None:
+    def __init__(
+        self, archive: Archive, indexed_kb: int, *, windows: bool = True, ids: Collection[str] = frozenset()
+    ) -> None:
         self._archive = archive
         self._indexed_kb = indexed_kb
         self._windows = windows
-        self._texts: dict[str, str] = {}
-        self._places: dict[str, dict[str, int]] = {}  # session -> message -> its place in the conversation
+        self._ids = ids
+        self._conversations: dict[str, _Conversation] = {}
 
     def of(self, message_id: str) -> Entry | None:
         """The entry of one message; None where the archive has none.
@@ -71,20 +88,20 @@ class Entries:
         while True:
             secrets = self._archive.secrets.of(state["session"])
             with known.only(secrets), known.noting() as noted:
-                entry = self._of(message_id)
+                entry = self._of(message_id, state, secrets)
             if noted.keys() <= secrets.keys():
                 return entry
             self._archive.secrets.add(state["session"], noted)
-            self._texts.clear()
 
-    def _of(self, message_id: str) -> Entry | None:
-        message = self._archive.message(message_id)
-        if message is None:
+    def _of(self, message_id: str, state: Json, secrets: Mapping[str, str]) -> Entry | None:
+        conversation = self._conversation(state["session"], secrets)
+        made = conversation.made.pop(message_id, None) or self._made(message_id, conversation)
+        if made is None:
             return None
-        session = self._archive.session(message.session_id)
-        index = self._order(message.session_id).get(message_id, 0)
-        text = document(message, session, self._indexed_kb)
-        title = redact(session.title) if session is not None else ""
+        message, text = made
+        session, title = conversation.session, conversation.title
+        index = conversation.places.get(message_id, 0)
+        window_text = self._window(message, text, conversation) if self._windows else ""
         if index == 0 and title:
             named = (Section("title", Kind.TITLE, title), *text.sections)
             text = type(text)(text.message_id, text.session_id, named, text.paths)
@@ -96,33 +113,54 @@ class Entries:
             session_title=title,
             project_id=session.project_id if session is not None else "",
             directory=session.directory if session is not None else "",
-            window=self._window(message, session, title) if self._windows else "",
-            deleted=self._archive.is_deleted(message_id),
-            gone=self._archive.gone(message_id),
+            window=window_text,
+            deleted=state["deleted"] is not None,
+            gone=frozenset(state.get("gone", ())),
         )
 
-    def _order(self, session_id: str) -> dict[str, int]:
-        if session_id not in self._places:
+    def _conversation(self, session_id: str, secrets: Mapping[str, str]) -> _Conversation:
+        conversation = self._conversations.get(session_id)
+        if conversation is None or conversation.secrets is not secrets:  # else what is kept may show a secret
+            session = self._archive.session(session_id)
             order = self._archive.message_ids(session_id)
-            self._places[session_id] = {message_id: place for place, message_id in enumerate(order)}
-        return self._places[session_id]
+            places = {message_id: place for place, message_id in enumerate(order)}
+            title = redact(session.title) if session is not None else ""
+            conversation = _Conversation(secrets, session, title, order, places)
+            self._conversations[session_id] = conversation
+        return conversation
 
-    def _window(self, message: Message, session: Session | None, title: str) -> str:
-        places = self._order(message.session_id)
-        order, place = list(places), places.get(message.id, 0)
-        before = [self._spoken(other, session) for other in order[max(0, place - BEFORE) : place]]
-        return window([*before, self._spoken(message.id, session, message)], title, message.created)
+    def _made(self, message_id: str, conversation: _Conversation) -> tuple[Message, Document] | None:
+        message = self._archive.message(message_id)
+        if message is None:
+            return None
+        return message, document(message, conversation.session, self._indexed_kb)
 
-    def _spoken(self, message_id: str, session: Session | None, message: Message | None = None) -> str:
-        """What was said in it. Parts in which nothing can be said are left out first: redacting them takes time."""
-        if message_id not in self._texts:
-            whole = message or self._archive.message(message_id)
-            text = ""
-            if whole is not None:
-                parts = parts_where(whole.parts, lambda part: part.type != "tool" or part.data.get("tool") == "task")
-                text = spoken_text(document(replace(whole, parts=parts), session, self._indexed_kb))
-            self._texts[message_id] = text
-        return self._texts[message_id]
+    def _window(self, message: Message, text: Document, conversation: _Conversation) -> str:
+        place = conversation.places.get(message.id, 0)
+        before = [self._spoken(other, conversation) for other in conversation.order[max(0, place - BEFORE) : place]]
+        if message.id not in conversation.spoken:
+            conversation.spoken[message.id] = spoken_text(text.sections)
+        return window([*before, conversation.spoken[message.id]], conversation.title, message.created)
+
+    def _spoken(self, message_id: str, conversation: _Conversation) -> str:
+        """What was said in a neighbour."""
+        if message_id not in conversation.spoken:
+            conversation.spoken[message_id] = self._said(message_id, conversation)
+        return conversation.spoken[message_id]
+
+    def _said(self, message_id: str, conversation: _Conversation) -> str:
+        if message_id in self._ids:
+            made = self._made(message_id, conversation)
+            if made is not None:
+                conversation.made[message_id] = made
+                return spoken_text(made[1].sections)
+            return ""
+        message = self._archive.message(message_id)
+        if message is None:
+            return ""
+        # Its tool calls are left out first: redacting them takes time.
+        parts = parts_where(message.parts, lambda part: part.type != "tool" or part.data.get("tool") == "task")
+        return spoken_text(sections(replace(message, parts=parts), self._indexed_kb))
 
 
 class LexicalDrain:
@@ -135,14 +173,14 @@ class LexicalDrain:
         self._index = index
         self._indexed_kb = indexed_kb
 
-    def step(self, limit: int = 200) -> Drained:
-        """Index up to `limit` messages, newest first; fewer where they are large.
+    def step(self, limit: int = 200, stop: Callable[[], bool] = lambda: False) -> Drained:
+        """Index up to `limit` messages, newest first; fewer where they are large, or `stop` says so after one.
 
         Raises:
             IndexBroken: the index must be rebuilt; the outbox is as it was.
         """
         waiting = self._archive.outbox(self.stage, limit)
-        entries = Entries(self._archive, self._indexed_kb)
+        entries = Entries(self._archive, self._indexed_kb, ids={message_id for message_id, _, _ in waiting})
         made: list[Entry] = []
         gone: list[str] = []
         size = 0
@@ -150,10 +188,10 @@ class LexicalDrain:
             entry = entries.of(message_id)
             if entry is None:
                 gone.append(message_id)
-                continue
-            made.append(entry)
-            size += sum(len(section.text) for section in entry.document.sections)
-            if size > _MOST_TEXT:
+            else:
+                made.append(entry)
+                size += sum(len(section.text) for section in entry.document.sections)
+            if size > _MOST_TEXT or stop():
                 break
         done = len(made) + len(gone)
         self._index.replace(made)

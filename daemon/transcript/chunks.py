@@ -13,7 +13,7 @@ lexical index alone: with a rule for them raise SCHEMA in index/lexical/schema.p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from daemon.model import Chunk, Document, Kind, Section
@@ -115,9 +115,9 @@ def _resume(text: str, start: int, end: int) -> int:
     return earliest
 
 
-def spoken_text(document: Document) -> str:
+def spoken_text(sections: Iterable[Section]) -> str:
     """What was said in one message: all of it, or its first three and its last quarter of MOST characters."""
-    texts = (section.text.strip() for section in document.sections if section.kind in SAID)
+    texts = (section.text.strip() for section in sections if section.kind in SAID)
     text = "\n".join(text for text in texts if text)
     if len(text) <= MOST:
         return text

@@ -39,20 +39,21 @@ _NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldStr
 
 def document(message: Message, session: Session | None, indexed_kb: int) -> Document:
     """The searchable text of `message`; a section holds at most `indexed_kb` × 1024 characters of its part."""
-    sections = list(_sections(message, indexed_kb * 1024))
-    failure = _excerpt(_failure(message), indexed_kb * 1024)
-    if failure.strip():
-        sections.append(Section(_ERROR, Kind.TOOL_OUTPUT, failure))
     where = _redacted(paths(message, session, each_edit(message, session)))
-    return Document(message.id, message.session_id, tuple(sections), where)
+    return Document(message.id, message.session_id, tuple(sections(message, indexed_kb)), where)
 
 
-def _sections(message: Message, limit: int) -> Iterator[Section]:
+def sections(message: Message, indexed_kb: int) -> Iterator[Section]:
+    """The sections of the message's `document`."""
+    limit = indexed_kb * 1024
     for part in message.parts:
         for kind, tool, text in _texts(part, message.role):
             excerpt = _excerpt(without_recall(text, kind), limit)
             if excerpt.strip():
                 yield Section(part.id, kind, excerpt, tool)
+    failure = _excerpt(_failure(message), limit)
+    if failure.strip():
+        yield Section(_ERROR, Kind.TOOL_OUTPUT, failure)
 
 
 def _failure(message: Message) -> str:

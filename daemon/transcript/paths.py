@@ -30,7 +30,9 @@ _QUOTED = re.compile(r"`([^`\n]{1,300})`|\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'"
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;*?=\\]+")
 _PLACE = re.compile(r"(?::\d+){1,2}$|#L\d+(?:-L?\d+)?$")
 _SUFFIX = re.compile(r"[\w@+-][\w.@+ -]*\.[A-Za-z][A-Za-z0-9]{0,9}|\.[a-z][\w.-]{2,30}")
-_SEGMENT = re.compile(r"[\w.@+ ~-]+")
+_SEGMENTS = re.compile(r"/*[\w.@+ ~-][\w.@+ ~/-]*")
+_CODE = re.compile(r"\s-|[=;|&]|: ")
+"""A command, or a piece of code."""
 _HOST = re.compile(
     r"(?:www\.|[\w-]+\.(?:com|org|net|io|dev|ai|co|de|eu|uk|edu|gov|me|sh|xyz|info)$|localhost|\d[\d.]*$)"
 )
@@ -132,13 +134,17 @@ def _percent_decoded(text: str) -> str:
 
 
 def _mentioned(message: Message, base: str) -> Iterator[str | None]:
+    root = base.split("/")[1] if base.startswith("/") else None
     for text in _spoken(message):
         for match in _QUOTED.finditer(text):
-            name = next(group for group in match.groups() if group is not None)
-            if not re.search(r"\s-|[=;|&]|: ", name):  # a command, or a piece of code
-                yield _path_of(name.strip(), base, is_quoted=True)
-        for word in _WORD.finditer(text):
-            yield _path_of(word[0], base, is_quoted=False)
+            name = match[match.lastindex or 0]
+            if not _CODE.search(name):
+                yield _path_of(name.strip(), base, root, is_quoted=True)
+        # Hardly a word has a slash, and only such a word is a path. No word goes over white space.
+        slashed = " ".join([piece for piece in text.split() if "/" in piece]) if "/" in text else ""
+        for word in _WORD.findall(slashed):
+            if "/" in word:
+                yield _path_of(word, base, root, is_quoted=False)
 
 
 def _spoken(message: Message) -> Iterator[str]:
@@ -156,22 +162,21 @@ def _spoken(message: Message) -> Iterator[str]:
     yield from (valid_text(text) for text in outputs)
 
 
-def _path_of(word: str, base: str, *, is_quoted: bool) -> str | None:
-    """The path that a word names, or None where it need not be one."""
-    if (not is_quoted and "/" not in word) or "://" in word or len(word) > 512 or word.startswith(("-", "//", "@")):
-        return None  # most words end here: a bare name is a path only between quotes
-    word = _PLACE.sub("", word.rstrip(".,:;!?")).rstrip(":")
-    home = _HOME.match(base)
-    if word.startswith("~/"):
-        return absolute(home[0] + word[1:], base) if home else None
-    segments = [segment for segment in word.split("/") if segment]
-    if not segments or not all(_SEGMENT.fullmatch(segment) for segment in segments):
+def _path_of(word: str, base: str, root: str | None, *, is_quoted: bool) -> str | None:
+    """The path that a word names, or None where it need not be one. `root` is the first folder of an absolute base."""
+    if "://" in word or len(word) > 512 or word.startswith(("-", "//", "@")):
         return None
+    word = _PLACE.sub("", word.rstrip(".,:;!?")).rstrip(":")
+    if word.startswith("~/"):
+        home = _HOME.match(base)
+        return absolute(home[0] + word[1:], base) if home else None
+    if not _SEGMENTS.fullmatch(word):
+        return None
+    segments = [segment for segment in word.split("/") if segment]
     if word.startswith("/"):
-        same = base.startswith("/") and segments[0] == base.split("/")[1]
-        return absolute(word, base) if len(segments) > 1 and (same or _ROOTS.match(word)) else None
+        return absolute(word, base) if len(segments) > 1 and (segments[0] == root or _ROOTS.match(word)) else None
     is_file = _SUFFIX.fullmatch(segments[-1]) is not None
-    if _HOST.match(segments[0]) or not is_file or (len(segments) == 1 and not is_quoted):
+    if not is_file or _HOST.match(segments[0]) or (len(segments) == 1 and not is_quoted):
         return None
     return absolute(word, base)
 

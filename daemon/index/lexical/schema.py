@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 
 import tantivy
@@ -98,8 +100,8 @@ _FILLED = {group.name: _fillers(group) for group in (*GROUPS, WINDOW)}
 
 
 def mark() -> str:
-    """Identity of what writes the index: our schema and tantivy's version."""
-    return f"{SCHEMA} {version('tantivy')}"
+    """Identity of what writes the index: our schema, tantivy's version and the stemmer's."""
+    return f"{SCHEMA} {version('tantivy')} {version('pystemmer')}"
 
 
 def schema() -> tantivy.Schema:
@@ -124,7 +126,8 @@ def schema() -> tantivy.Schema:
 
 def documents(entry: Entry) -> Iterator[tuple[tantivy.Document, str]]:
     """The documents of a message, each with the words that it adds to the vocabulary, separated by spaces."""
-    shared = _shared(entry)
+    shared = _document(_shared(entry))
+    shared.add_integer("created", entry.created)
     for number, section in enumerate(entry.document.sections):
         yield _part(entry, shared, section, number)
     if entry.document.sections:
@@ -155,25 +158,25 @@ def _shared(entry: Entry) -> list[tuple[str, str]]:
     ]
 
 
-def _above(path: str) -> Iterator[str]:
+@lru_cache(maxsize=1 << 12)
+def _above(path: str) -> tuple[str, ...]:
     """The path and every folder above it, so that one term answers "here or below"."""
-    path = normal_path(clean(path))
+    path, above = normal_path(clean(path)), []
     while path:
-        yield path
+        above.append(path)
         parent = posixpath.dirname(path)
         path = parent if parent != path else ""
+    return tuple(above)
 
 
-def _made(entry: Entry, key: int, values: Sequence[tuple[str, str]]) -> tantivy.Document:
-    document = tantivy.Document()
+def _document(values: Sequence[tuple[str, str]], base: tantivy.Document | None = None) -> tantivy.Document:
+    document = copy(base) if base is not None else tantivy.Document()
     for name, value in values:
         document.add_text(name, value)
-    document.add_integer("key", key)
-    document.add_integer("created", entry.created)
     return document
 
 
-def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number: int) -> tuple[tantivy.Document, str]:
+def _part(entry: Entry, shared: tantivy.Document, section: Section, number: int) -> tuple[tantivy.Document, str]:
     text = clean(section.text)
     group = _GROUP_OF[Kind(section.kind)]
     indexed = tokens.fields(text)
@@ -189,13 +192,13 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
         (group.spelt, indexed.spelt),
         ("trigrams", tokens.caseless(text) + END),
     ]
-    key = number_of(f"{entry.document.message_id}/{number}")
-    document = _made(entry, key, [*shared, *_FILLED[group.name], *own])
+    document = _document([*_FILLED[group.name], *own], shared)
+    document.add_integer("key", number_of(f"{entry.document.message_id}/{number}"))
     document.add_bytes("text", text.encode())
     return document, f"{indexed.spelt} {indexed.words}"
 
 
-def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
+def _window(entry: Entry, shared: tantivy.Document) -> tantivy.Document:
     """It passes the filters that any part of its own message passes."""
     sections = entry.document.sections
     is_deleted = entry.deleted or all(section.part_id in entry.gone for section in sections)
@@ -207,6 +210,7 @@ def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
         # Without a word it is as long as usual all the same: it must not make the others seem long.
         (WINDOW.bag, tokens.loose(clean(entry.window)) if entry.window else _blank(WINDOW)),
     ]
-    document = _made(entry, number_of(entry.document.message_id), [*shared, *_FILLED[WINDOW.name], *own])
+    document = _document([*_FILLED[WINDOW.name], *own], shared)
+    document.add_integer("key", number_of(entry.document.message_id))
     document.add_integer("length", sum(len(section.text) for section in sections if str(Kind(section.kind)) in SAID))
     return document

@@ -11,7 +11,7 @@ from daemon.archive import STAGES, Archive
 from daemon.index import Filters
 from daemon.index.lexical import Lexical
 from daemon.ingest import Intake
-from daemon.ingest.outbox import LexicalDrain, entry_of
+from daemon.ingest.outbox import Entries, LexicalDrain, entry_of
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from tests.support.stores.intake import intake_of
@@ -99,6 +99,43 @@ def test_a_secret_is_redacted_in_a_neighbours_window_too(house: House) -> None:
     house.take()
     assert secret not in "\n".join(house.window(2))
     assert "REDACTED" in "\n".join(house.window(2))
+
+
+def test_entries_are_the_same_however_many_are_made_together(house: House) -> None:
+    """A token that a tool printed is learned while the window of a later message is made."""
+    secret = "ghp_" + "a1B2" * 9
+    house.say(1, f"it is {secret[4:]}, he said")
+    house.database.message(
+        assistant("msg_2", "ses_1", T0 + 2 * MINUTE),
+        text("prt_2a", "msg_2", "ses_1", "I look"),
+        tool("prt_2", "msg_2", "ses_1", "bash", {"status": "completed", "input": {"command": "env"}, "output": secret}),
+    )
+    house.say(3, "thanks")
+    house.take()
+    ids = ["msg_3", "msg_2", "msg_1"]
+    together = Entries(house.archive, 64, ids=frozenset(ids))
+    entries = [together.of(message_id) for message_id in ids]
+    assert entries == [entry_of(house.archive, message_id, 64) for message_id in ids]
+    assert secret not in str(entries)
+
+
+def test_a_secret_learned_meanwhile_is_hidden_in_what_was_made_before(house: House) -> None:
+    secret = "a1B2" * 9
+    for number, words in enumerate(("first", f"it is {secret}", "thanks"), start=1):
+        house.say(number, words)
+    house.take()
+    entries = Entries(house.archive, 64, ids=frozenset({"msg_2", "msg_3"}))
+    assert secret in str(entries.of("msg_3"))
+    house.archive.secrets.add("ses_1", {secret: "token"})
+    assert secret not in str(entries.of("msg_2"))
+
+
+def test_a_step_that_is_stopped_keeps_what_it_has(house: House) -> None:
+    for number in range(1, 4):
+        house.say(number, "words")
+    house.take()
+    assert LexicalDrain(house.archive, house.index, 64).step(100, stop=lambda: True).messages == 1
+    assert house.waiting("lexical") == ["msg_1", "msg_2"]
 
 
 def test_a_changed_message_sends_the_two_behind_it_to_the_lexical_index(filled: House) -> None:

@@ -72,6 +72,12 @@ def test_mentioned(words: str, expected: list[str]) -> None:
     assert _of(text(words)) == expected
 
 
+@pytest.mark.parametrize("space", [" ", "\n", "\t", "\x1c", "\x85", "\u2028", "\u3000"])
+def test_any_white_space_parts_words(space: str) -> None:
+    record = {"type": "text", "text": f"word{space}src/a.py{space}word{space}b/c.py,d/e.py{space}x"}
+    assert _of(record) == [f"{BASE}/{name}" for name in ("src/a.py", "b/c.py", "d/e.py")]
+
+
 def test_touched_paths_come_before_mentioned_ones_and_outputs_come_last() -> None:
     found = _of(bash("cat x/one.py", "x/two.py:3: error"), text("see x/three.py"), write("z.py", ""))
     assert found == [f"{BASE}/{name}" for name in ("z.py", "x/one.py", "x/three.py", "x/two.py")]

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.model import Document, Kind, Section
+from daemon.model import Kind, Section
 from daemon.transcript.chunks import MOST, day, spoken_text, window
 
 NOON = 1_795_262_400_000  # 2026-11-21, 12:00 UTC
 
 
-def spoken(*texts: tuple[Kind, str]) -> Document:
-    return Document("m", "s", tuple(Section(f"p{n}", kind, text) for n, (kind, text) in enumerate(texts)))
+def spoken(*texts: tuple[Kind, str]) -> list[Section]:
+    return [Section(f"p{n}", kind, text) for n, (kind, text) in enumerate(texts)]
 
 
 @pytest.mark.parametrize("kind", [Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK, Kind.TITLE])

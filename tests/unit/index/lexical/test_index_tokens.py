@@ -128,6 +128,30 @@ def test_a_document_is_the_sum_of_its_lines(one, other):
         )
 
 
+ascii_text = st.lists(
+    st.one_of(
+        st.text(alphabet=[*map(chr, range(9, 127))], max_size=4),
+        st.sampled_from(
+            ["it's", "don't", "x'S", "rateLimit", "HTTPServer", "a-b", "2026-11-24", "/src/", "\\\\", "./", "..", "_"]
+        ),
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(ascii_text)
+def test_ascii_has_the_same_terms_as_other_text(text):
+    """ASCII has a pattern of its own, because it is faster."""
+    assert list(terms(text)) == list(terms(f"{text} é"))[:-1]
+
+
+@given(ascii_text)
+def test_a_plain_word_has_the_tokens_of_its_term(text):
+    made = list(terms(text))
+    assert fields(text).bag.split() == [token for term in made for token in term.bag]
+    assert fields(text).spelt.split() == list(dict.fromkeys(word for term in made for word in term.spelt))
+
+
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_folding_is_stable(text):
     assert fold(fold(text)) == fold(text)
