@@ -97,8 +97,9 @@ class Store:
             )
 
     def _open(self, *, is_new: bool) -> Any:
-        """Open it twice: LevelDB checks the index of a table only with paranoid checks, without which a flipped bit there
-        hides keys. But with them it refuses a log whose end a power cut has torn, so that is taken up first.
+        """Open it twice, because only paranoid checks find a flipped bit in the index of a table, which hides keys.
+
+        With them LevelDB refuses a log that a power cut has torn, so an open without them takes up the log first.
         """
         for paranoid in (False, True):
             database = plyvel.DB(
