@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.files.replay.track import started
 from daemon.model import FileEdit, Operation
-from daemon.transcript.evidence.edits import edits, from_json, to_json
+from daemon.transcript.evidence.edits import NEVER_ENDED, edits, from_json, to_json
 from tests.support.stores.records import (
     BASE,
     START,
@@ -199,6 +199,18 @@ SHAPES: dict[str, tuple[Any, Any]] = {
             {"path": f"{BASE}/d", "operation": "unclear"},
         ],
     ),
+    "patch under another name": (
+        tool("patch", {"patch": "*** Begin Patch\n*** Delete File: a.py\n*** End Patch"}),
+        [{"path": A, "operation": "delete"}],
+    ),
+    "patch as input": (
+        tool("patch", {"input": "*** Begin Patch\n*** Delete File: a.py\n*** End Patch"}),
+        [{"path": A, "operation": "delete"}],
+    ),
+    "write whose record does not say if there was a file": (
+        write(A, "x", metadata={"exists": "perhaps"}),
+        [{"path": A, "operation": "write", "content": "x"}],
+    ),
     "unknown tool with lists of files": (
         tool("edit_many", {"paths": ["a.py"], "files": [{"path": "b.py"}], "filePaths": ["c"], "file_paths": [{"filePath": "d"}]}),
         [{"path": path, "operation": "unclear"} for path in (A, B, f"{BASE}/c", f"{BASE}/d")],
@@ -351,7 +363,33 @@ def test_calls_that_were_cut_off_are_unclear(status: str, error: str | None) -> 
         apply_patch("*** Begin Patch\n*** Delete File: a.py\n*** End Patch"),
     ):
         record["state"] |= {"status": status, "error": error}
-        assert [(one.path, one.operation) for one in _of(record)] == [(A, Operation.UNCLEAR)]
+        until = NEVER_ENDED if status == "running" else None
+        assert [(one.path, one.operation, one.until) for one in _of(record)] == [(A, Operation.UNCLEAR, until)]
+
+
+def test_a_patch_that_was_cut_off_may_have_changed_all_files_that_it_or_its_result_names() -> None:
+    record = apply_patch("*** Begin Patch\n*** Delete File: a.py\n*** End Patch", metadata={"files": [{"file": "b.py"}]})
+    record["state"] |= {"status": "running"}
+    assert sorted((one.path, one.operation) for one in _of(record)) == [(A, Operation.UNCLEAR), (B, Operation.UNCLEAR)]
+
+
+def test_a_multiedit_that_failed_may_have_changed_all_files_that_it_names() -> None:
+    given = {"filePath": A, "edits": [{"oldString": "1", "newString": "2"}, {"filePath": "b.py", "oldString": "3"}]}
+    found = _of(tool("multiedit", given, "oldString not found", status="error"))
+    assert [(one.path, one.operation) for one in found] == [(A, Operation.UNCLEAR), (B, Operation.UNCLEAR)]
+
+
+@pytest.mark.parametrize("name", ["edit", "multiedit"])
+def test_edits_of_one_file_end_in_the_order_in_which_they_were_made(name: str) -> None:
+    """The first one waited for diagnostics; another file and another tool have times of their own."""
+
+    def change(path: str, end: int) -> dict[str, Any]:
+        texts = {"oldString": "1", "newString": "2"}
+        given = texts if name == "edit" else {"edits": [texts]}
+        return tool(name, {"filePath": path} | given, end=START + end)
+
+    found = _of(change(A, 9), change(A, 5), change(B, 5), write(A, "x", end=START + 5), change(A, 10))
+    assert [one.time - START for one in found] == [9, 9, 5, 5, 10]
 
 
 def test_attached_files_are_read_also_where_answers_come_in_another_order() -> None:
