@@ -367,8 +367,10 @@ def test_calls_that_were_cut_off_are_unclear(status: str, error: str | None) -> 
         assert [(one.path, one.operation, one.until) for one in _of(record)] == [(A, Operation.UNCLEAR, until)]
 
 
-def test_a_patch_that_was_cut_off_may_have_changed_all_files_that_it_or_its_result_names() -> None:
-    record = apply_patch("*** Begin Patch\n*** Delete File: a.py\n*** End Patch", metadata={"files": [{"file": "b.py"}]})
+def test_a_cut_off_patch_puts_all_files_that_it_names_in_doubt() -> None:
+    record = apply_patch(
+        "*** Begin Patch\n*** Delete File: a.py\n*** End Patch", metadata={"files": [{"file": "b.py"}]}
+    )
     record["state"] |= {"status": "running"}
     assert sorted((one.path, one.operation) for one in _of(record)) == [(A, Operation.UNCLEAR), (B, Operation.UNCLEAR)]
 
