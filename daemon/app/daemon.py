@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from daemon import log
 from daemon.app import targets
@@ -170,6 +171,7 @@ class Daemon:
         self._scheduler = Scheduler()
         self._engine.on_scanned = self._on_scan
         self._intake.on_looked = self._words.wake
+        self._intake.sees_all = self._jobs.sees_all = self._sees_all
         self._words.on_indexed = self._indexed
 
     def _complete_publishing(self) -> None:
@@ -186,6 +188,11 @@ class Daemon:
             self._jobs.wake()
             return
         self._intake.hint(path)
+
+    def _sees_all(self) -> bool:
+        """Whether file events tell of every change of every source."""
+        sources = [Path(source.name.partition(":")[2]) for source in self._engine.sources.current()]
+        return self._config.watch.enabled and self._watch.sees([*sources, self._config.requests_dir / "any"])
 
     def _on_scan(self, result: ScanResult) -> None:
         self._jobs.on_scan(result)

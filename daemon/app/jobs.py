@@ -6,6 +6,7 @@ J3). A job begins with a look at the sources, so that its answer knows what was 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -34,6 +35,9 @@ _BESIDE_S = 300.0
 """What a step of a run may take beside its one call of the model, whose time is the configuration's."""
 
 _LOOK_S = 600.0
+_TICK_S, _LONGEST_S = 0.3, 30.0
+"""From one look for requests to the next: where file events do not tell of them, and where they do."""
+
 _AGAIN_S = 1.0
 """From one look for targets whose pages could be better by now to the next."""
 
@@ -79,6 +83,8 @@ class JobLoop(Loop):
         self._lock = threading.Lock()
         self._due: dict[str, float] = {}
         self.current: str | None = None
+        self.sees_all: Callable[[], bool] = lambda: False
+        """Whether a file event tells of every request."""
         self.put_off = 0
         self.failed_jobs = 0
         """Requests of which a path failed, and runs of targets that failed."""
@@ -148,7 +154,18 @@ class JobLoop(Loop):
         self._try_to_write_again()
         self._look_for_better_ground()
         self._look_at_disk()
-        return 0.3
+        return self._rest_s()
+
+    def _rest_s(self) -> float:
+        """Until something may be due; a request is told by a file event, and else found by the next look."""
+        if not self.sees_all():
+            return _TICK_S
+        with self._lock:
+            due = min(self._due.values(), default=math.inf)
+        nexts = [due, *self._unwritten.values()]
+        if self._targets:
+            nexts += [self._compared + _AGAIN_S, self._next_glance]
+        return min(_LONGEST_S, max(_TICK_S, min(nexts) - time.monotonic()))
 
     def _look_for_better_ground(self) -> None:
         """A target's pages that were made before something had come are made again when it has (app.targets)."""

@@ -23,6 +23,10 @@ from daemon.redact import known
 
 _LOG = log.get("loops")
 _TICK_S = 0.55
+"""From one look to the next where file events cannot be relied on. Where they can, also the first rest after a look:
+SQLite shows a commit after the last write of it, by the time of a sync, and nothing tells of that."""
+_LONGEST_TICK_S = 30.0
+"""Each rest after a look that found nothing is twice as long as the last one, up to this."""
 _SETTLE_S = 0.005
 """One look for the events of one write: a folder and the file in it, a file and its end."""
 
@@ -178,8 +182,11 @@ class IntakeLoop(Loop):
         self.first_scan_done = threading.Event()
         self.calm = threading.Event()
         """Not set while something may have come in that cannot be searched yet: what can wait gives way to it."""
+        self._tick = _TICK_S
         self.on_looked: Callable[[], None] = lambda: None
-        """Told after every look, when what it found is archived."""
+        """Called after each look while messages wait for the word index."""
+        self.sees_all: Callable[[], bool] = lambda: False
+        """Whether every change leads to a hint, so that there is no need to look without one."""
 
     def hint(self, path: str | None) -> None:
         """From the watch: this path changed, or (None) anything may have. Returns at once."""
@@ -215,8 +222,17 @@ class IntakeLoop(Loop):
         rest = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
         self._next_look = max(begun + _SPACING_S, time.monotonic() + rest)
         self.settled()
-        self.on_looked()
-        return 0.1 if self._engine.is_waiting else _TICK_S
+        if self._engine.archive.waiting("lexical"):
+            self.on_looked()
+        if self._engine.is_waiting:
+            return 0.1
+        return self._rest(is_quiet=not (self._woken or everything or result.changed or result.removed))
+
+    def _rest(self, *, is_quiet: bool) -> float:
+        """Until the next look; `is_quiet`: this one was for no reason and found nothing."""
+        is_sure = is_quiet and not self._engine.is_behind and self.sees_all()
+        self._tick = min(_LONGEST_TICK_S, 2 * self._tick) if is_sure else _TICK_S
+        return self._tick
 
     def settled(self) -> None:
         """Nothing waits for the lexical index, as far as this caller knows."""

@@ -78,6 +78,8 @@ class Scanning(Indexing):
         self._locked: dict[str, float] = {}
         """Since when a source could not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
+        self._is_capturing = False
+        """Whether the last look captured something, so that more may be left for the next one."""
         self._doubted: set[str] = set()
         """Sources whose file events may have missed something."""
         self.on_scanned: Callable[[ScanResult], None] = lambda _: None
@@ -145,7 +147,8 @@ class Scanning(Indexing):
                 progress({"phase": "capturing snapshots", "done": done, "total": of})
 
         try:
-            self.recovery.capture(within_s, step)
+            done = self.recovery.capture(within_s, step)
+            self._is_capturing = bool(done.trees or done.files or done.left_out)
         except (Retry, OSError) as error:
             if is_full(error):
                 raise
@@ -191,6 +194,11 @@ class Scanning(Indexing):
     def is_waiting(self) -> bool:
         """Whether something was still being written at the last look."""
         return any(self._postponed.values())
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the next look has something to do even if nothing changes until then."""
+        return bool(self._unread or self._doubted or self._is_capturing or self.sources.troubles)
 
     def index(self, request: calls.Index, progress: Progress) -> answers.Index:
         """See calls.Index."""

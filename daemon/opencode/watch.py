@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import stat
 import warnings
 from collections.abc import Callable, Sequence
@@ -42,6 +43,12 @@ _RELEVANT = (
     DirMovedEvent,
 )
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
+_MOUNTS = Path("/proc/self/mountinfo")
+_LOCAL = frozenset({
+    "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs", "tmpfs", "xfs", "zfs",
+})  # fmt: skip
+"""File systems that only this machine's kernel writes to, so it tells of every write. A network, a virtual machine's
+host and FUSE write behind its back."""
 
 
 class Watch:
@@ -68,6 +75,8 @@ class Watch:
         self._observer: BaseObserver | None = None
         self._overflow = _Overflow(hint)
         self._roots: dict[str, int] = {}
+        self._local: set[str] = set()
+        """The watched folders, by their real paths, that are on a file system of this machine."""
         self._closed: list[str] = []
         """Folders that we may not read: the kernel does not watch them for us."""
         self.trouble = ""
@@ -92,6 +101,8 @@ class Watch:
             self.trouble = _advice(error)
             return
         self._check_limit()
+        real = {os.path.realpath(place) for place in self._roots}
+        self._local = {place for place in real if file_system(place) in _LOCAL}
 
     def _places(self) -> list[tuple[str, bool]]:
         places = [(str(self._requests_dir), False)]
@@ -127,6 +138,13 @@ class Watch:
         if any(self._roots.get(place) != _inode(place) for place, _ in self._places()):
             return True
         return not self._observer.is_alive()
+
+    def sees(self, files: Sequence[Path]) -> bool:
+        """Whether every write to these files leads to a hint. False where that is not known."""
+        if self._observer is None or self.trouble or not self._observer.is_alive():
+            return False
+        folders = {os.path.dirname(os.path.realpath(path)) for path in files}
+        return folders <= self._local
 
     def stop(self) -> None:
         """End; no hint comes after this returns."""
@@ -169,6 +187,22 @@ class _Overflow(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "overflow" in record.getMessage().lower():
             self._hint(None)
+
+
+def file_system(place: str, mounts: Path = _MOUNTS) -> str:
+    """The type of the file system that a real path is on, as the kernel names it; "" if it does not say."""
+    best, kind = "", ""
+    try:
+        lines = mounts.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        mount, _, source = line.partition(" - ")
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), mount.split(" ")[4])
+        # Of several mounts at one point the last one covers the others.
+        if len(point) >= len(best) and (place + "/").startswith(point.rstrip("/") + "/"):
+            best, kind = point, source.split(" ")[0]
+    return kind
 
 
 def _inode(place: str) -> int | None:

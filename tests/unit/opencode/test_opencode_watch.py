@@ -17,10 +17,11 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
+from daemon.opencode import watch as watching
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.json_tree import JsonTree
-from daemon.opencode.watch import Watch
+from daemon.opencode.watch import Watch, file_system
 from tests.support.processes.daemon_process import until
 from tests.support.stores.make_opencode import Database, JsonStore, session, text, user
 
@@ -259,3 +260,55 @@ def test_a_further_data_directory_is_watched(places: Places, tmp_path: Path) -> 
     places.watch.start()
     written = store.session(session("ses_a"))
     until(lambda: str(written.parent) in places.hints or str(written) in places.hints)
+
+
+# -- when hints can be relied on ---------------------------------------------------------------------------------------
+
+MOUNTS = r"""
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:21 / /home/ada/remote rw - nfs4 server:/export rw
+24 22 0:22 / /home/ada/with\040space rw shared:7 master:1 - fuse.sshfs host: rw
+25 22 0:23 / /home/ada/remote/back rw - xfs /dev/sdb1 rw
+26 22 0:24 / /home/ada/covered rw - ext4 /dev/sdc1 rw
+27 26 0:25 / /home/ada/covered rw - 9p host rw
+""".strip()
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("/home/ada/.local/share/opencode", "ext4"),
+        ("/home/ada/remote", "nfs4"),
+        ("/home/ada/remote/opencode", "nfs4"),
+        ("/home/ada/remotes", "ext4"),
+        ("/home/ada/with space/opencode", "fuse.sshfs"),
+        ("/home/ada/remote/back/opencode", "xfs"),
+        ("/home/ada/covered/opencode", "9p"),
+    ],
+)
+def test_the_file_system_of_a_path_is_that_of_its_innermost_mount(tmp_path: Path, place: str, kind: str) -> None:
+    (tmp_path / "mountinfo").write_text(MOUNTS + "\n")
+    assert file_system(place, tmp_path / "mountinfo") == kind
+
+
+def test_without_a_list_of_mounts_no_file_system_is_known(tmp_path: Path) -> None:
+    assert file_system("/home", tmp_path / "none") == ""
+
+
+def test_hints_are_relied_on_for_files_in_watched_local_folders_only(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "file_system", lambda place: "nfs4" if place.endswith("requests") else "ext4")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "linked.db").touch()
+    (places.data / "opencode-linked.db").symlink_to(tmp_path / "elsewhere" / "linked.db")
+    assert not places.watch.sees([places.data / "opencode.db"])
+    places.watch.start()
+    assert places.watch.sees([places.data / "opencode.db"])
+    assert not places.watch.sees([places.data / "opencode-linked.db"])
+    assert not places.watch.sees([places.data / "opencode.db", places.requests / "any"])
+    places.watch.trouble = "the watch table is full"
+    assert not places.watch.sees([places.data / "opencode.db"])
+    places.watch.trouble = ""
+    places.watch.stop()
+    assert not places.watch.sees([places.data / "opencode.db"])

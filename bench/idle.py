@@ -1,0 +1,129 @@
+"""What a service costs that has nothing to do: its start, its wake-ups, its memory before, with and after meaning.
+
+    python bench/idle.py FOLDER [--messages N] [--seconds S] [--rest S] [--checkout DIR]
+
+A daemon is filled with invented messages (scale_data) and cheap vectors (scale_fill), stopped, and started again with
+nothing changed. Processor time and writes are those of the process and its children, from /proc; memory is what is
+resident (Rss) and the process's share of it (Pss). FOLDER is kept, so a second run measures at once; `--checkout` runs
+another version of the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from bench import scale_data
+from bench.scale_daemon import CHECKOUT, Daemon, Place, Wire, end_cleanly
+
+_QUESTION = {"arguments": {"query": "why was the cache of the parser dropped", "match": "semantic"}, "here": ""}
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    found = [pid]
+    for each in found:
+        for task in Path(f"/proc/{each}/task").glob("*/children"):
+            found += [int(child) for child in task.read_text().split()]
+    return found
+
+
+def _fields(path: Path) -> dict[str, int]:
+    rows = (line.split(":") for line in path.read_text().splitlines() if ":" in line)
+    return {name: int(value.split()[0]) for name, value in rows if value.split() and value.split()[0].isdecimal()}
+
+
+def figures(pid: int) -> dict[str, float]:
+    """Of the process and its children: processor milliseconds, wake-ups, MB written, MB resident."""
+    total = dict.fromkeys(("processor ms", "wake-ups", "written kB", "rss MB", "pss MB"), 0.0)
+    for each in _family(pid):
+        root = Path(f"/proc/{each}")
+        times = (root / "stat").read_text().rpartition(")")[2].split()
+        total["processor ms"] += 10.0 * sum(map(int, times[11:15]))  # children that have ended included
+        for status in root.glob("task/*/status"):
+            total["wake-ups"] += _fields(status)["voluntary_ctxt_switches"]
+        total["written kB"] += _fields(root / "io")["write_bytes"] / 1000
+        memory = _fields(root / "smaps_rollup")
+        total["rss MB"] += memory["Rss"] / 1024
+        total["pss MB"] += memory["Pss"] / 1024
+    return {name: round(value, 1) for name, value in total.items()}
+
+
+def _row(name: str, seconds: float, before: dict[str, float], after: dict[str, float]) -> None:
+    used = {key: after[key] - before[key] for key in ("processor ms", "wake-ups", "written kB")}
+    share = used["processor ms"] / 10 / seconds
+    print(
+        f"{name:34} {seconds:6.0f} {used['processor ms']:9.0f} {share:7.3f} {used['wake-ups'] / seconds:8.1f} "
+        f"{used['written kB']:9.0f} {after['rss MB']:7.0f} {after['pss MB']:7.0f}",
+        flush=True,
+    )
+
+
+def _fill(place: Place, messages: int) -> None:
+    if not (place.opencode / "opencode.db").exists():
+        scale_data.make(place.opencode, messages, "skewed", 7)
+    if (place.root / "filled").exists():
+        return
+    with Daemon(place, embedding="cheap") as daemon:
+        daemon.wait(
+            lambda status: status["archive"]["messages"] >= messages and not any(status["outbox"].values()), 3600
+        )
+    (place.root / "filled").touch()
+
+
+def measure(daemon: Daemon, seconds: float, rest: float) -> None:
+    """Start, idle, one question by meaning, idle again."""
+    assert daemon.process is not None
+    pid, none = daemon.process.pid, {"processor ms": 0.0, "wake-ups": 0.0, "written kB": 0.0}
+    began = time.monotonic()
+    daemon.wait(lambda status: bool(status["running"]), 120, every_s=0.05)
+    _row("start, to the first answer", max(1.0, time.monotonic() - began), none, figures(pid))
+    daemon.settle()
+    _row("start, to rest", time.monotonic() - began, none, figures(pid))
+    _idle("idle", pid, seconds)
+    before, began = figures(pid), time.monotonic()
+    _ask(daemon)
+    _row("first question by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
+    before, began = figures(pid), time.monotonic()
+    for _ in range(20):
+        _ask(daemon)
+    _row("20 more questions by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
+    if rest:
+        _idle("after the questions", pid, rest)
+        _idle("idle after meaning", pid, seconds)
+
+
+def _idle(name: str, pid: int, seconds: float) -> None:
+    before = figures(pid)
+    time.sleep(seconds)
+    _row(name, seconds, before, figures(pid))
+
+
+def _ask(daemon: Daemon) -> None:
+    wire = Wire(daemon.socket)
+    code, answer = wire.ask("POST", "/recall/recall", _QUESTION)
+    wire.close()
+    if code != 200 or not answer["results"]:
+        raise RuntimeError(f"the question failed: {code} {str(answer)[:500]}")
+
+
+def main() -> None:
+    options: Any = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("folder", type=Path)
+    options.add_argument("--messages", type=int, default=2000)
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--rest", type=float, default=0, help="wait so long after the questions, and measure again")
+    options.add_argument("--checkout", type=Path, default=CHECKOUT)
+    given = options.parse_args()
+    end_cleanly()
+    place = Place(given.folder, given.checkout)
+    _fill(place, given.messages)
+    print(f"{'':34} {'s':>6} {'cpu ms':>9} {'% core':>7} {'wakes/s':>8} {'writ. kB':>9} {'rss MB':>7} {'pss MB':>7}")
+    with Daemon(place) as daemon:
+        measure(daemon, given.seconds, given.rest)
+
+
+if __name__ == "__main__":
+    main()
