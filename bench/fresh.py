@@ -202,7 +202,7 @@ def _state(daemon: Daemon, state: str, imported: int) -> Callable[[], bool]:
 
     def idle() -> bool:
         status = daemon.status()
-        return waiting(status) < 10 and status["index"]["semantic"]["state"] == "ready"
+        return waiting(status) < 10
 
     if state == "scanning":
         return reading

@@ -28,7 +28,8 @@ def spread(times: list[float]) -> dict[str, Any]:
 
 
 def is_ready(status: dict[str, Any]) -> bool:
-    return bool(status["index"]["semantic"]["state"] == "ready")
+    """Whether everything can be asked by meaning; the index may be closed until somebody does."""
+    return status["index"]["semantic"]["state"] in {"ready", "built; opened when it is needed"}
 
 
 def short(kinds: dict[str, Any]) -> str:

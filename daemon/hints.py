@@ -31,7 +31,7 @@ ARGUMENTS = frozenset({
     "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset", "old", "output", "path", "project",
     "projectID", "query", "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session",
     "sessionID", "sessions", "since", "sort", "started", "threshold", "title", "to", "toolName", "type", "until",
-    "where", "width", "window", "within",
+    "wait", "where", "width", "window", "within",
 })  # fmt: skip
 """The arguments of all calls."""
 

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from daemon import log
 from daemon.app import targets
+from daemon.app.embed_loop import EmbedLoop
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
-from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
+from daemon.app.loops import IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server
@@ -54,6 +55,9 @@ _GIVE_WAY_S = 0.5
 
 _TEXTS_AT_ONCE = 4
 
+_LOOK_S = 5.0
+"""From one look whether the watched folders are still those that are watched to the next."""
+
 _ABANDON_S = 5.0
 """For a model that does not answer: nothing is lost with its answer."""
 
@@ -67,7 +71,7 @@ class Considerate:
     def __init__(self, embedder: Builtin, calm: threading.Event) -> None:
         """`calm`: set while there is nothing to give way to."""
         self._embedder = embedder
-        self.load = embedder.load
+        self.load, self.unload = embedder.load, embedder.unload
         self._calm = calm
 
     @property
@@ -149,6 +153,7 @@ class Daemon:
         self._notifier = Notifier()
         self._engine = _Served(config)
         self._engine.daemon = self
+        self._engine.upkeep.semantic_state = "being checked"  # by the first turn of its loop
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -279,15 +284,15 @@ class Daemon:
         while True:
             now = time.monotonic()
             is_due = interval is not None and now - last_ping >= interval
-            # A ping that was not taken is tried again in two seconds.
+            # A ping that was not taken is tried again at the next look.
             if is_due and await asyncio.to_thread(self._is_able) and self._notifier.watchdog():
                 last_ping = now
-            if self._config.watch.enabled and now - last_look >= 2.0:
+            if self._config.watch.enabled and now - last_look >= _LOOK_S:
                 last_look = now
                 if await asyncio.to_thread(self._watch.stale):
                     await asyncio.to_thread(self._watch.restart)
             self._notifier.status(self._one_line())
-            await asyncio.sleep(min(interval or 2.0, 2.0))
+            await asyncio.sleep(min(interval or _LOOK_S, _LOOK_S))
 
     def _is_able(self) -> bool:
         """Whether work is possible: the archive answers, no loop is overdue."""

@@ -113,6 +113,11 @@ class Indexing(ABC):
         """How many messages are to be embedded; one whose tool calls wait, too, may count twice."""
         return self.archive.waiting("semantic") + self.archive.waiting(TOOLS)
 
+    @property
+    def has_to_embed(self) -> bool:
+        """Whether the semantic index has to be opened for more than a question: it is to be filled, or mended."""
+        return not self.upkeep.is_off and (self.waits_for_meaning > 0 or "semantic" in self._broken)
+
     def embedding_left_s(self) -> float | None:
         """Seconds until everything is embedded, at the pace of the last steps; None if that is not known."""
         return self._pace.left_s({stage: self.archive.waiting(stage) for stage in ("semantic", TOOLS)})
@@ -176,7 +181,7 @@ class Indexing(ABC):
         if self.upkeep.is_off:
             return Drained()
         self._mend("semantic", self.upkeep.rebuild_semantic)
-        if not self.waits_for_meaning and self.upkeep.semantic is not None:
+        if not self.waits_for_meaning and self.upkeep.is_open:
             return Drained()
         if self.upkeep.is_embedded:
             floor_mb = max(self.config.limits.free_mb, _CHROMA_MB)

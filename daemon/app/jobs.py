@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from daemon import log
 from daemon.app import targets
@@ -17,7 +17,7 @@ from daemon.app.calls.runs import run_answer
 from daemon.app.engine import Engine
 from daemon.app.indexing import Interrupted
 from daemon.app.loops import MODEL_S, Loop
-from daemon.app.targets import is_better
+from daemon.app.targets import concerns, is_better
 from daemon.control.answers import as_object
 from daemon.errors import BadRequest, OutputRefused, ReconstituteError, Retry, Stop, described
 from daemon.filesystem.disk_space import is_full
@@ -158,14 +158,12 @@ class JobLoop(Loop):
 
     def _rest_s(self) -> float:
         """Until something may be due; a request is told by a file event, and else found by the next look."""
-        if not self.sees_all():
+        if not self.sees_all() or self._requests.pending():  # one that may still be written to is not taken yet
             return _TICK_S
+        looks = [self._compared + _AGAIN_S, self._next_glance] if self._targets else []
         with self._lock:
-            due = min(self._due.values(), default=math.inf)
-        nexts = [due, *self._unwritten.values()]
-        if self._targets:
-            nexts += [self._compared + _AGAIN_S, self._next_glance]
-        return min(_LONGEST_S, max(_TICK_S, min(nexts) - time.monotonic()))
+            at = min([*self._due.values(), *self._unwritten.values(), *looks], default=math.inf)
+        return min(_LONGEST_S, max(_TICK_S, at - time.monotonic()))
 
     def _look_for_better_ground(self) -> None:
         """A target's pages that were made before something had come are made again when it has (app.targets)."""
@@ -392,16 +390,3 @@ def _together(errors: list[Exception]) -> Exception:
         return first
     kind = type(first) if isinstance(first, ReconstituteError) else ReconstituteError
     return kind("; ".join(dict.fromkeys(str(error) for error in errors)))
-
-
-def concerns(places: Iterable[str], target: str) -> bool:
-    """Whether one of these directories or files lies beneath the target, or the target beneath it.
-
-    >>> concerns({"/a/b"}, "/a"), concerns({"/a"}, "/a/b"), concerns({"/ab"}, "/a")
-    (True, True, False)
-    """
-    base = target.rstrip("/")
-    return any(
-        place == target or place.startswith(base + "/") or (place and target.startswith(place.rstrip("/") + "/"))
-        for place in places
-    )

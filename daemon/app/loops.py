@@ -1,4 +1,4 @@
-"""The daemon's feeding loops: from the sources into the archive, and on into the semantic index and the file views.
+"""The daemon's feeding loops: from the sources into the archive, and on into the word index and the file views.
 
 Each is one thread that can be stopped between two batches, reports every failure, backs off and goes on. A corrupt
 archive is the one failure that ends the daemon.
@@ -42,7 +42,8 @@ _POLL_S = 30.0
 _COMMITS_S = 0.25
 """From one commit of the lexical index to the next, while little waits."""
 
-_IDLE_S = 2.0
+IDLE_S = 10.0
+"""The rest of a loop that is woken when there is work; it also sees to what nobody wakes it for."""
 
 _QUIET_S = 3.0
 _REST_SHARE = 20.0
@@ -284,10 +285,11 @@ class WordsLoop(Loop):
         waiting = self._engine.archive.waiting("lexical")
         if waiting > NEWEST:
             return 0.0
-        if not waiting and time.monotonic() - self._last_indexed >= _QUIET_S:
+        quiet_s = time.monotonic() - self._last_indexed
+        if not waiting and quiet_s >= _QUIET_S:
             self._read_words()
         self._stop.wait(_COMMITS_S if done else 0.0)
-        return _IDLE_S
+        return IDLE_S if quiet_s >= _QUIET_S else _QUIET_S
 
     def _read_words(self) -> None:
         """Have the index read all its words, among which near spellings are looked for, before somebody waits for it.
@@ -320,18 +322,22 @@ class ViewLoop(Loop):
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("views", engine, fatal, allowed_s=MODEL_S)
-        self._last_scan = 0.0
+        self._last_scan = self._next = 0.0
 
     def on_scan(self) -> None:
         """Something has come in."""
         self._last_scan = time.monotonic()
+        self.wake()
 
     def turn(self) -> float:
-        if time.monotonic() - self._last_scan < _QUIET_S:
-            return _QUIET_S
         begun = time.monotonic()
+        due = max(self._last_scan + _QUIET_S, self._next)
+        if begun < due:
+            return due - begun
         self._engine.recorded.refresh(self._sign)
-        return max(_QUIET_S, _REST_SHARE * (time.monotonic() - begun))
+        now = time.monotonic()
+        self._next = now + max(_QUIET_S, _REST_SHARE * (now - begun))
+        return max(IDLE_S, self._next - now)
 
     def _sign(self) -> None:
         self.sign()
@@ -341,37 +347,3 @@ class ViewLoop(Loop):
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted):
             self._engine.report("file histories", error)
-
-
-_READS_S = 0.5
-"""Of what the semantic index has, between two steps of embedding, until all is in memory."""
-
-
-class EmbedLoop(Loop):
-    """Empties the semantic outbox; waits longer and longer for a model server that is down."""
-
-    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("embed", engine, fatal, allowed_s=MODEL_S)
-        self._is_loaded = False
-
-    def turn(self) -> float:
-        done = self._engine.drain_semantic(stop=self._is_stopping)
-        if done.refused:
-            _LOG.warning("embedding", refused=done.refused)
-        is_more = self._engine.prepare_semantic(_READS_S)
-        if not is_more and not self._is_loaded and self._engine.upkeep.semantic is not None:
-            self._load()
-        return 0.0 if done.messages or is_more else 2.0
-
-    def _load(self) -> None:
-        """Have model and index in memory before a question waits for them."""
-        self._is_loaded = True
-        self._engine.upkeep.load()
-
-    def _is_stopping(self) -> bool:
-        self.sign()
-        return self._stop.is_set()
-
-    def failed(self, error: Exception) -> None:
-        if not isinstance(error, IndexBroken):  # the engine has reported that one
-            self._engine.report("embedding", error)

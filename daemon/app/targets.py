@@ -11,6 +11,7 @@ that triggers runs by itself (jobs.JobLoop.taken).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from daemon import __version__
@@ -98,6 +99,19 @@ def last_success(last: Json) -> int | None:
     return when
 
 
+def concerns(places: Iterable[str], target: str) -> bool:
+    """Whether one of these directories or files lies beneath the target, or the target beneath it.
+
+    >>> concerns({"/a/b"}, "/a"), concerns({"/a"}, "/a/b"), concerns({"/ab"}, "/a")
+    (True, True, False)
+    """
+    base = target.rstrip("/")
+    return any(
+        place == target or place.startswith(base + "/") or (place and target.startswith(place.rstrip("/") + "/"))
+        for place in places
+    )
+
+
 # -- grounds ---------------------------------------------------------------------------------------------------------
 
 
@@ -109,7 +123,7 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
     pending: dict[str, int] = {}
     if archive.waiting("lexical"):
         pending["words"] = 0
-    if archive.waiting("semantic") or archive.waiting(TOOLS) or (upkeep.semantic is None and not upkeep.is_off):
+    if archive.waiting("semantic") or archive.waiting(TOOLS) or (not upkeep.is_open and not upkeep.is_off):
         pending["meaning"] = 0
     if archive.objects.wanted():
         pending["snapshots"] = captured

@@ -20,8 +20,9 @@ import numpy as np
 
 from daemon import records
 from daemon.archive import keys
-from daemon.archive.batch import STAGES, TOOLS, Batch
+from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
+from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords

@@ -20,8 +20,6 @@ from daemon.archive.store.changes import Changes
 from daemon.model import FileEdit, Json, Message, Operation, Session
 
 STAGES = ("lexical", "semantic")
-TOOLS = "tools"
-"""What the outbox has third: messages whose tool calls are embedded when everything that was said is."""
 _PROCESS, _tokens = secrets.token_hex(6).encode(), itertools.count()
 _READERS = 2
 """How many messages behind one are indexed together with what it says (daemon.transcript.chunks)."""

@@ -164,6 +164,10 @@ OUTBOX = b"out:"
 """What the keys of all that waits to be indexed begin with."""
 
 
+TOOLS = "tools"
+"""The outbox's third stage: messages whose tool calls are embedded after everything that was said."""
+
+
 def outbox(stage: str, created: int, message_id: str) -> bytes:
     """Newest first: the message that was just written is the one that is searched for."""
     return _key("out", stage, f"{LATEST - min(max(created, 0), LATEST):013d}", escape(message_id))

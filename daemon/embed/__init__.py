@@ -96,6 +96,9 @@ class OnThisMachine(Protocol):
     def load(self) -> None:
         """Have the model in memory; harmless when it is."""
 
+    def unload(self) -> None:
+        """Give its memory back; it is loaded again when it is needed."""
+
 
 def reads(embedder: Embedder, text: str) -> bool:
     """Whether the model can read more than half of the text, so that its vector means something.

@@ -109,6 +109,11 @@ class Builtin:
             if self._session is None:
                 self._load()
 
+    def unload(self) -> None:
+        """See OnThisMachine."""
+        with self._lock:
+            self._session = self._tokenizer = None
+
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """Unit vectors of passages, one per text, in order; BadInput for a blank text."""
         vectors: dict[str, Vector | BadInput] = {}

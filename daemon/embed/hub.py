@@ -93,7 +93,9 @@ class HubModel:
             ModelUnavailable: it is not, or not yet.
         """
         if not self.is_here:
-            raise ModelUnavailable(self._progress or f"{self.name} is not downloaded yet; `reconstitute index` does it")
+            raise ModelUnavailable(
+                self._progress or f"{self.name} is not downloaded yet; `reconstitute index --wait` does it"
+            )
 
     def size(self) -> int:
         """Bytes that are to be downloaded; asks the hub.

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from daemon.archive import Archive
 from daemon.filesystem import disk_space
 from daemon.ingest.capture import Capture, Captured
+from daemon.ingest.chosen import Chosen
 from daemon.ingest.evidence import Evidence
-from daemon.ingest.indexes import Chosen, Upkeep
+from daemon.ingest.indexes import Upkeep
 from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
 from daemon.ingest.session_scan import ScanContext, ScanResult, SessionScan
 from daemon.model import Json, SourceCounts

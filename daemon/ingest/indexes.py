@@ -8,81 +8,41 @@ because a damaged one can take the process with it.
 
 from __future__ import annotations
 
-import random
+import contextlib
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from daemon.archive import CONTENTS, STAGES, TOOLS, Archive
-from daemon.embed import Embedder, OnThisMachine, calibration, reads
-from daemon.embed.builtin import Builtin
+from daemon.embed import Embedder, OnThisMachine
 from daemon.embed.calibration import Calibration
-from daemon.errors import BadInput, BadRequest, IndexBroken, Retry
+from daemon.errors import BadInput, BadRequest, IndexBroken, Retry, Skip
 from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic, health
+from daemon.ingest.chosen import calibrated
 from daemon.ingest.outbox import (
     EMBEDDER,
     LexicalDrain,
     SemanticDrain,
-    chunk_digest,
-    chunks_of,
-    entry_of,
     index_contents,
     index_fingerprint,
 )
-from daemon.model import Json, Vector
+from daemon.ingest.sample import sample
+from daemon.model import Json
 from daemon.redact import fingerprint
 
-_SAMPLE = 50
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
+_OPENING_S = 10.0  # that a question waits; to check 474,000 rows takes a minute
+_RETRY_S = 15.0  # after a failure, until the next question tries again
+
 OnEvent = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
-
-
-class Chosen:
-    """The embedder that Upkeep has chosen, for those who must not make it choose before it is needed."""
-
-    def __init__(self, upkeep: Upkeep) -> None:
-        self._upkeep = upkeep
-
-    @property
-    def fingerprint(self) -> str:
-        """See Embedder."""
-        return index_fingerprint(self._upkeep.embedder)
-
-    @property
-    def dims(self) -> int:
-        """See Embedder."""
-        return self._upkeep.embedder.dims
-
-    @property
-    def name(self) -> str:
-        """See Embedder."""
-        return self._upkeep.embedder.name
-
-    def close(self) -> None:
-        """Its owner closes it."""
-
-    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
-        """See Embedder."""
-        return self._upkeep.embedder.embed(texts)
-
-    def embed_query(self, text: str) -> Vector | BadInput:
-        """See Embedder."""
-        return self._upkeep.embedder.embed_query(text)
-
-    def legible(self, text: str) -> float:
-        """See Embedder."""
-        return self._upkeep.embedder.legible(text)
-
-    def known_words(self, text: str) -> float:
-        """See Embedder."""
-        return self._upkeep.embedder.known_words(text)
 
 
 class Upkeep:
@@ -116,6 +76,7 @@ class Upkeep:
         self._loading = threading.Lock()
         self._loaded: tuple[Embedder, SemanticIndex] | None = None
         self._is_closed = False
+        self._used, self._next_try = time.monotonic(), 0.0
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lexical_state = "ready"
         self.semantic_state = ""
@@ -168,8 +129,14 @@ class Upkeep:
 
     @property
     def semantic(self) -> SemanticIndex | None:
-        """The semantic index, once it is open and proven."""
+        """The semantic index, while it is open and proven; whoever gets it is using it."""
+        self._used = time.monotonic()
         return self._semantic
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the semantic index is open."""
+        return self._semantic is not None
 
     @property
     def notes(self) -> NotesIndex | None:
@@ -177,8 +144,8 @@ class Upkeep:
 
         Its owner fills it: a new one says that it is not whole.
         """
-        semantic = self._semantic
-        return None if semantic is None else semantic.notes
+        self._used = time.monotonic()
+        return None if self._semantic is None else self._semantic.notes
 
     def open_semantic(self) -> SemanticIndex:
         """Prove it in a child process, open it, and see that it belongs to this archive and embedder.
@@ -233,16 +200,8 @@ class Upkeep:
         return Semantic(place, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
 
     def _calibrated(self, embedder: Embedder) -> Calibration | None:
-        """How this model's cosines are to be read, measured once; None for the built-in model."""
-        if embedder.fingerprint == Builtin().fingerprint:
-            return None
-        note = f"cosines {calibration.VERSION} {embedder.fingerprint}"
-        measured = self._archive.note(note)
-        if not measured:
-            measured = " ".join(map(str, calibration.measure(embedder)))
-            self._archive.set_note(note, measured)
-        made = calibration.calibration([float(cosine) for cosine in measured.split()])
-        if not made.is_telling and NOT_TELLING not in self.choice:
+        made = calibrated(self._archive, embedder)
+        if made is not None and not made.is_telling and NOT_TELLING not in self.choice:
             self.choice += f"; {NOT_TELLING}"
             self._on_event("embedder", self.choice)
         return made
@@ -251,42 +210,30 @@ class Upkeep:
         if not place.exists():
             return
         try:
-            health.healthy(place, index_fingerprint(embedder), embedder.dims, self._sample(embedder))
+            is_filled = self._archive.note("semantic index").endswith(f" {index_contents(embedder, self._what)}")
+            held = sample(self._archive, embedder, self._kb, self._what) if is_filled else []
+            health.healthy(place, index_fingerprint(embedder), embedder.dims, held)
         except IndexBroken as error:
             self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             health.park(place)
 
-    def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
-        """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
-        if not self._archive.note("semantic index").endswith(f" {index_contents(embedder, self._what)}"):
-            return []
-        stages = ("semantic", TOOLS)
-        waiting = {message_id for stage in stages for message_id, _, _ in self._archive.outbox(stage, 1_000_000)}
-        settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
-        sample: list[tuple[str, Vector]] = []
-        for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
-            entry = entry_of(self._archive, message_id, self._kb[0])
-            said, tools = chunks_of(entry.document, self._kb[1], self._what) if entry is not None else ([], [])
-            for chunk in (said or tools)[:1]:
-                if not reads(embedder, chunk.text):
-                    continue  # the archive may have its vector of an earlier time, the index must not
-                vector = self._archive.vector(index_fingerprint(embedder), chunk_digest(chunk))
-                if vector is not None:
-                    sample.append((chunk.id, vector))
-        return sample
+    def load(self, within_s: float = _OPENING_S) -> None:
+        """For a question by meaning: open the semantic index, and have it and a model of this machine in memory.
 
-    def load(self) -> None:
-        """Have the model, where it is this machine's, and the open semantic index in memory; once for each.
-
-        On a busy machine that takes seconds. What fails here fails again for whoever asks, and is reported then.
+        Where the index takes longer, the answer is without it. What fails here is reported by whoever asks.
         """
-        with self._loading:
+        self._used = time.monotonic()
+        if self.is_off:
+            return
+        if not self.is_open and not self._is_closed and time.monotonic() >= self._next_try:
+            opening = threading.Thread(target=self._try_to_open, name="opening", daemon=True)
+            opening.start()
+            opening.join(within_s)
+        with self._loading, contextlib.suppress(Retry, Skip):
             semantic = self._semantic
-            if semantic is None:
+            if semantic is None or (self.embedder, semantic) == self._loaded:
                 return
             embedder = self.embedder
-            if (embedder, semantic) == self._loaded:
-                return
             if isinstance(embedder, OnThisMachine):
                 embedder.load()
                 vector = embedder.embed(["."])[0]
@@ -294,8 +241,27 @@ class Upkeep:
                     semantic.query(vector, Filters(), 1)  # Chroma reads its graph for the first question
             self._loaded = (embedder, semantic)
 
+    def _try_to_open(self) -> None:
+        try:
+            self.open_semantic()
+        except (Retry, Skip):  # the state tells, and so does the question that waits for it
+            self._next_try = time.monotonic() + _RETRY_S
+
+    def rest(self, after_s: float) -> bool:
+        """Close the semantic index and give back the model's memory, if nobody has used them for so long."""
+        with self._loading, self._opening:
+            semantic = self._semantic
+            if semantic is None or time.monotonic() - self._used < after_s:
+                return False
+            self._semantic, self._loaded, self.semantic_state = None, None, ""
+            semantic.close()
+            if isinstance(self.embedder, OnThisMachine):
+                self.embedder.unload()
+            return True
+
     def semantic_drain(self) -> SemanticDrain:
         """The way into the semantic index, opened if it was not."""
+        self._used = time.monotonic()
         return SemanticDrain(
             self._archive,
             self.open_semantic(),
@@ -370,10 +336,25 @@ class Upkeep:
             self._on_event(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
 
     def expect_semantic(self) -> None:
-        """Where the semantic index was deleted, everything waits to be put in again; nothing is opened to see that."""
-        is_there = (self._directory / "semantic" / _NAME).exists() or not self.is_embedded or self.is_off
-        if not is_there and self._archive.waiting("semantic") < self._archive.message_count():
+        """If the semantic index is not the one that the archive filled, by its name, put everything into the outbox."""
+        if self.is_off or not self.is_embedded or self._semantic is not None:
+            return
+        note = self._directory / "semantic" / _NAME
+        name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
+        is_ours = name != "" and name == self._archive.note("semantic index")
+        if not is_ours and self._archive.waiting("semantic") < self._archive.message_count():
             self._archive.enqueue_all("semantic")
+
+    def expect_model(self) -> None:
+        """As `open_semantic`, but only if another model, or other settings, filled the index."""
+        try:
+            is_same = self.is_off or self._archive.note(CONTENTS) == index_contents(self.embedder, self._what)
+        except Retry:
+            is_same = False  # to open it says what is wrong
+        if not is_same:
+            self.open_semantic()
+        elif not self.is_open:
+            self.semantic_state = ""
 
     def state(self) -> Json:
         """For the status: both indexes, in plain words."""

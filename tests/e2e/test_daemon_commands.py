@@ -103,7 +103,7 @@ def test_once_reads_indexes_and_does_all_that_waits_and_ends(make_daemon: Callab
     assert [path.parent.name for path in daemon.wait_for_results(2, 0)] == ["done", "failed"]
     assert Path(f"{daemon.output_dir}-2/{NOTES[1:]}").exists()
     status = answer(daemon, "status")
-    assert status["outbox"] == {"lexical": 0, "semantic": 0}
+    assert status["outbox"] == {"lexical": 0, "semantic": 0, "tools": 0}
     assert status["archive"]["messages"] == 2
     before = {path: path.stat().st_mtime_ns for path in daemon.output_dir.rglob("*")}
     assert daemon.ask("run", "--once").returncode == 0

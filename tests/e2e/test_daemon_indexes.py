@@ -107,6 +107,7 @@ def test_a_damaged_semantic_index_is_rebuilt_without_asking_the_model(
 ) -> None:
     damage(daemon.archive_dir / "index" / "semantic")
     daemon.run()
+    assert daemon.ask("index", "--wait").returncode == 0  # the index is checked when it is opened
     assert daemon.wait_until_drained()["index"]["semantic"]["count"] >= len(house.told)
     assert house.asked() == []
     everything_is_found(daemon, house)
@@ -150,7 +151,7 @@ def test_another_embedding_model_gets_its_own_collection(daemon: Daemon, house: 
     everything_is_found(daemon, house)
     daemon.terminate()
     with Archive(daemon.archive_dir) as archive:
-        new = archive.note("semantic index").split()[1].removesuffix(f"-l{LEGIBLE_VERSION}")
+        new = archive.note("semantic index").split()[1].removesuffix(f"-l{LEGIBLE_VERSION}-all")
         old = new.replace("second", "embedder").replace(SECOND[:8], "ab12cd34")
         for text in asked:
             digest = hashlib.sha256(text.encode()).hexdigest()

@@ -58,7 +58,7 @@ def test_the_outbox_drains_when_the_model_server_is_back(
     assert set(daemon.wait_until_found(told, timeout_s=8)) == set(told)
     until(lambda: semantic(daemon)["state"].startswith("waiting:"))
     assert "ollama serve" in semantic(daemon)["state"]
-    assert daemon.status()["outbox"] == {"lexical": 0, "semantic": 11}
+    assert daemon.status()["outbox"] == {"lexical": 0, "semantic": 11, "tools": 0}
     assert [error["where"] for error in daemon.status()["errors"]] == ["embedding"]
     with daemon.client() as client:
         answer = client.post("/recall/recall", json={"arguments": {"query": words(3)}}).json()

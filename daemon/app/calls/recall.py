@@ -66,7 +66,7 @@ class RecallCalls:
             self.archive,
             self.unindexed.over(self.upkeep.lexical),
             lambda: self.upkeep.semantic,
-            Chosen(self.upkeep),
+            Chosen(lambda: self.upkeep.embedder),
             catalog=self.catalog,
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
@@ -76,7 +76,9 @@ class RecallCalls:
 
     def noting(self) -> Notes:
         """What models found out, over what is open now."""
-        return Notes(self.archive, lambda: self.upkeep.notes, Chosen(self.upkeep), on_failure=self.index_failed)
+        return Notes(
+            self.archive, lambda: self.upkeep.notes, Chosen(lambda: self.upkeep.embedder), on_failure=self.index_failed
+        )
 
     def recall(self, request: calls.Recall) -> Json:
         """See calls.Recall.

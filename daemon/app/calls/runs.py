@@ -92,6 +92,7 @@ class RunCalls(RecallCalls, ABC):
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
         with known.only({}), self._alone(target.path, progress), self.answerer() as who:
+            self.upkeep.load()
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
             reconstitution = self._reconstitution(who, ground)

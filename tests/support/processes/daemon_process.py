@@ -40,6 +40,10 @@ def until(ask: Callable[[], T], timeout_s: float = 240, what: str = "") -> T:
         time.sleep(0.05)
 
 
+SETTLED = frozenset({"ready", "built; opened when it is needed", "opened when it is needed"})
+"""States of a semantic index that needs no work."""
+
+
 class Daemon:
     """`reconstitute run` over one data directory; it may be killed and started again over the same archive.
 
@@ -200,11 +204,11 @@ class Daemon:
         return found
 
     def wait_until_drained(self, timeout_s: float = 240) -> dict[str, Any]:
-        """The status once the semantic index is open and nothing waits in the outbox."""
+        """The status once the semantic index is built and nothing waits in the outbox."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             status = self.status()
-            if waiting(status) == 0 and status["index"]["semantic"]["state"] == "ready":
+            if waiting(status) == 0 and status["index"]["semantic"]["state"] in SETTLED:
                 return status
             time.sleep(0.1)
         raise AssertionError(f"the outbox was not empty after {timeout_s} s: {status}")

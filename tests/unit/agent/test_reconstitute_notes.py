@@ -531,7 +531,7 @@ def test_the_engine_keeps_notes_and_mends_their_index(tmp_path: Path):
         with PlainService(
             Engine(msgspec.convert(tables, config.Config), embedder=lambda: (embedder, "a test"))
         ) as engine:
-            engine.index(nothing)
+            engine.index(nothing, wait=True)
 
             def count() -> Any:
                 return engine.status()["index"]["semantic"]["notes"]

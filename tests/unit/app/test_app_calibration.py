@@ -51,7 +51,7 @@ def service(root: Path, **embedding: Any) -> Iterator[PlainService]:
         "chat": {"provider": "none"},
     }
     with PlainService(OneShot(msgspec.convert(tables, config.Config))) as made:
-        made.index()
+        made.index(wait=True)
         yield made
 
 

@@ -52,7 +52,7 @@ def house(make: Callable[..., Jobs]) -> Jobs:
 
 def embed(house: Jobs) -> None:
     """All that waits, as the daemon's loop does."""
-    while house.engine.archive.waiting("semantic") or house.engine.upkeep.semantic is None:
+    while house.engine.waits_for_meaning or not house.engine.upkeep.is_open:
         house.engine.drain_semantic()
 
 

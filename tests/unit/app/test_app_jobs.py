@@ -15,7 +15,8 @@ from daemon import config
 from daemon.app import targets
 from daemon.app.engine import Engine
 from daemon.app.indexing import Interrupted
-from daemon.app.jobs import JobLoop, concerns
+from daemon.app.jobs import JobLoop
+from daemon.app.targets import concerns
 from daemon.ingest import ScanResult
 from daemon.model import Target
 from daemon.requests import Requests

@@ -101,7 +101,7 @@ def test_a_model_of_the_hub_is_listed_with_its_cost_and_not_downloaded(
         with engine(tmp_path, *ENGLISH, model_dir="hf:maker/tiny") as made:
             answer = made.models()
             assert [path for path in hub.paths if "resolve" in path] == []
-            made.index()
+            made.index(wait=True)
             known = made.models()
     model = answer["models"][0]
     assert (model["name"], model["inUse"]) == ("maker/tiny (embedding.model_dir)", True)

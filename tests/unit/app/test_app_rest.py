@@ -75,6 +75,9 @@ def test_without_targets_requests_are_looked_for_when_events_tell_of_them(engine
     assert jobs.turn() == 0.3
     jobs.sees_all = lambda: True
     assert jobs.turn() == 30.0
+    (tmp_path / "requests" / "new.txt").write_text("/somewhere\n")
+    assert jobs.turn() == 0.3  # it may still be written to
+    (tmp_path / "requests" / "new.txt").unlink()
     jobs.enqueue("/somewhere", 5.0)
     assert 4.0 < jobs.turn() <= 5.0
     requests.close()

@@ -15,10 +15,12 @@ import msgspec
 import pytest
 
 from daemon import config
+from daemon.app import embed_loop
 from daemon.app import loops as feeding
 from daemon.app.daemon import Considerate, Daemon
+from daemon.app.embed_loop import EmbedLoop
 from daemon.app.engine import Engine
-from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
+from daemon.app.loops import Heartbeat, IntakeLoop, WordsLoop
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
@@ -377,14 +379,34 @@ def test_a_single_run_with_questions_left_for_a_model_has_its_own_code(
     assert made._jobs.later == ["/home/dev/garden"]
 
 
-def test_a_model_of_this_machine_is_loaded_before_anybody_asks(daemon: Daemon) -> None:
-    embedder = daemon._engine.upkeep.embedder
+def unexpected(error: BaseException) -> None:
+    raise error
+
+
+def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upkeep = daemon._engine.upkeep
+    embedder = upkeep.embedder
     assert isinstance(embedder, Considerate)
     assert isinstance(embedder._embedder, Builtin)
-    embedding = EmbedLoop(daemon._engine, lambda _error: None)
-    assert embedder._embedder._session is None
-    embedding.turn()
+    assert EmbedLoop(daemon._engine, unexpected).turn() > 0  # a new index is made at once
+    assert upkeep.rest(0.0)
+    embedding = EmbedLoop(daemon._engine, unexpected)
+    assert embedding.turn() > 0
+    assert (upkeep.is_open, embedder._embedder._session) == (False, None)
+
+    upkeep.load()
+    assert upkeep.is_open
     assert embedder._embedder._session is not None
+    while not embedding.turn():
+        pass
+    assert upkeep.is_open
+    monkeypatch.setattr(embed_loop, "_LETS_GO_S", 0.0)
+    embedding.turn()
+    assert (upkeep.is_open, embedder._embedder._session) == (False, None)
+    upkeep.load()
+    assert upkeep.is_open
 
 
 def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:

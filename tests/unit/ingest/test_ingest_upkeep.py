@@ -15,7 +15,7 @@ from daemon.embed import Embedder, Vector
 from daemon.embed.calibration import PAIRS
 from daemon.errors import BadInput, IndexBroken, ModelUnavailable
 from daemon.index import Filters
-from daemon.ingest import Upkeep, outbox
+from daemon.ingest import Upkeep, indexes, outbox
 from daemon.opencode.json_tree import JsonTree
 from daemon.transcript import chunks
 from tests.e2e.talk import Talk, words
@@ -364,3 +364,27 @@ def test_a_chroma_server_is_not_filled_again_where_nothing_is_legible(tmp_path: 
         assert house.archive.waiting("semantic") == 0
         house.upkeep.close()
         house.archive.close()
+
+
+def test_questions_do_not_try_again_and_again_to_open_an_index(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep, tries = house.open(Down()), []
+    opening = upkeep.open_semantic
+    monkeypatch.setattr(upkeep, "open_semantic", lambda: (tries.append(1), opening()))
+    for _ in range(3):
+        upkeep.load()
+    assert (len(tries), upkeep.is_open) == (1, False)
+    monkeypatch.setattr(indexes, "_RETRY_S", 0.0)
+    upkeep._next_try = 0.0
+    upkeep.load()
+    upkeep.load()
+    assert len(tries) == 3
+
+
+def test_an_index_that_was_let_go_of_is_opened_for_the_next_question(house: House) -> None:
+    assert not house.upkeep.rest(after_s=60.0)
+    assert house.upkeep.rest(after_s=0.0)
+    assert (house.upkeep.is_open, house.upkeep.rest(after_s=0.0)) == (False, False)
+    assert house.upkeep.state()["semantic"]["state"] == "built; opened when it is needed"
+    house.upkeep.load()
+    assert house.upkeep.is_open
+    assert house.missing() == []

@@ -515,7 +515,7 @@ def test_coverage_says_what_was_looked_at(house: Recorded):
     assert (coverage["sessions"], coverage["messages"], coverage["eligible"]) == (4, 8, 3)
     assert (coverage["lexical"], coverage["semantic"]) == ("used", "used")
     assert coverage["limitedBy"] == ["projectID"]
-    assert coverage["waiting"] == {"lexical": 0, "semantic": 0}
+    assert coverage["waiting"] == {"lexical": 0, "semantic": 0, "tools": 0}
 
 
 def test_nothing_that_is_shown_holds_a_secret(house: Recorded):
