@@ -586,7 +586,7 @@ def time_over_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None
         return 0.0
 
     with monkeypatch.context() as patched:
-        patched.setattr(candidates, "left", left)
+        patched.setattr(candidates, "seconds_left", left)
         yield
 
 
