@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 ORDER ?= fixed
-PYTEST := -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(filter fixed,$(ORDER)),-p no:randomly)
+PYTEST = -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(filter fixed,$(ORDER)),-p no:randomly)
 
 # Thousands of processes start in a test run; without compiled files each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE

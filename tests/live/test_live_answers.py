@@ -95,7 +95,7 @@ def seen(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[See
                     daemon.wait_for_results(number, 120)
                     done = daemon.requests_dir / "done" / f"{number}.txt.result.json"
                     results.append(json.loads(done.read_text())["result"]["results"][0])
-                listed = httpx.get(f"{url}/session", timeout=240, trust_env=False).json()
+                listed = httpx.get(f"{url}/session", timeout=240, trust_env=False, verify=False).json()
                 found = daemon.ask("recall-sessions", "--json").stdout
                 page = (daemon.output_dir / str(garden)[1:] / "README.md").read_text()
         yield Seen(

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +42,7 @@ _FORKS.set_forkserver_preload(
         __name__,
     ]
 )
+_OF_THIS = multiprocessing.get_context("fork")
 _CHOOSE_ENCODINGS = ("PYTHON", "LC_", "LANG")
 
 
@@ -51,9 +53,9 @@ def command(
     return _ended(_command, words, str(cwd), dict(environment), timeout_s=timeout_s)
 
 
-def exit_code(work: Callable[..., None], *arguments: Any, timeout_s: float) -> int:
+def exit_code(work: Callable[..., None], *arguments: Any, timeout_s: float, context: BaseContext = _FORKS) -> int:
     """How a fork that does this work ends: 0, or a signal's number, negative."""
-    process = _FORKS.Process(target=work, args=arguments)
+    process = context.Process(target=work, args=arguments)  # type: ignore[attr-defined]
     process.start()
     process.join(timeout_s)
     code = process.exitcode
@@ -115,10 +117,15 @@ def chooses_encodings(environment: Mapping[str, str]) -> bool:
 @contextmanager
 def guarding() -> Iterator[None]:
     """Have `health.healthy` prove indexes in forks meanwhile."""
+    with _guarding(_proved):
+        yield
 
+
+@contextmanager
+def _guarding(prove: Callable[[Sequence[str], str, float], subprocess.CompletedProcess[bytes]]) -> Iterator[None]:
     def run(command: Sequence[str], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[str]:
         arguments = command[command.index(health.__name__) + 1 :]
-        done = _ended(_guard, arguments, options["input"], timeout_s=timeout)
+        done = prove(arguments, options["input"], timeout)
         return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     forked = SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired)
@@ -126,11 +133,51 @@ def guarding() -> Iterator[None]:
         yield
 
 
+def _proved(
+    arguments: Sequence[str], given: str, timeout_s: float, *, context: BaseContext = _FORKS
+) -> subprocess.CompletedProcess[bytes]:
+    return _ended(_guard, arguments, given, timeout_s=timeout_s, context=context)
+
+
+@contextmanager
+def _guarding_with_threads() -> Iterator[None]:
+    """The same for a process that will have threads: one that has none, made before them, forks in its place."""
+    ours, theirs = multiprocessing.Pipe()
+    if os.fork() == 0:
+        try:
+            ours.close()
+            os.setpgid(0, 0)  # it ends after the service, and is none of what that leaves behind
+            while True:
+                theirs.send(_outcome(*theirs.recv()))
+        except (EOFError, BrokenPipeError):
+            pass
+        finally:
+            os._exit(0)
+    theirs.close()
+
+    def prove(arguments: Sequence[str], given: str, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+        ours.send((arguments, given, timeout_s))
+        done = ours.recv()
+        if isinstance(done, subprocess.TimeoutExpired):
+            raise done
+        return done
+
+    with _guarding(prove):
+        yield
+
+
+def _outcome(*given: Any) -> subprocess.CompletedProcess[bytes] | subprocess.TimeoutExpired:
+    try:
+        return _proved(*given, context=_OF_THIS)
+    except subprocess.TimeoutExpired as late:
+        return late
+
+
 def _ended(
-    work: Callable[..., None], words: Sequence[str], *arguments: Any, timeout_s: float
+    work: Callable[..., None], words: Sequence[str], *arguments: Any, timeout_s: float, context: BaseContext = _FORKS
 ) -> subprocess.CompletedProcess[bytes]:
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as errors:
-        code = exit_code(work, out.name, errors.name, words, *arguments, timeout_s=timeout_s)
+        code = exit_code(work, out.name, errors.name, words, *arguments, timeout_s=timeout_s, context=context)
         return subprocess.CompletedProcess(list(words), code, out.read(), errors.read())
 
 
@@ -157,7 +204,8 @@ def _command(out: str, errors: str, words: Sequence[str], cwd: str, environment:
     time.tzset()
     search_patiently()
     sys.argv = [str(Path(cli.__file__).with_name("__main__.py")), *words]
-    cli.main()
+    with _guarding_with_threads():
+        cli.main()
 
 
 def _service(*given: Any) -> None:

@@ -109,7 +109,7 @@ class Client:
     """Plain HTTP to an adapter; use it as a context manager."""
 
     def __init__(self, url: str) -> None:
-        self.http = httpx.Client(base_url=url, timeout=240, trust_env=False)
+        self.http = httpx.Client(base_url=url, timeout=240, trust_env=False, verify=False)
 
     def __enter__(self) -> Self:
         return self

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -204,9 +207,19 @@ def read(path: str, *lines: str) -> dict[str, Any]:
     return call("read", output=f"<path>{path}</path>\n<type>file</type>\n<content>\n{shown}\n{end}", filePath=path)
 
 
+@cache
+def _empty_index() -> TemporaryDirectory[str]:
+    """An empty semantic index to copy: Chroma takes twice as long to make its tables as to open them."""
+    place = TemporaryDirectory()
+    Semantic(Path(place.name, "semantic"), WordEmbedder.fingerprint, WordEmbedder.dims).close()
+    return place
+
+
 @contextmanager
 def recorded(directory: Path, synonyms: dict[str, str] | None = None) -> Iterator[Recorded]:
     embedder = WordEmbedder(synonyms)
+    if not (directory / "semantic").exists():
+        shutil.copytree(Path(_empty_index().name, "semantic"), directory / "semantic")
     with (
         Archive(directory / "archive") as archive,
         closing(Lexical(directory / "lexical")) as lexical,

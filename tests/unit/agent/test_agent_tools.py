@@ -261,6 +261,7 @@ def test_nothing_is_read_from_the_disk(house: Recorded, tmp_path: Path):
     house.say(
         "ses_d", "assistant", call("write", output="ok", filePath=str(target / "known.txt"), content="as recorded\n")
     )
+    house.index()  # or a search of another test would name what is not embedded
     box = _box(house, str(target))
     for path in (
         "private.txt",
@@ -701,6 +702,7 @@ def test_a_file_of_which_lines_are_known_is_shown_with_its_gaps(house: Recorded)
     path = "/home/dev/parts/a.py"
     house.say("ses_p", "assistant", call("edit", output="ok", filePath=path, oldString="x = 1", newString="x = 2"))
     house.say("ses_p", "assistant", read("/home/dev/parts/whole.py", "whole = 1"))
+    house.index()
     box = _box(house, "/home/dev/parts")
     text = box.call("read_file", {"path": "a.py"})
     assert "x = 2" in text
