@@ -115,22 +115,21 @@ class Store:
         return database
 
     def _dictionaries(self) -> dict[int, bytes]:
-        """What values are compressed with; a copy that is gone is made again from the other one."""
+        """What values are compressed with, by number. A copy that is gone is made again from the other one.
+
+        Raises:
+            ArchiveCorrupt: LevelDB's copies fail their check, or the disk refuses a new copy.
+        """
         in_files = self._dictionary_files.read()
-        try:
-            in_leveldb = dictionaries.by_number(self.scan(dictionaries.KEYS))
-        except ArchiveCorrupt:
-            if not in_files:
-                raise
-            in_leveldb = {}
-        found = in_files | in_leveldb
-        for number, raw in found.items():
+        in_leveldb = dictionaries.by_number(self.scan(dictionaries.KEYS))
+        known = in_files | in_leveldb
+        for number, raw in known.items():
             if number not in in_files or number not in in_leveldb:
                 try:
                     self._keep_dictionary(number, raw)
-                except (DiskFull, ArchiveCorrupt) as error:
+                except DiskFull as error:
                     _LOG.warning("a copy of a dictionary is missing; it is made at the next start", error=str(error))
-        return found
+        return known
 
     def _keep_dictionary(self, number: int, raw: bytes) -> None:
         try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from daemon import log
-from daemon.errors import ReconstituteError
+from daemon.errors import Skip
 from daemon.filesystem import durable
 
 KEYS = b"dict:"
@@ -39,22 +39,22 @@ class DictionaryFiles:
 
     def read(self) -> dict[int, bytes]:
         """All that are whole, by number."""
-        found: dict[int, bytes] = {}
+        whole: dict[int, bytes] = {}
         if not self._path.is_dir():
-            return found
+            return whole
         with durable.Root(self._path) as root:
             for name in root.list():
                 try:
                     raw = root.read(name, _LARGEST)
-                except (ReconstituteError, OSError) as error:
+                except (Skip, OSError) as error:
                     _LOG.warning("a dictionary cannot be read", file=name, error=str(error))
                     continue
                 number = name.partition("-")[0]
                 if raw is not None and number.isdecimal() and name == _name(int(number), raw):
-                    found[int(number)] = raw
+                    whole[int(number)] = raw
                 else:
                     _LOG.warning("a file that is no dictionary, or a damaged one", file=name)
-        return found
+        return whole
 
     def write(self, number: int, raw: bytes) -> None:
         """Keep one, durably."""
