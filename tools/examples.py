@@ -54,7 +54,7 @@ def write(output: Path, work: Path) -> list[Json]:
         )
         results = []
         with OneShot(config) as engine:
-            engine.call(calls.Index())
+            engine.call(calls.Index(wait=True))
             for _ in range(2):
                 for path, script in scripts().items():
                     server.chat_script = script
