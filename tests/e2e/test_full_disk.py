@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -149,7 +150,7 @@ def test_capturing_waits_for_room(request, tmp_path: Path, disk, running, data_d
     service = running().run()
     spill = data_dir / "tool-output" / "tool_long"
     spill.parent.mkdir()
-    spill.write_bytes(bytes(range(256)) * (6 * MB // 256))
+    spill.write_bytes(random.Random(1).randbytes(6 * MB))  # the archive compresses, and this has to take room
     small.fill(leave=3 * MB)
     state = {
         "status": "completed", "input": {"command": "make"}, "output": "cut off", "title": "make",

@@ -152,7 +152,7 @@ def test_the_map_names_where_each_library_is_imported() -> None:
     importers: dict[str, set[str]] = {}
     for path in (CHECKOUT / "daemon").rglob("*.py"):
         for library in _libraries(ast.parse(path.read_text())):
-            importers.setdefault(library, set()).add(path.relative_to(CHECKOUT / "daemon").as_posix())
+            importers.setdefault(library.lower(), set()).add(path.relative_to(CHECKOUT / "daemon").as_posix())
     assert len(importers) > 20
     named = _places_by_library(text, set(importers))
     strays = {
