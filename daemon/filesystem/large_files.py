@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import weakref
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,9 +102,9 @@ class Spool:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._places: list[tuple[int, int]] = []
-
-    def __del__(self) -> None:
-        self._file.close()  # nobody holds the message any more
+        # Closes the file once nobody holds the message. A `__del__` would come too late when the message is part of a
+        # reference cycle: Python may finalize the file first, and warns of it.
+        weakref.finalize(self, file.close)
 
     def add(self, pieces: Iterable[bytes]) -> int:
         """Write one record behind the others; answers its number.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import stat
+import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -226,3 +229,16 @@ def test_what_a_killed_writer_left_is_removed_at_the_next_start(tmp_path: Path) 
     with Archive(tmp_path / "archive") as archive:
         names = {path.name for path in folder.iterdir()}
         assert names == {archive.large()[0]["sha256"], "notes of the user.txt"}
+
+
+def test_a_spool_in_a_reference_cycle_closes_its_file() -> None:
+    def make() -> None:
+        spool = Spool(tempfile.TemporaryFile())  # noqa: SIM115 - the spool closes it
+        cycle: list[Any] = [spool]
+        cycle.append(cycle)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        make()
+        gc.collect()
+    assert [str(warning.message) for warning in seen] == []
