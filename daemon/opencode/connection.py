@@ -142,6 +142,10 @@ class Connection:
         if database is None:
             self.close()
             raise SourceMissing(f"{self.path}: the database is gone; nothing is concluded from that")
+        if not database.st_size and wal is None:
+            # OpenCode makes the file and then switches it to WAL. It fails to start if a reader has it open meanwhile.
+            self.close()
+            raise SourceBusy(f"{self.path}: still empty; OpenCode is just creating it")
         return _Files(
             tuple((stat.st_dev, stat.st_ino) if stat else None for stat in stats),
             (database.st_mtime_ns, database.st_size),

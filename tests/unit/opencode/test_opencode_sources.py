@@ -455,3 +455,19 @@ def test_opencode_2_rows_become_the_same_messages_and_parts(tmp_path: Path) -> N
     assert messages["msg_2"].is_complete
     source.close()
     store.close()
+
+
+def test_a_database_that_is_being_created_is_left_alone(tmp_path: Path) -> None:
+    """OpenCode makes an empty file and switches it to WAL; with a reader's lock on the file it would fail to start."""
+    path = tmp_path / "opencode.db"
+    path.touch()
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as writer:
+        reader = Connection(path)
+        with pytest.raises(SourceBusy, match="just creating it"):
+            reader.rows("SELECT 1 FROM sqlite_master")
+        writer.execute("BEGIN EXCLUSIVE")  # no lock of ours is in the way
+        writer.execute("ROLLBACK")
+        assert writer.execute("PRAGMA journal_mode=WAL").fetchall() == [("wal",)]
+        writer.execute("CREATE TABLE message (id TEXT)")
+        assert reader.tables() == ["message"]
+        reader.close()
