@@ -128,7 +128,9 @@ def test_what_the_hub_refuses_is_named(hub: FakeHub, tmp_path: Path, name: str, 
 def test_a_question_does_not_wait_for_a_download(hub: FakeHub):
     made = on_this_machine(config.Embedding(model_dir=f"hf:{NAME}"))
     for ask in (made.embed_query, made.legible):
-        with pytest.raises(ModelUnavailable, match="maker/tiny is not downloaded yet; `reconstitute index --wait` does it"):
+        with pytest.raises(
+            ModelUnavailable, match="maker/tiny is not downloaded yet; `reconstitute index --wait` does it"
+        ):
             ask("red")
     assert hub.requests == []
 
