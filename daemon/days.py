@@ -185,7 +185,10 @@ def _date(match: re.Match[str]) -> CalendarDate | None:
 # -- days as seen from now -------------------------------------------------------------------------------------------
 
 _ALONE = r"(?<![\w./-])"
-_BOUND = "(?P<since>since|until|till|before|after)"
+_UNITS = ("minute", "hour", "day", "week", "weekend", "month", "year", "morning", "afternoon", "evening", "night")
+_NO_OFFSET = "".join(rf"(?<!{unit}\s)(?<!{unit}s\s)" for unit in (*_UNITS, *_WEEKDAYS))
+"""“Two weeks before 11 August” and “the Monday after 24 July” mean a time close to that date, not all before or after."""
+_BOUND = _NO_OFFSET + "(?P<since>since|until|till|before|after)"
 _SINCE = f"(?:{_BOUND} )?"
 _END = r"(?![\w/-]|\.\w)"
 _PERIOD = rf"(?P<which>last|past|this) (?P<period>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"
