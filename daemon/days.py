@@ -187,7 +187,7 @@ def _date(match: re.Match[str]) -> CalendarDate | None:
 _ALONE = r"(?<![\w./-])"
 _UNITS = ("minute", "hour", "day", "week", "weekend", "month", "year", "morning", "afternoon", "evening", "night")
 _NO_OFFSET = "".join(rf"(?<!{unit}\s)(?<!{unit}s\s)" for unit in (*_UNITS, *_WEEKDAYS))
-"""“Two weeks before 11 August” and “the Monday after 24 July” mean a time close to that date, not all before or after."""
+"""“Two weeks before 11 August” and “the Monday after 24 July” mean a time close to that date, not all before it."""
 _BOUND = _NO_OFFSET + "(?P<since>since|until|till|before|after)"
 _SINCE = f"(?:{_BOUND} )?"
 _END = r"(?![\w/-]|\.\w)"

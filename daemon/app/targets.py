@@ -123,7 +123,7 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
     pending: dict[str, int] = {}
     if archive.waiting("lexical"):
         pending["words"] = 0
-    if archive.waiting("semantic") or archive.waiting(TOOLS) or (not upkeep.is_open and not upkeep.is_off):
+    if waits_for_meaning(archive) or (not upkeep.is_open and not upkeep.is_off):
         pending["meaning"] = 0
     if archive.objects.wanted():
         pending["snapshots"] = captured
@@ -137,12 +137,17 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
     }
 
 
+def waits_for_meaning(archive: Archive) -> bool:
+    """Whether a message is still to be indexed by meaning."""
+    return bool(archive.waiting("semantic") or archive.waiting(TOOLS))
+
+
 def is_better(now: Ground, was: Ground) -> bool:
     """Whether pages that were made on the one ground may be better on the other."""
     came = any(now["pending"].get(cause) != far for cause, far in was["pending"].items())
     return came or any(now[cause] != was.get(cause) for cause in ("aliases", "settings"))
 
 
-def missing(was: Ground) -> list[str]:
+def missing(pending: Iterable[str]) -> list[str]:
     """What was still to come, for people."""
-    return [MEANINGS[cause] for cause in was["pending"] if cause in MEANINGS]
+    return [MEANINGS[cause] for cause in pending if cause in MEANINGS]

@@ -130,6 +130,8 @@ class Archive(OwnRecords):
             batch.check_begun()
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
             counts |= self.objects.counted(batch.changes)
+            is_record = any(not key.startswith(keys.NO_RECORDS) for key in batch.changes)
+            counts["revision"] = self.revision + is_record
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
             waiting = Counter(dict.fromkeys(self._waiting, 0))
             for key, value in batch.changes.items():
@@ -338,6 +340,11 @@ class Archive(OwnRecords):
         """sessions, messages, parts, bytes on disk."""
         counts = {name: self._counts.get(name, 0) for name in ("sessions", "messages", "parts")}
         return counts | {"bytes": self._store.bytes_on_disk()}
+
+    @property
+    def revision(self) -> int:
+        """Grows with each commit that changes what is recorded: equal numbers, equal records."""
+        return self._counts.get("revision", 0)
 
     def message_count(self) -> int:
         """How many messages there are; unlike `figures` it does not look at the files, which are many."""

@@ -10,6 +10,20 @@ SCHEMA = b"meta:schema"
 COUNTS = b"meta:counts"
 OBJECT = b"obj:"
 TARGET = b"target:"
+NO_RECORDS = (
+    b"cache:",
+    b"cur:",
+    b"dirty:",
+    b"exp:",
+    b"meta:",
+    b"out:",
+    b"target:",
+    b"unread:",
+    b"vec:",
+    b"view:",
+    b"want:",
+)
+"""Keys of what is derived from records, of work that waits, and of what targets remember."""
 LATEST = 9_999_999_999_999
 """Epoch ms far in the future (year 2286); subtracting from it makes newer sort first."""
 

@@ -181,6 +181,11 @@ class PageChangeCheck:
             is_new = known is not None and known[2] >= began_ns - SLACK_NS
             self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else known)
 
+    @property
+    def paths(self) -> list[str]:
+        """The pages."""
+        return list(self._pages)
+
     def has_changed(self) -> bool:
         """Whether a page is other than at the last look, but for what a person may write in it."""
         return any(self._is_other(path, *page) for path, page in self._pages.items())

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from daemon import config
@@ -24,10 +23,10 @@ from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import Files
 from daemon.files.trees import is_beneath
 from daemon.hints import for_commands
-from daemon.model import FileEdit, Json, Page, Target
+from daemon.model import FileEdit, Json, Target
 from daemon.moments import parse_moment
 from daemon.recall.search import RecallEngine
-from daemon.reconstitute import output, passages
+from daemon.reconstitute import output, passages, repeat
 from daemon.reconstitute.agent import AllQuestions, QuestionRun
 from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.agent.limits import LARGE_CALLS, Estimate
@@ -37,8 +36,8 @@ from daemon.reconstitute.facts import gather
 from daemon.reconstitute.output import ChangeCheck
 from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.passages import Extractor, Findings, Passage, QuestionSearch
-from daemon.reconstitute.questions import Question, of_target
+from daemon.reconstitute.passages import Extractor, Findings, QuestionSearch
+from daemon.reconstitute.questions import of_target
 from daemon.reconstitute.recover import Recovered, recover
 from daemon.reconstitute.scope import Conversations, Scope, collect
 from daemon.records import digest, dumps
@@ -138,10 +137,8 @@ class Reconstitution:
             OutputRefused: the output directory is not ours to write to, or one of records.
         """
         began = time.time_ns()
-        target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
-        root = Path(output.absolute(target.output)) if target.output else self._output_root
-        tree = target.path.strip("/") + output.tree_suffix(target.at)
-        output.check(root, tree, self._forbidden)
+        target, root, tree = self._placed(target, at)
+        made_from = self._inputs(target, root)
         collected = self._collect(target, progress)
         findings = self._findings(collected.case, progress)
         case = collected.complete(findings, progress)
@@ -158,7 +155,7 @@ class Reconstitution:
             Conversations(self._archive, case.scope.sessions),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
-        pages = _with_progress(renderer.pages(), progress)
+        pages = output.with_progress(renderer.pages(), progress)
         result = output.published(root, tree, target.path, pages, case.files, spare_bytes=self._spare_bytes)
         self.change_check = ChangeCheck(root, os.path.relpath(result["output"], root), case.files, began)
         warnings_so_far = [*collected.warnings]
@@ -170,7 +167,44 @@ class Reconstitution:
         result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
         result |= self._answer_counts(case, run, findings)
         self._remember(target, case, root, output.entry(renderer, root, result), result)
+        if not self.pending(target):
+            repeat.keep(self._archive, target, made_from, result, self.change_check)
         return result
+
+    def repeated(self, target: Target, at: str = "") -> Json | None:
+        """What `run` answered last, if it would now write and answer the same; else None (see repeat).
+
+        Raises:
+            BadRequest, OutputRefused: as run.
+        """
+        if self.pending(target):
+            return None
+        target, root, _ = self._placed(target, at)
+        result = repeat.find(self._archive, target, self._inputs(target, root))
+        last = self._archive.target_get(target.path, _last(target))
+        if result is None or last is None or last["state"] != "done":
+            return None
+        if root == self._output_root:
+            result["warnings"] = output.publish_targets(self._archive, root, self._spare_bytes)
+        self._archive.target_put(target.path, _last(target), last | {"time": self._clock(), "result": result})
+        return result
+
+    def pending(self, target: Target) -> list[str]:
+        """What is still to come that the target's pages depend on; meaning only finds what questions ask for."""
+        asks = bool(target.questions) or self._who.model is not None
+        return [cause for cause in self._ground["pending"] if asks or cause != "meaning"]
+
+    def _placed(self, target: Target, at: str) -> tuple[Target, Path, str]:
+        """The target with its path made plain and its moment read, the output directory, and the tree in it."""
+        target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
+        root = Path(output.absolute(target.output)) if target.output else self._output_root
+        tree = target.path.strip("/") + output.tree_suffix(target.at)
+        output.check(root, tree, self._forbidden)
+        return target, root, tree
+
+    def _inputs(self, target: Target, root: Path) -> str:
+        settings = [str(root), self._model_name, self._who.why, self._who.section is not None, self._most_pages]
+        return repeat.inputs(self._archive, target, [*settings, self._ground | {"pending": None}])
 
     def _remember(self, target: Target, case: Case, root: Path, entry: Json, result: Json) -> None:
         """Keep the run with its result, and publish the index over all targets anew."""
@@ -182,7 +216,7 @@ class Reconstitution:
             "entry": entry,
             "ground": self._ground,
         }
-        name = "last" if target.at is None else "last-at"
+        name = _last(target)
         self._archive.target_put(target.path, name, last | {"result": result})
         output.remember(self._archive, target.path, entry)
         if root == self._output_root:
@@ -336,14 +370,14 @@ class Reconstitution:
         name = "answers" if case.moment is None else "answers-at"
         stored = self._archive.target_get(case.path, name)
         if stored is not None and stored["key"] == key and not stored["warnings"]:
-            return tuple(_from_json(q, stored["answers"][q.id]) for q in own)
+            return tuple(Findings.from_json(q, stored["answers"][q.id]) for q in own)
         findings: list[Findings] = []
         extractor = Extractor(passages.passages_of(case.scope.sessions))
         for number, question in enumerate(own):
             progress({"phase": "quote", "done": number, "total": len(own)})
             findings.append(extractor.answer(question, case.searches.ranks(question)))
         progress({"phase": "quote", "done": len(own), "total": len(own)})
-        answers = {finding.question.id: _to_json(finding) for finding in findings}
+        answers = {finding.question.id: finding.to_json() for finding in findings}
         warnings = [*case.searches.warnings, *self._ground["pending"]]
         value = {"key": key, "answers": answers, "warnings": warnings}
         if stored != value:
@@ -351,24 +385,6 @@ class Reconstitution:
         return tuple(findings)
 
 
-def _with_progress(pages: Sequence[Page], progress: Progress) -> list[Page]:
-    """The pages, each of which reports when it is made. Stopping there is safe: nothing is published before all are."""
-
-    def text(number: int, page: Page) -> str:
-        made = page.text
-        progress({"phase": "write", "done": number, "total": len(pages)})
-        return made
-
-    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages, start=1)]
-
-
-def _to_json(findings: Findings) -> Json:
-    fields = ("text", "kind", "message_id", "session_id", "title", "created")
-    return {
-        "note": findings.note,
-        "quotes": [{name: getattr(quote, name) for name in fields} for quote in findings.quotes],
-    }
-
-
-def _from_json(question: Question, stored: Json) -> Findings:
-    return Findings(question, tuple(Passage(**quote) for quote in stored["quotes"]), stored["note"])
+def _last(target: Target) -> str:
+    """The name beneath which the archive keeps a target's last run."""
+    return "last" if target.at is None else "last-at"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from daemon.archive import Archive
@@ -46,6 +47,11 @@ class ChangeCheck:
     def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
         self._pages = PageChangeCheck(output_root, folder, began_ns)
         self._files = [_file(file, began_ns) for file in files]
+
+    @property
+    def paths(self) -> list[str]:
+        """What is looked at: recorded files, then pages."""
+        return [*(file.path for file in self._files), *self._pages.paths]
 
     def has_changed(self) -> bool:
         """Whether the next run may say something else; reads no file that was recorded."""
@@ -89,6 +95,17 @@ def _rough(file: _File, now: Stamp | None) -> Disk | None:
     if file.size is None:
         return Disk.PRESENT if file.disk is not Disk.DIFFERS else None
     return None if stat.S_ISREG(now[0]) and now[1] == file.size else Disk.DIFFERS
+
+
+def with_progress(pages: Sequence[Page], progress: Callable[[Json], None]) -> list[Page]:
+    """The pages, each of which reports when it is made. Stopping there is safe: nothing is published before all are."""
+
+    def text(number: int, page: Page) -> str:
+        made = page.text
+        progress({"phase": "write", "done": number, "total": len(pages)})
+        return made
+
+    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages, start=1)]
 
 
 def published(

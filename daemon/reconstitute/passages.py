@@ -11,14 +11,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from daemon.archive import Archive
 from daemon.errors import BadRequest, Retry, Skip
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.index.tokens import STOP_WORDS
-from daemon.model import Kind
+from daemon.model import Json, Kind
 from daemon.recall.search import RecallEngine
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
@@ -71,6 +71,15 @@ class Findings:
     question: Question
     quotes: tuple[Passage, ...]
     note: str = ""
+
+    def to_json(self) -> Json:
+        """All but the question, as `from_json` reads it."""
+        return {"note": self.note, "quotes": [asdict(quote) for quote in self.quotes]}
+
+    @classmethod
+    def from_json(cls, question: Question, stored: Json) -> Findings:
+        """The stored answer to `question`."""
+        return cls(question, tuple(Passage(**quote) for quote in stored["quotes"]), stored["note"])
 
 
 def split(text: str) -> list[str]:

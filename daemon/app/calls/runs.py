@@ -92,6 +92,9 @@ class RunCalls(RecallCalls, ABC):
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
         with known.only({}), self._alone(target.path, progress), self.answerer() as who:
+            repeated = self._repeated(who, target, at)
+            if repeated is not None:
+                return repeated
             self.upkeep.load()
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
@@ -100,10 +103,19 @@ class RunCalls(RecallCalls, ABC):
             if target.refresh == "continuous" and reconstitution.change_check is not None:
                 self.looks[target.path] = reconstitution.change_check
                 self.index_look = PageChangeCheck(self.config.output_dir, "", began)
-        if ground["pending"] and target.refresh == "once":
-            missing = ", ".join(targets.missing(ground))
-            result["warnings"].append(f"made without {missing}; a later run may tell more")
+        missing = targets.missing(reconstitution.pending(target))
+        if missing and target.refresh == "once":
+            result["warnings"].append(f"made without {', '.join(missing)}; a later run may tell more")
         return result
+
+    def _repeated(self, who: Who, target: Target, at: str) -> Json | None:
+        """The last run's result, if nothing has changed since. It opens no index."""
+        if target.refresh == "continuous" and target.path not in self.looks:
+            return None  # the run will tell what is to be watched on the disk
+        ground = self.ground()
+        if not targets.waits_for_meaning(self.archive):
+            ground["pending"].pop("meaning", None)  # the index is only not open
+        return self._reconstitution(who, ground).repeated(target, at)
 
     @contextmanager
     def answerer(self) -> Iterator[Who]:

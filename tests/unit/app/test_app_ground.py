@@ -196,9 +196,14 @@ def test_a_configuration_that_has_changed(make: Callable[..., Jobs], tmp_path: P
 
 
 def test_a_request_for_once_says_what_it_was_made_without(house: Jobs) -> None:
-    made = house.engine.run_target(Target(PROJECT), lambda _: None)
+    asking = Target(PROJECT, questions=("Why tomatoes?",))
+    made = house.engine.run_target(asking, lambda _: None)
     assert any("made without messages that are not indexed by meaning yet" in text for text in made["warnings"])
     embed(house)
+    assert house.engine.run_target(asking, lambda _: None)["warnings"] == []
+
+
+def test_pages_of_facts_alone_are_whole_without_meaning(house: Jobs) -> None:
     assert house.engine.run_target(Target(PROJECT), lambda _: None)["warnings"] == []
 
 

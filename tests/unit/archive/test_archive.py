@@ -51,6 +51,22 @@ def test_a_message_comes_back_byte_for_byte_also_after_reopening(tmp_path: Path)
         assert archive.figures()["parts"] == 1
 
 
+def test_the_revision_grows_with_records_and_with_nothing_else(tmp_path: Path) -> None:
+    with Archive(tmp_path / "a") as archive:
+        message = make(assistant("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "one"))
+        put(archive, message)
+        first = archive.revision
+        archive.set_note("index", "other")
+        archive.target_put("/p", "last", {"time": 1})
+        archive.enqueue_all("lexical")
+        assert archive.revision == first > 0
+        put(archive, make(assistant("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "two")))
+        assert archive.revision > first
+        second = archive.revision
+    with Archive(tmp_path / "a") as archive:
+        assert archive.revision == second
+
+
 def test_a_session_is_ordered_by_time_not_by_id_across_the_wrap_of_the_ids(archive: Archive) -> None:
     for message_id, created in (("msg_ff", T0 - 9), ("msg_00", T0), ("msg_01", T0 + 5), ("msg_fe", T0 - 20)):
         put(archive, make(user(message_id, "ses_1", created)))
