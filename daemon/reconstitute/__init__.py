@@ -177,7 +177,7 @@ class Reconstitution:
         Raises:
             BadRequest, OutputRefused: as run.
         """
-        if self.pending(target):
+        if self.pending(target) or self._who.model is not None:  # whose run also repairs the index of its notes
             return None
         target, root, _ = self._placed(target, at)
         result = repeat.find(self._archive, target, self._inputs(target, root))
