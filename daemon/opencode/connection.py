@@ -26,10 +26,10 @@ from daemon.errors import SourceBusy, SourceMissing
 
 _SUFFIXES = ("", "-wal", "-shm")
 _LOCKED_REST_S = 1.0
-"""After a lock the database is left alone for this long, so that the other sources need not wait."""
+"""After a lock we do not try the database for this long, so that the other sources need not wait."""
 
 _SWAPS = 3
-"""How often opening begins again because a file was replaced meanwhile."""
+"""How often we start opening again because a file was replaced meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class _Files:
     wal_size: int
 
     def are_others(self, opened: _Files) -> bool:
-        """Whether one of the `opened` files is no longer at its path; one that is new beside them does not count."""
+        """Whether one of the `opened` files is no longer at its path. A new file beside them does not count."""
         return any(was not in (None, now) for was, now in zip(opened.identities, self.identities, strict=True))
 
     def are_outdated(self, now: _Files) -> bool:
-        """Whether what a connection to these files keeps in memory may differ from what is `now` there."""
+        """Whether the cache of a connection to these files may differ from the files as they are `now`."""
         if self.identities != now.identities or self.written != now.written:
             return True
         return now.wal_size < self.wal_size  # cut off: the shared memory may still promise what was behind
@@ -61,13 +61,13 @@ def irregular(database: str) -> str:
 
 
 class TooLargeError(Exception):
-    """A value is larger than whoever asked for it allows."""
+    """A value is larger than the caller allows."""
 
 
 class Connection:
     """Opens on first use, and again whenever one of the three files has been replaced or rewritten.
 
-    `replaced` counts how often other files have been found: nothing learned from the former ones holds any more.
+    `replaced` counts how often the files were replaced. Nothing learned from the former files holds any more.
     """
 
     def __init__(self, path: Path, busy_ms: int = 200) -> None:
@@ -167,7 +167,7 @@ class Connection:
 
     @contextmanager
     def moment(self, largest: int) -> Iterator[Callable[[str, Sequence[Any]], Iterator[tuple[Any, ...]]]]:
-        """A query that may be made again and again, each time of the database as it is at this one moment.
+        """A query function; all its calls see the database as it is at this one moment.
 
         Keep it open for a moment only. Rows come one by one; texts come as bytes.
 
