@@ -157,10 +157,10 @@ class _Reader:
             return  # of a text, a date or a record
         if func.attr == "open" and not self._opens_for_writing(node, 0):
             return
-        others = _METHODS.get(func.attr)
-        if others is not None:
+        places = _METHODS.get(func.attr)
+        if places is not None:
             yield self._values.of(func.value)
-            yield from self._arguments_at(node, others)
+            yield from self._arguments_at(node, places)
 
     def _arguments_at(self, node: ast.Call, places: Iterable[int]) -> Iterator[Strings]:
         for at in places:
