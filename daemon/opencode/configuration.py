@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy
@@ -116,7 +115,7 @@ def from_json(text: str) -> Settings:
     return Settings(bool(entry.get("on")), frozenset(entry.get("extensions") or ()))
 
 
-def _listed(tables: Iterable[Any]) -> Iterator[str]:
+def _listed(tables: Iterable[object]) -> Iterator[str]:
     for table in tables:
         extensions = records.table(table).get("extensions")
         yield from (

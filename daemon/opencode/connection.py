@@ -152,7 +152,7 @@ class Connection:
             wal.st_size if wal else 0,
         )
 
-    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of one short query; texts come as bytes.
 
         Raises:
@@ -166,7 +166,7 @@ class Connection:
                 raise self._failure(error) from None
 
     @contextmanager
-    def moment(self, largest: int) -> Iterator[Callable[[str, Sequence[Any]], Iterator[tuple[Any, ...]]]]:
+    def moment(self, largest: int) -> Iterator[Callable[[str, Sequence[object]], Iterator[tuple[Any, ...]]]]:
         """A query function; all its calls see the database as it is at this one moment.
 
         Keep it open for a moment only. Rows come one by one; texts come as bytes.
@@ -176,7 +176,7 @@ class Connection:
             SourceBusy, SourceMissing: as for `rows`.
         """
 
-        def query(sql: str, arguments: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        def query(sql: str, arguments: Sequence[object]) -> Iterator[tuple[Any, ...]]:
             try:
                 yield from connection.execute(sql, arguments)
             except sqlite3.DataError as error:

@@ -60,7 +60,7 @@ class Database:
         self.name = f"db:{connection.path}"
         self._version: tuple[int, int] | None = None
         self._replaced = connection.replaced
-        self._last_row: dict[str, tuple[int, Any]] = {"message": _NO_ROW, "part": _NO_ROW}
+        self._last_row: dict[str, tuple[int, object]] = {"message": _NO_ROW, "part": _NO_ROW}
         self._counts = {"session": 0, "message": 0}
         self._events: dict[str, int] = {}
         self._updated = 0
@@ -164,7 +164,7 @@ class Database:
         """See Source. Includes removed messages that the journal still has."""
         self._journal.follow(session_id)
         sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"
-        listed: dict[str, list[tuple[str, Any]]] = {}
+        listed: dict[str, list[tuple[str, object]]] = {}
         for message_id, updated in self._connection.rows(sql, (session_id,)):
             listed[_text(message_id)] = [("", updated)]
         telling = _telling(self._connection.columns("part"))
@@ -196,7 +196,7 @@ class Database:
             version=records.text(row.get("version")),
         )
 
-    def _session_row(self, session_id: str) -> dict[str, Any] | None:
+    def _session_row(self, session_id: str) -> Json | None:
         names = sorted(self._connection.columns(self.session_table))
         if not names:
             return None
@@ -385,7 +385,7 @@ def _telling(columns: frozenset[str]) -> str:
     return "time_updated" if "time_updated" in columns else "data"
 
 
-def _unit(rows: list[tuple[str, Any]], changed: int = 0) -> Unit:
+def _unit(rows: list[tuple[str, object]], changed: int = 0) -> Unit:
     total = hashlib.sha256()
     for part_id, updated in sorted(rows, key=lambda row: row[0]):
         total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
@@ -198,7 +197,7 @@ def _about(row: Json, type_: str) -> Json | None:
     return {"type": "text", "text": "\n".join(words_left), "synthetic": True} if words_left else None
 
 
-def _listed(value: object) -> list[Any]:
+def _listed(value: object) -> list[object]:
     """A list from a row that others wrote; a single value counts as one item, null as none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
@@ -280,7 +279,7 @@ def _moment(time: object) -> Json:
 def _tool(fields: Json) -> Json:
     """A tool call in the older shape: text content joined as the output, other content kept as attachments."""
     state = records.table(fields.get("state"))
-    content: list[Any] = state["content"] if isinstance(state.get("content"), list) else []
+    content: list[object] = state["content"] if isinstance(state.get("content"), list) else []
     texts = [item["text"] for item in content if isinstance(item, dict) and isinstance(item.get("text"), str)]
     attachments = [item for item in content if not (isinstance(item, dict) and isinstance(item.get("text"), str))]
     status = "pending" if state.get("status") == "streaming" else records.text(state.get("status"), "running")

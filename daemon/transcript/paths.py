@@ -13,7 +13,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord
@@ -93,13 +92,13 @@ def _of_call(part: Part, base: str) -> Iterator[str | None]:
     for file in patch_text.parse(records.text(call_input.get("patchText"))):
         yield absolute(file.path, base)
         yield absolute(file.move_to, base)
-    entries: list[Any] = [*_list(metadata.get("files")), metadata.get("filediff"), metadata]
+    entries: list[object] = [*_list(metadata.get("files")), metadata.get("filediff"), metadata]
     for entry in entries:
         for key in ("filePath", "movePath", "file", "filepath"):
             yield absolute(records.text(records.table(entry).get(key)), base)
 
 
-def _list(value: object) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 

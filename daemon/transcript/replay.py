@@ -12,7 +12,6 @@ import base64
 import binascii
 import re
 from dataclasses import replace
-from typing import Any
 
 from daemon import records
 from daemon.model import Json, Message, OllamaMessage, Part
@@ -212,5 +211,5 @@ def _clean_record(data: Json) -> Json:
     return redacted
 
 
-def _attachment(value: object) -> Any:
+def _attachment(value: object) -> object:
     return _clean_record(value) if isinstance(value, dict) else redact_value(value)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from daemon import records
 from daemon.model import FileEdit, Json, Operation, Session
@@ -85,7 +84,7 @@ def settled(
     return checked
 
 
-def listed(value: object) -> list[Any]:
+def listed(value: object) -> list[object]:
     """A list from a record, or an empty one."""
     return value if isinstance(value, list) else []
 
