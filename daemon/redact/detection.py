@@ -104,9 +104,9 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
             yield end - len(run[0]) + key.start(), end - len(ending[0] if ending else ""), _CUT_KINDS[key["prefix"]]
 
 
-def _is_random(rest: str) -> bool:
+def _is_random(text: str) -> bool:
     """Whether digits stand among letters as in no word and no name that is joined of words and versions."""
-    pieces = _PIECE.findall(rest)
+    pieces = _PIECE.findall(text)
     mixed = sum(
         any(map(str.isdigit, piece)) and any(map(str.isupper, piece)) and any(map(str.islower, piece))
         for piece in pieces
