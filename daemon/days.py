@@ -44,7 +44,7 @@ _DATES = (
     rf"\b{_NAME}\s+{_DAY}(?:,?\s*{_YEAR})?",
     rf"\b{_NAME},?\s+{_YEAR}",
 )
-# In a question a month alone is told from a verb or a name only by the words before it.
+# In a question only the words before it distinguish a bare month from a verb or a name.
 _SHAPES = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (*_DATES, rf"\b(?:in|during|since|until|by|of|last|between|from)\s+{_WHOLE_NAME}")
@@ -117,7 +117,7 @@ class CalendarDate:
     day: int | None
 
     def latest(self, today: date) -> Days | None:
-        """The latest that has begun; None where there is none."""
+        """The latest that has begun; None if there is none."""
         for year in [self.year] if self.year else range(today.year, today.year - 8, -1):
             try:
                 first = date(year, self.month, self.day or 1)

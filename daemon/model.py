@@ -191,22 +191,22 @@ class Operation(StrEnum):
     """The effect of a recorded event on a path, or what it observed."""
 
     WRITE = "write"  # whole new content
-    APPEND = "append"  # content behind what was there; makes the file where there is none
+    APPEND = "append"  # content at the end; creates a missing file
     EDIT = "edit"  # old text -> new text
     PATCH = "patch"  # hunks of an apply_patch update
     DELETE = "delete"
     MOVE = "move"  # this path, a file or a folder, became `other`
     COPY = "copy"  # `other` became a copy of this path
-    TOUCH = "touch"  # makes an empty file where there is none
+    TOUCH = "touch"  # creates a missing file, empty
     FOLDER = "folder"  # this path is a folder now
     READ = "read"  # whole content seen
     READ_RANGE = "read_range"  # some lines seen
     STATE = "state"  # whole state seen: `content` or `blob`, or gone
     SNAPSHOT = "snapshot"  # this folder, and all beneath it, as the git tree `blob` shows it
     STEP = "step"  # changed during the step that began with the git tree `blob`: what a revert goes back to
-    RUN = "run"  # a program ran in this folder: its text is `content`, or stands in the file `other`; neither: unknown
+    RUN = "run"  # a program ran in this folder: its text is `content`, or in the file `other`; neither: unknown
     REFUSED = "refused"  # a change that was refused: `old` was not found in the file; without `old`, by the user
-    UNCLEAR = "unclear"  # may have changed the path, and all beneath it, in a way the record does not tell
+    UNCLEAR = "unclear"  # may have changed the path, and everything beneath it, in an unknown way
 
 
 @dataclass(frozen=True, slots=True)

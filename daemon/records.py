@@ -68,7 +68,7 @@ def load_object(raw: bytes) -> Json:
 
 
 def load_objects(raw: bytes) -> list[Json]:
-    """JSON bytes that must be an array; what in it is no object is left out.
+    """JSON bytes that must be an array; items that are not objects are left out.
 
     Raises:
         BadRecord: not JSON, or JSON of another kind.

@@ -46,9 +46,7 @@ def _now_ms() -> int:
 
 
 class Archive(OwnRecords):
-    """Open it, use it as a context manager or close it. See docs/architecture.md, Keys for what is stored
-    where.
-    """
+    """Use it as a context manager, or close it. See docs/architecture.md, Keys, for the layout."""
 
     def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
         """Open the archive, or create it if there is none.

@@ -145,7 +145,7 @@ class Disk(StrEnum):
     IDENTICAL = "identical"
     DIFFERS = "differs"
     MISSING = "missing"
-    ABSENT = "absent"  # nothing stands where the file was deleted
+    ABSENT = "absent"  # the file was deleted, and nothing is there
     PRESENT = "present"  # something is there, and nothing proven to compare it with
     UNREADABLE = "unreadable"
 

@@ -86,7 +86,7 @@ def file_history(revisions: Sequence[Revision]) -> tuple[Entry, ...]:
 
 @dataclass(slots=True)
 class _Group:
-    """Revisions in a row that tell of one and the same state.
+    """Consecutive revisions of the same state.
 
     `best` is the newest certain one, else the newest with the whole content, else the newest. `doubts` may have changed
     the file after this state was last certain, or was made.

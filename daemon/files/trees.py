@@ -38,7 +38,7 @@ class Covered:
 
 @dataclass(slots=True)
 class Root:
-    """One work tree: its last trees by scope, and the paths in it with an event since they were looked at."""
+    """One work tree: its last trees by scope, and its paths with an event since those trees."""
 
     path: str
     covered: dict[str, Covered] = field(default_factory=dict)

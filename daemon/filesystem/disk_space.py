@@ -32,7 +32,7 @@ def free_bytes(directory: Path) -> int:
 
 
 def check(directory: Path, free_mb: int, stopped: str) -> None:
-    """Check that `directory` has free space; `stopped` says, for the message, what waits until it has.
+    """Check that `directory` has free space; `stopped` names, for the message, the work that waits for it.
 
     Raises:
         DiskFull: less than `free_mb` is free.

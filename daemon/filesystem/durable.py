@@ -163,7 +163,7 @@ class Root:
             return None
 
     def list(self, rel: str = "") -> list[str]:
-        """Sorted names in the folder `rel` (the root itself by default); empty where there is no such folder."""
+        """Sorted names in the folder `rel` (the root itself by default); empty if it does not exist."""
         try:
             with self._folder(inside(rel) if rel else (), rel) as folder:
                 return sorted(os.listdir(folder))

@@ -244,7 +244,7 @@ class Upkeep:
     def _try_to_open(self) -> None:
         try:
             self.open_semantic()
-        except (Retry, Skip):  # the state tells, and so does the question that waits for it
+        except (Retry, Skip):  # the state reports it, and so does the waiting query
             self._next_try = time.monotonic() + _RETRY_S
 
     def close_if_idle(self, after_s: float) -> bool:

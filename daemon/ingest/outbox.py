@@ -125,7 +125,7 @@ class Entries:
 
     def _conversation(self, session_id: str, secrets: Mapping[str, str]) -> _Conversation:
         conversation = self._conversations.get(session_id)
-        if conversation is None or conversation.secrets is not secrets:  # else what is kept may show a secret
+        if conversation is None or conversation.secrets is not secrets:  # otherwise cached text may show a secret
             session = self._archive.session(session_id)
             order = self._archive.message_ids(session_id)
             places = {message_id: place for place, message_id in enumerate(order)}

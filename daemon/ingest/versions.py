@@ -97,7 +97,7 @@ def _is_renumbered(origin: Origin) -> bool:
 
 
 def is_own(session: Session | None, messages: Iterable[Message]) -> bool:
-    """Whether a session is ours. `session` is its record, or None; `messages` are only looked at without one.
+    """Whether a session is ours. `session` is its record, or None; `messages` are only read without a record.
 
     The current title counts: a session that the user renamed, to continue it, is the user's.
     """

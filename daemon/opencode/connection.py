@@ -34,7 +34,7 @@ _SWAPS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The database file, its WAL and its shared memory: (device, inode) of each, None where there is no such file.
+    """The database file, its WAL and its shared memory: (device, inode) of each, None if it does not exist.
 
     `written` is the database file's (mtime, size), which checkpoints change; the WAL otherwise only grows.
     """
@@ -55,7 +55,7 @@ class _Files:
 
 
 def irregular(database: str) -> str:
-    """Which file of a database is no regular one, if any: SQLite would wait for whoever writes into a FIFO."""
+    """The file of a database that is not a regular file, or "". SQLite would block on a FIFO."""
     paths = [f"{database}{suffix}" for suffix in (*_SUFFIXES, "-journal")]
     return next((path for path in paths if os.path.exists(path) and not os.path.isfile(path)), "")
 
@@ -119,7 +119,7 @@ class Connection:
         try:
             connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
             connection.execute("PRAGMA query_only=1")
-            connection.text_factory = bytes  # what is stored may not be UTF-8, and a message must not be lost for it
+            connection.text_factory = bytes  # stored text may not be UTF-8, and no message must be lost for that
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # only now the other two are opened
         except BaseException:
             connection.close()

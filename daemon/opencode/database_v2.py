@@ -105,7 +105,7 @@ class Database2(Database):
         return ((message_id, partial(self.read_message, session_id, message_id)) for message_id in message_ids)
 
     def reverts(self, session_id: str) -> list[RevertMark]:
-        """See Source. The journal beside these tables tells of the older ones."""
+        """See Source. Older reverts are in the journal beside these tables."""
         return self._pending_revert(session_id)
 
     def _reading(self, session_id: str, message_id: str, type_: str, created: int, verbatim: bytes) -> Reading:

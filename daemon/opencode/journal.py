@@ -177,7 +177,7 @@ class Journal:
                     log.parts[part_id] = _PartState(message_id, event.seq, is_done_call)
             log.parts_cursor = event.seq
 
-    # -- telling -------------------------------------------------------------------------------------------------
+    # -- answers -------------------------------------------------------------------------------------------------
 
     def removals(self, session_id: str, listed: Mapping[str, Collection[str]]) -> dict[str, RemovedRows]:
         """What was removed: whole messages, and completed tool calls of messages that still exist.
@@ -200,7 +200,7 @@ class Journal:
             if state is not None:
                 rows.append(("", f"event {state.last}"))
             elif removed is not None and any(seq < removed[0] for seq in log.bad):
-                rows = rows or [("", f"unreadable before {removed[0]}")]  # read, it names what is damaged
+                rows = rows or [("", f"unreadable before {removed[0]}")]  # reading it reports the damage
             if rows:
                 removals[message_id] = RemovedRows(rows, max(state.time if state else 0, removed[1] if removed else 0))
         for message_id in incomplete:

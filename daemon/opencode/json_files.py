@@ -82,7 +82,7 @@ def load(
             age = clock() - path.stat().st_mtime
         except OSError:
             age = 0.0
-        if 0 <= age < _SETTLING_S:  # a time in the future is no youth
+        if 0 <= age < _SETTLING_S:  # a time in the future does not count as young
             raise SourceBusy(f"{path}: {error}, and young: being written") from None
         raise BadRecord(f"{path}: {error}") from None
 

@@ -160,7 +160,7 @@ class JsonTree:
             try:
                 return records.text(self._parse(Path(entry.path))[1].get("sessionID")) or None
             except (BadRecord, SourceBusy):
-                continue  # the next one may tell; if none does, the next full scan asks again
+                continue  # the next one may name it; if none does, the next full scan tries again
         return None
 
     def messages(self, session_id: str) -> dict[str, Unit]:
@@ -339,7 +339,7 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from entries
     except (FileNotFoundError, NotADirectoryError):
-        return  # a folder that is not there holds nothing; a missing storage/ is told apart in `sessions`
+        return  # a missing folder is empty; `sessions` checks for a missing storage/
     except OSError as error:
         raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
 

@@ -113,7 +113,7 @@ def _texts(value: object) -> list[str]:
         try:
             value = records.loads(value.encode())
         except BadRecord:
-            return []  # the text as it stands is still in `raw`
+            return []  # the original text is still in `raw`
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

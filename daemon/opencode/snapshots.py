@@ -57,7 +57,7 @@ class Snapshots:
         self._roots = [data_dir / "snapshot" for data_dir in data_dirs]
         self._unread: list[str] = []
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
-        """By real path; where an object was found last stands last, and is asked first."""
+        """By real path; the folder with the last found object is last, and is searched first."""
 
     def refresh(self) -> None:
         """List the repositories and alternates that exist now."""
@@ -251,7 +251,7 @@ def _checked(object_: GitObject, object_id: str, place: str) -> GitObject:
 
 
 def _inflate(file: IO[bytes], most: int) -> GitObject:
-    """A loose object: deflated ``<type> <size>NUL<content>``. The size is looked at before the content is unpacked.
+    """A loose object: deflated ``<type> <size>NUL<content>``. The size is checked before the content is unpacked.
 
     Raises:
         zlib.error, ValueError: it is damaged.

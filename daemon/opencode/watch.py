@@ -121,7 +121,7 @@ class Watch:
         try:
             allowed = int(_LIMIT.read_text())
         except (OSError, ValueError):
-            return  # not a kernel that tells; the periodic scan covers it
+            return  # the kernel does not say; the periodic scan covers it
         if folders > 0.9 * allowed:
             self.trouble = (
                 f"{', '.join(map(str, self._data_dirs))}: {folders} folders, and fs.inotify.max_user_watches is "
@@ -206,7 +206,7 @@ def file_system(place: str, mounts: Path = _MOUNTS) -> str:
 
 
 def _inode(place: str) -> int | None:
-    """Which directory stands at `place` (W4); None when there is none."""
+    """The inode of the directory at `place` (W4); None if there is none."""
     try:
         status = os.stat(place)
     except OSError:

@@ -31,7 +31,7 @@ _EDITS = (("oldString", "newString"), ("old_string", "new_string"))
 """Fields of a call that replaces one text by another."""
 _NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag", "label", "parameterKey", "ParameterKey")
 _VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument", "parameterValue", "ParameterValue"})
-"""Fields of a record that stands for one name and its value."""
+"""Value fields of a record with one name and its value."""
 _LONGEST_FIELD = 4096
 """Characters; a longer value is a document, about which the field's name says nothing."""
 _LOGINS = frozenset({"-u", "--user", "--proxy-user"})

@@ -141,7 +141,7 @@ def _spoken(part: Part, role: str, text: str) -> tuple[Kind, str]:
 def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
     state: Json = records.table(part.data.get("state"))
     tool = valid_text(records.text(part.data.get("tool")))
-    if is_own_call(part):  # neither what was asked of it: who asks again is not looking for the question
+    if is_own_call(part):  # skip its input too, because a search should not find an earlier search
         return
     yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, _clean(state.get("input"))
     if shows_own_answer(part):  # the command stays: it is what was done

@@ -134,7 +134,7 @@ def _without_common_ends(a: array[int], b: array[int]) -> tuple[array[int], arra
 
 
 def _counted(a: array[int], b: array[int]) -> int:
-    """Bit i of `plus` and `minus` tells whether the table goes up or down by one from row i to row i + 1."""
+    """Bit i of `plus` and `minus` is set if the table goes up or down by one from row i to row i + 1."""
     places: dict[int, int] = {}
     for number, unit in enumerate(a):
         places[unit] = places.get(unit, 0) | 1 << number

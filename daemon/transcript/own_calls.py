@@ -83,7 +83,7 @@ def _runs_us(command: str, depth: int) -> bool:
 
 
 def _simple(statement: Statement | Sequence) -> Iterator[Simple]:
-    """Every simple command of a script, in its order, those of substitutions before the one they stand in."""
+    """Every simple command of a script, in order, those in substitutions before their command."""
     if isinstance(statement, Simple):
         for inner in statement.inner:
             yield from _simple(inner)

@@ -223,6 +223,6 @@ def session_tree(session: Session, names: Sequence[str] = ()) -> str | None:
 
 
 def _below_root(path: str) -> str | None:
-    """`path` made absolute, None for "/" (which OpenCode records outside git) and for what is no path."""
+    """`path` made absolute; None for "/" (which OpenCode records outside git) and for a text that is not a path."""
     folder = absolute(path, "")
     return None if folder == "/" else folder

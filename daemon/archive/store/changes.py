@@ -23,7 +23,7 @@ class Changes:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.begun = store.times_mended
-        """Since how many mended writes: what is begun before one is not written after it."""
+        """How many writes had been mended at the start; changes from before a mend are not written after it."""
         self.changes: dict[bytes, bytes | None] = {}
         self.fresh: set[bytes] = set()
         """Keys that the archive did not have, so that nothing is looked up for them."""

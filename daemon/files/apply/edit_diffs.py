@@ -24,7 +24,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
-    """Whether every line that the diff shows stands at its place before and after, and no other line came or went."""
+    """Whether every line of the diff is at its place before and after, and no other line was added or removed."""
     if not hunks:
         return True
     old, new = _lines(before.removeprefix(_MARK)), _lines(after.removeprefix(_MARK))
@@ -93,7 +93,7 @@ def _stands(lines: list[str], first: int, expected: tuple[str, ...]) -> bool:
     start = max(first - 1, 0)
     lines_at_place = lines[
         start : min(start + len(expected_lines), len(lines) - (lines[-1] == ""))
-    ]  # behind the last newline is no line
+    ]  # there is no line after the last newline
     if len(lines_at_place) != len(expected_lines):
         return False
     last = start + len(expected_lines)

@@ -76,7 +76,7 @@ class _Sought:
         return None if at < 0 else bisect_left(self._starts, at)
 
     def stands_at(self, block: Sequence[str], start: int) -> bool:
-        """Whether `block` stands at line `start`."""
+        """Whether `block` is at line `start`."""
         return self._joined.startswith(self._needle(block), self._starts[start])
 
     def _needle(self, block: Sequence[str]) -> str:

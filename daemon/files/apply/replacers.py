@@ -26,7 +26,7 @@ _ALIKE_OF_SEVERAL = 0.3
 _LONGEST_OLD = 20_000  # lines; JavaScript itself gives up on some searches for more
 _ESCAPED = re.compile(r"\\([ntr'\"`\\\n$])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-_NEVER = "\udfff"  # stands in no file, since half a character cannot be written
+_NEVER = "\udfff"  # occurs in no file, because half a character cannot be written
 
 
 class Lines:
@@ -53,7 +53,7 @@ class Lines:
         return "\n".join(self.rows[start : start + count])
 
     def line_at(self, offset: int) -> int:
-        """The line that the character at `offset` stands on."""
+        """The line of the character at `offset`."""
         return bisect_left(self.starts, offset + 1) - 1
 
 
@@ -93,7 +93,7 @@ def _without_end(block_lines: Sequence[str]) -> Sequence[str]:
 
 
 def _runs(keys: Sequence[str], block_lines: Sequence[str]) -> Iterator[int]:
-    """Each place where `block_lines` stands in `keys` entry for entry; an entry holds no newline."""
+    """Each place of `block_lines` in `keys`; an entry contains no newline."""
     hay, needle = ("\n" + "\n".join(part) + "\n" for part in (keys, block_lines))
     at = hay.find(needle)
     if at < 0:

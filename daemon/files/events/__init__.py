@@ -90,14 +90,14 @@ class Loader:
         origins: list[tuple[str, _Key]] = []
         for edit in self._carriers[start:]:
             if edit.operation is Operation.RUN:
-                # Whether the program wrote anything, its text and that of the files beside it tell.
+                # The program's text, and those of the files beside it, show whether it wrote anything.
                 if is_beneath(prefix, edit.path):
                     places = [edit.path, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
                     origins += [(place, _order(edit)) for place in places]
                 continue
             sources = [(source, _order(edit)) for source in _sources(edit, prefix)] if _order(edit) < before else []
             if sources and edit.into is None:
-                origins.append((edit.other or "", _order(edit)))  # whether it was a folder, what lay in it tells
+                origins.append((edit.other or "", _order(edit)))  # its content shows whether it was a folder
             origins += sources
         return [(place, until) for place, until in origins if not self._is_requested(place, until)]
 

@@ -113,7 +113,7 @@ class Snapshots:
         return self._objects.find(tree, path[len(root.path.rstrip("/")) + 1 :])
 
     def _folder(self, root: trees.Root, tree: str, path: str) -> str | None:
-        """The id of a folder's own tree; empty where there is none, None where that is not known."""
+        """The id of a folder's own tree; empty if there is none, None if unknown."""
         entry = self._entry(root, tree, path)
         if entry is None or entry[0] not in (trees.FOLDER_MODE, trees.UNKNOWN):
             return ""
@@ -157,7 +157,7 @@ class Snapshots:
             target = self._objects.blob(entry[1])
             if target:
                 self._tracks.folders.link(path, target, edit.time)
-            return  # a link is no file; what it leads to is looked at under its own path
+            return  # a link is not a file; its target is handled under its own path
         if self._tracks.folders.is_link(path):
             self._tracks.folders.unlink(path)
         track = self._tracks.known(path)
@@ -202,7 +202,7 @@ class Snapshots:
             return False
         text = track.text if track.exists else ""
         if any(later.operation is Operation.WRITE and self._may_format(later) for later in pending):
-            return True  # it may show what a formatter makes of it, which no record of the call tells
+            return True  # it may have the text after a formatter, which the call does not record
         for later in pending:
             text = later.content if text is None else changes.outcome(text, later)
             if text is not None and Content(text.encode("utf-8", "replace")).id == content.id:

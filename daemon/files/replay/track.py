@@ -150,7 +150,7 @@ class Track:
         return self._text[1]
 
     def may_have_mark(self, *, was_read: bool = False) -> bool:
-        """Whether a byte order mark may stand before a text in which none would show.
+        """Whether a text in which a byte order mark would not show may begin with one.
 
         What changes a file may drop its mark, and seldom puts one before it. Where nothing is known of the mark, the
         kind of file decides (`may_begin_with_mark`).

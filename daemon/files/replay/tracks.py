@@ -135,7 +135,7 @@ class Tracks:
         self._watched: dict[str, dict[str, Track]] = {}
 
     def of(self, path: str, *, definite: bool = False) -> Track:
-        """The track of a path, made where there is none, and marked as having had an event."""
+        """The track of a path, created if needed, and marked as having an event."""
         path = self.folders.real(path)
         track = self._tracks.get(path)
         if track is None:

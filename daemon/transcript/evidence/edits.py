@@ -259,7 +259,7 @@ def patch(tool_call: Call, version: str) -> list[FileEdit]:
     counts: dict[str, int] = {}
     for edit in edits:
         counts[edit.path] = counts.get(edit.path, 0) + 1
-    # A patch that names a file twice computes both results from the same text: which one stands is not known.
+    # A patch that names a file twice computes both results from the same text, so the final one is unknown.
     return [
         file_edit(tool_call, version, edit.path, Operation.UNCLEAR, note="named twice in one patch")
         if counts[edit.path] > 1

@@ -227,7 +227,7 @@ def changes(diff: str) -> dict[str, Change] | None:
 
 
 _NAMES = (("rename from ", "", 0), ("rename to ", "", 1), ("--- ", "a/", 0), ("+++ ", "b/", 1))
-"""How a line begins that names one side: the mark, what stands before the path, and which side."""
+"""Lines that name one side: their beginning, the prefix of the path, and the side."""
 
 
 def _paths(title: str, head: list[str]) -> tuple[str, str] | None:
@@ -272,7 +272,7 @@ def patched(before: bytes, hunks: tuple[str, ...]) -> bytes | None:
 
 
 def _hunks(lines: list[bytes]) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
-    """Each hunk: how many lines stand before it in the old text, and its lines as (sign, text with its newline)."""
+    """Each hunk: the number of old lines before it, and its lines as (sign, text with its newline)."""
     first = -1
     body: list[tuple[bytes, bytes]] = []
     for line in lines:

@@ -238,7 +238,7 @@ def _shell(program: Program) -> list[Effect] | None:
     state.strict = launch.strict
     state.is_posix = launch.language == "sh"
     state.parameters = _parameters(program)
-    # What stands on standard input, a command in it may have read instead of the shell.
+    # A command in the script may have read standard input in place of the shell.
     status = Status.MAYBE if launch.is_piped else Status(launch.status)
     try:
         script = parse.parse(program.text)

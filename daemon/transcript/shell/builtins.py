@@ -68,7 +68,7 @@ def assign(runner: Execution, item: Simple, *, sure: bool) -> None:
 def change(
     runner: Execution, verb: str, arguments: list[Field], *, ok: bool, status: Status, setting: Setting
 ) -> bool | None:
-    """Apply what a builtin does to the shell; whether it surely succeeded, None if `verb` is no such command."""
+    """Apply a builtin's effect on the shell; returns whether it surely succeeded, None if `verb` is not one."""
     state = runner.state
     if verb in _MOVING:
         _change_folder(runner, verb, arguments, ok=ok)

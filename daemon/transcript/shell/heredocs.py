@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 MARK = "_HERE_DOCUMENT_"
-"""Begins the file name that stands for a here-document, before its number."""
+"""Begins the file name, before its number, that replaces a here-document."""
 STRING_MARK = "_HERE_STRING_"
 """Marks the word of a here-string, because the grammar does not know it in every position."""
 _STOPS = re.compile(r"[\\'\"`$(){}<#\n]")

@@ -1,4 +1,4 @@
-"""The words of a command as bash expands them, as far as its text alone tells.
+"""Expands the words of a command as bash does, if its text alone determines them.
 
 A field is exact if it depends on nothing outside the text: quotes, escapes, braces, ``~`` and variables that the same
 command sets are understood. Of any other field we know only the literal beginning. Globs are never exact.
@@ -21,7 +21,7 @@ _OWN_FOLDER = re.compile(
     r'\$\((?P<absolute>cd (?:-- )?"?\$\()?dirname (?:-- )?"?'
     r'\$(?:0|\{0\}|(?P<source>BASH_SOURCE|\{BASH_SOURCE(?:\[0\])?\}))"?\)(?(absolute)"? *&& *pwd\))'
 )
-"""How a script asks for the folder that it stands in."""
+"""How a script finds its own folder."""
 _PWD = re.compile(r"\$\(pwd\)")
 _NO_EXPANSION = re.compile(r"\$(?![A-Za-z_0-9{(@*#?$!\[-])")
 _RUN = re.compile(r"[^\\'\"`$]+")

@@ -14,7 +14,7 @@ from daemon.transcript.shell.words import Field
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an interpreter reads its arguments: what brings a text, what takes a value, what only asks or checks.
+    """How an interpreter reads its arguments: options with a program text, with a value, or that only print or check.
 
     `language`: how a replay reads its text (model.Launch), as long as no option but `plain` ones is given; empty where
     it cannot.
@@ -135,7 +135,7 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "coproc": (frozenset(), 0),
     "dotenv": (words("-e -f -c"), 0), "cross-env": (frozenset(), 0),
 }  # fmt: skip
-"""Each with its options that take a value, and how many operands stand before the program."""
+"""Each with its options that take a value, and the number of operands before the program."""
 _PLAIN = {
     name: re.compile(rf"--|{pattern}") for name, pattern in {
         "env": r"-|-i|-0|--ignore-environment|-u\w+|--unset=\w+|-[EHnk]+",
@@ -148,7 +148,7 @@ _PLAIN = {
         "caffeinate": r"-[dims]+", "taskset": r"-c",
     }.items()
 }  # fmt: skip
-"""Their other options that change neither what is run, nor where, and write nothing."""
+"""Their other options, which do not affect the program or its folder, and write nothing."""
 _LEADS_ELSEWHERE = re.compile(r"(?:-C|--directory|--dir|--cwd|--chdir|--prefix)(?:=.*)?", re.DOTALL)
 _RUN_TOOL: dict[str, frozenset[str]] = {
     "npx": words("-p --package"), "bunx": words("-p --package"), "pnpx": words("-p --package"),
@@ -183,7 +183,7 @@ PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)*)?")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program as its command names it, what is given to it, and whether a package runner brought it."""
+    """A program as named in its command, its arguments, and whether a package runner fetched it."""
 
     field: Field
     arguments: tuple[Field, ...]
@@ -199,7 +199,7 @@ class Program:
 
 
 def unwrapped(fields: list[Field] | tuple[Field, ...]) -> Program | None:
-    """What is really run; None where no program stands there."""
+    """The program inside wrappers such as ``sudo``; None if there is none."""
     remaining, is_fetched = list(fields), False
     for _ in range(_DEEPEST):
         if not remaining:
@@ -224,7 +224,7 @@ def is_plainly_wrapped(fields: list[Field]) -> bool:
 
 
 def _inner(name: str, arguments: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - a table of kinds
-    """The command line inside this one; None where there is none."""
+    """The command line inside this one; None if there is none."""
     if name in _WRAPPERS:
         values, operands = _WRAPPERS[name]
         if name == "command" and arguments and arguments[0].text in ("-v", "-V", "-pv", "-pV"):

@@ -46,7 +46,7 @@ def written(verb: str, fields: Sequence[Field]) -> list[Field] | None:
 
 
 def _parsed(fields: Sequence[Field], letters: str, long: frozenset[str], long_values: frozenset[str]) -> _Parsed | None:
-    """Options with their values, and operands, as getopt tells them; None where one is not known.
+    """Options with their values, and operands, as getopt parses them; None if one is unknown.
 
     In `letters`, ``:`` follows those that take a value, ``?`` those with one that stands behind it without a blank.
     """
@@ -195,7 +195,7 @@ def _pressed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
 
 
 def _none(_: str, __: Sequence[Field]) -> None:
-    """It may write anything, or a file whose name its words do not tell."""
+    """It may write anything, or a file that its words do not name."""
 
 
 def _unless(pattern: str) -> Callable[[str, Sequence[Field]], list[Field] | None]:

@@ -333,5 +333,5 @@ _READERS: dict[str, Callable[[Program, Place, Input], Launched | None]] = {
 
 
 def is_known(name: str) -> bool:
-    """Whether the tables tell what a program of this name may write."""
+    """Whether the tables know what a program of this name may write."""
     return name in _KNOWN or PYTHON.fullmatch(name) is not None

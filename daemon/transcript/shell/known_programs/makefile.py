@@ -30,7 +30,7 @@ class _NotPlain(Exception):  # the answer "no", never an error that anybody sees
 
 
 def is_plainly_called(texts: Sequence[str]) -> bool:
-    """Whether the words behind ``make`` surely tell which makefile it reads, and in which folder."""
+    """Whether the words after ``make`` determine the makefile and its folder."""
     remaining = [word for word in texts[::-1] if word not in _QUIET and not _JOBS.fullmatch(word)]
     options: set[str] = set()
     while remaining:

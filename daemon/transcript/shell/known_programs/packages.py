@@ -43,7 +43,7 @@ _OWN = words(
     "server env self-update setup pm init version pkg pack publish unpublish prune rebuild shrinkwrap create "
     "approve-scripts"
 )
-"""What is no script of package.json."""
+"""Subcommands that are not scripts of package.json."""
 BUILDERS = words("create pack publish rebuild prepare")
 """Commands that run several scripts, each of its own name."""
 HOOKED = words(
@@ -66,7 +66,7 @@ _HOOKS = frozenset(
 
 
 def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
-    """The files that this command of a package manager may change; None where it is none that changes any."""
+    """The files that this command of a package manager may change; None for any other program."""
     if verb not in MANAGERS:
         return None
     command, arguments = _subcommand(verb, fields)
@@ -143,7 +143,7 @@ def is_trusted(launch: Launch) -> bool:
 
 
 def _is_plain(argv: Sequence[str]) -> bool:
-    """Whether the words before ``--`` surely tell which package's script is run."""
+    """Whether the words before ``--`` determine the package whose script is run."""
     own = argv[: argv.index("--")] if "--" in argv else argv
     return "workspace" not in own and all(word.partition("=")[0] in _PLAIN for word in own if word.startswith("-"))
 

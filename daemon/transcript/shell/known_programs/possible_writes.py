@@ -64,7 +64,7 @@ _NO_OUTPUT = {
     "-O": words("cc c++ gcc g++ clang clang++ gfortran rustc swiftc ghc dmd ocamlopt python python3 shopt"),
     "--output": words("aws az"),
 }
-"""Options like those that name what is written, and the programs to which they mean another thing."""
+"""Options that look like output options, and the programs in which they mean something else."""
 _GIT_OUTPUT = words("archive")
 """Looking subcommands to which ``-o`` names a file; to all of them ``--output`` does."""
 _VALUES = {
@@ -84,7 +84,7 @@ _VALUES = {
     "git clean": words("-e --exclude"),
     "git checkout": words("--conflict"),
 }
-"""Options whose value is the next word, which so is no operand."""
+"""Options whose value is the next word, which therefore is not an operand."""
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
 _XARGS_FILTERS = words("sed awk sort")
@@ -96,7 +96,7 @@ _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
 KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS, *filters.KNOWN})
-"""Programs of which `names` tells everything that they may change."""
+"""Programs for which `names` returns everything that they may change."""
 
 
 def names(verb: str, fields: list[Field], place: Place) -> list[str]:
@@ -160,7 +160,7 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
 
 
 def _operands(verb: str, fields: list[Field]) -> list[Field]:
-    """The words that are neither options nor, as far as the program's are known, values of options."""
+    """The words that are neither options nor values of the program's known options."""
     valued = _VALUES.get(verb, frozenset())
     operands: list[Field] = []
     remaining = iter(fields)

@@ -76,7 +76,7 @@ def read(text: str, folder: str, path: str | None) -> list[Effect] | None:
 
 
 class _Reader:
-    """One program: everything that it does is looked at, and whatever is not known to be harmless ends it."""
+    """Reads one program; anything that is not known to be harmless ends the reading."""
 
     def __init__(self, tree: ast.Module, folder: str, path: str | None) -> None:
         self._nodes = list(ast.walk(tree))
