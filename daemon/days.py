@@ -17,7 +17,7 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 _ZONE: ContextVar[ZoneInfo | None] = ContextVar("zone", default=None)
-_ONE = timedelta(days=1)
+_ONE_DAY = timedelta(days=1)
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -44,7 +44,7 @@ _DATES = (
     rf"\b{_NAME}\s+{_DAY}(?:,?\s*{_YEAR})?",
     rf"\b{_NAME},?\s+{_YEAR}",
 )
-# In a question a month alone is told from a verb or a name only by the words before it.
+# In a question only the words before it distinguish a bare month from a verb or a name.
 _SHAPES = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (*_DATES, rf"\b(?:in|during|since|until|by|of|last|between|from)\s+{_WHOLE_NAME}")
@@ -99,7 +99,7 @@ class Days:
     past: date
 
     def __str__(self) -> str:
-        last = self.past - _ONE
+        last = self.past - _ONE_DAY
         return f"{self.first} to {last}" if last > self.first else str(self.first)
 
     @property
@@ -117,14 +117,14 @@ class CalendarDate:
     day: int | None
 
     def latest(self, today: date) -> Days | None:
-        """The latest that has begun; None where there is none."""
+        """The latest that has begun; None if there is none."""
         for year in [self.year] if self.year else range(today.year, today.year - 8, -1):
             try:
                 first = date(year, self.month, self.day or 1)
             except ValueError:  # 29 February
                 continue
             if first <= today or self.year:
-                return Days(first, first + _ONE if self.day else _month_after(first))
+                return Days(first, first + _ONE_DAY if self.day else _month_after(first))
         return None
 
 
@@ -174,12 +174,12 @@ def _date(match: re.Match[str]) -> CalendarDate | None:
     """None for what is no day of the calendar."""
     values = match.groupdict()
     year, day, name = values.get("year"), values.get("day"), values["month"].lower()
-    made = CalendarDate(int(year) if year else None, _NUMBERS.get(name) or int(name), int(day) if day else None)
+    day_named = CalendarDate(int(year) if year else None, _NUMBERS.get(name) or int(name), int(day) if day else None)
     try:
-        date(made.year or 2000, made.month, made.day or 1)  # 2000: 29 February is a day of some years
+        date(day_named.year or 2000, day_named.month, day_named.day or 1)  # 2000 is a leap year
     except ValueError:
         return None
-    return made
+    return day_named
 
 
 # -- days as seen from now -------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def _date(match: re.Match[str]) -> CalendarDate | None:
 _ALONE = r"(?<![\w./-])"
 _UNITS = ("minute", "hour", "day", "week", "weekend", "month", "year", "morning", "afternoon", "evening", "night")
 _NO_OFFSET = "".join(rf"(?<!{unit}\s)(?<!{unit}s\s)" for unit in (*_UNITS, *_WEEKDAYS))
-"""“Two weeks before 11 August” and “the Monday after 24 July” mean a time close to that date, not all before it."""
+"""“Two weeks before 11 August” and “the Monday after 24 July” mean a time near that date, not all before or after."""
 _BOUND = _NO_OFFSET + "(?P<since>since|until|till|before|after)"
 _SINCE = f"(?:{_BOUND} )?"
 _END = r"(?![\w/-]|\.\w)"
@@ -228,27 +228,27 @@ def read(text: str, now: datetime) -> tuple[int, int] | None:
     With a time, as in ``yesterday 14:30``, both are that minute's. A day or month without a year is the latest that has
     begun.
     """
-    wanted = " ".join(text.lower().split())
-    clock = _CLOCK.fullmatch(wanted)
-    days = _read(clock["day"] if clock else wanted, now)
+    normalised = " ".join(text.lower().split())
+    clock = _CLOCK.fullmatch(normalised)
+    days = _read(clock["day"] if clock else normalised, now)
     if days is None:
         return None
     if clock is None:
         return days.bounds
     hour, minute = int(clock["hour"]), int(clock["minute"])
-    if hour > 23 or minute > 59 or days.past != days.first + _ONE:
+    if hour > 23 or minute > 59 or days.past != days.first + _ONE_DAY:
         return None
     moment = _ms(datetime.combine(days.first, time(hour, minute)))
     return moment, moment + 60_000
 
 
-def _read(wanted: str, now: datetime) -> Days | None:
+def _read(normalised: str, now: datetime) -> Days | None:
     for shape in _VALUE:
-        match = shape.fullmatch(wanted)
+        match = shape.fullmatch(normalised)
         if match is not None:
             return _relative(match, now)
     for shape in _VALUES:
-        match = shape.fullmatch(wanted)
+        match = shape.fullmatch(normalised)
         if match is not None and (day := _date(match)) is not None:
             return day.latest(now.date())
     return None
@@ -264,7 +264,7 @@ def _relative(match: re.Match[str], now: datetime) -> Days | None:
         since = (values.get("since") or "").lower()
         if since in {"since", "after"}:
             first = days.past if since == "after" else days.first
-            return Days(first, today + _ONE) if first <= today else None
+            return Days(first, today + _ONE_DAY) if first <= today else None
         if since in {"until", "till", "before"}:
             return Days(date(2000, 1, 1), days.first if since == "before" else days.past)
     except (OverflowError, ValueError):  # before the calendar begins
@@ -277,19 +277,19 @@ def _named(values: dict[str, str | None], now: datetime) -> Days:
     if word := (values.get("word") or "").lower():
         back = 2 if "before" in word else 1 if word == "yesterday" or word.startswith("last") else 0
         back -= 2 if "after " in word else 1 if word == "tomorrow" else 0
-        return Days(today - back * _ONE, today - (back - 1) * _ONE)
+        return Days(today - back * _ONE_DAY, today - (back - 1) * _ONE_DAY)
     if name := (values.get("weekday") or "").lower():
         return _weekday(name, today)
     if period := (values.get("period") or "").lower():
         return _period((values.get("which") or "").lower(), period, today)
     count = _counted(values.get("count") or "")
     if unit := (values.get("while") or "").lower():
-        return Days(_before(now, unit, count).date(), today + _ONE)
+        return Days(_before(now, unit, count).date(), today + _ONE_DAY)
     unit = (values.get("unit") or "").lower()
     then = _before(now, unit, count).date()
     if unit in {"week", "month", "year"}:
         return _span(unit, then)
-    return Days(then, then + _ONE)
+    return Days(then, then + _ONE_DAY)
 
 
 def _counted(count: str) -> int:
@@ -299,30 +299,30 @@ def _counted(count: str) -> int:
 
 def _period(which: str, period: str, today: date) -> Days:
     if period in _WEEKDAYS:
-        return _weekday(period, today if which == "this" else today - _ONE)
+        return _weekday(period, today if which == "this" else today - _ONE_DAY)
     if period == "weekend":
-        saturday = _weekday("saturday", today if which == "this" else today - _ONE).first
+        saturday = _weekday("saturday", today if which == "this" else today - _ONE_DAY).first
         if which != "this" and today.weekday() == 6:
-            saturday -= 7 * _ONE  # it is not over yet
-        return Days(saturday, saturday + 2 * _ONE)
+            saturday -= 7 * _ONE_DAY  # it is not over yet
+        return Days(saturday, saturday + 2 * _ONE_DAY)
     this = _span(period, today)
     if which == "next":
         return _span(period, this.past)
-    return this if which == "this" else _span(period, this.first - _ONE)
+    return this if which == "this" else _span(period, this.first - _ONE_DAY)
 
 
 def _weekday(name: str, until: date) -> Days:
     """The latest day of this name that is not after `until`."""
     number = _WEEKDAYS.index(name) if name in _WEEKDAYS else _SHORT_WEEKDAYS[name]
-    day = until - ((until.weekday() - number) % 7) * _ONE
-    return Days(day, day + _ONE)
+    day = until - ((until.weekday() - number) % 7) * _ONE_DAY
+    return Days(day, day + _ONE_DAY)
 
 
 def _span(unit: str, day: date) -> Days:
     """The week (from Monday), month or year that the day is in."""
     if unit == "week":
-        monday = day - day.weekday() * _ONE
-        return Days(monday, monday + 7 * _ONE)
+        monday = day - day.weekday() * _ONE_DAY
+        return Days(monday, monday + 7 * _ONE_DAY)
     if unit == "month":
         return Days(day.replace(day=1), _month_after(day))
     return Days(date(day.year, 1, 1), date(day.year + 1, 1, 1))

@@ -16,7 +16,7 @@ _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\ud800-\udfff"
 )
-_SHOWN = re.compile(
+_DISPLAYED = re.compile(
     f"[{_UNSEEN}]|\r(?!\n)|(?<=[{_SELECTORS}{_MORE_SELECTORS}])[{_SELECTORS}]|(?<![{_IDEOGRAPHS}])[{_MORE_SELECTORS}]"
 )
 INVISIBLE = f"{_UNSEEN}{_SELECTORS}{_MORE_SELECTORS}\u200c\u200d"
@@ -33,7 +33,7 @@ def visible(text: str) -> str:
 
     Line ends (LF, CRLF) and tabs stay, an unpaired surrogate becomes U+FFFD. The same object where all can be seen.
     """
-    return _SHOWN.sub(lambda match: _name(ord(match[0])), text)
+    return _DISPLAYED.sub(lambda match: _name(ord(match[0])), text)
 
 
 def strip_invisible(text: str) -> str:

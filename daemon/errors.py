@@ -43,7 +43,7 @@ class Retry(ReconstituteError):
 
 
 class DiskFull(Retry):
-    """There is no room where we write. Nothing is lost: what was to be written is written when there is."""
+    """The disk is full. Nothing is lost, because the work stays queued until there is space."""
 
 
 class SourceBusy(Retry):

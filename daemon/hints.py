@@ -67,7 +67,7 @@ _RECORDED = frozenset({"input", "arguments", "metadata"})
 _VALUE = r'"(?:[^"\\]|\\.)*"|[^\s,()`"]+'
 _CALL = re.compile(rf"`(\w+)\(((?:\w+=(?:{_VALUE})(?:, )?)*)\)`")
 _ARGUMENT = re.compile(rf"`({'|'.join(sorted(ARGUMENTS))})(?:=({_VALUE}))?`")
-_GIVEN = re.compile(rf"(\w+)=({_VALUE})")
+_ASSIGNMENT = re.compile(rf"(\w+)=({_VALUE})")
 _RECALL = re.compile(r"(?<![\w`/.-])recall_(?:get|context|messages|sessions|timeline|files)(?![\w(])")
 
 
@@ -77,8 +77,8 @@ def hint(call: str, **arguments: str | bool) -> str:
     >>> hint("files", path="/home/ada")
     '`files(path="/home/ada")`'
     """
-    given = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    return f"`{call}({given})`"
+    fields = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+    return f"`{call}({fields})`"
 
 
 def command(call: str, arguments: Json) -> str:
@@ -130,7 +130,7 @@ def for_commands(text: str, call: str = "") -> str:
 
 
 def for_tools(text: str) -> str:
-    """A text with its hints as tools of MCP; what is none is named as the command that it is.
+    """A text with its hints as tools of MCP; calls without a tool are named as commands.
 
     >>> for_tools('`history(path="/w/a")` tells; `index()` reads what is new')
     '`file_history(path="/w/a")` tells; the command `reconstitute index` reads what is new'
@@ -157,9 +157,9 @@ def _placed(match: re.Match[str], words: tuple[str, ...]) -> str:
 def _known(match: re.Match[str], render: Callable[[str, Json], str]) -> str:
     if match[1] not in _COMMANDS:
         return match[0]
-    arguments = {name: _value(value) for name, value in _GIVEN.findall(match[2])}
-    made = render(match[1], arguments)
-    return made if render is _tool else f"`{made}`"
+    arguments = {name: _value(value) for name, value in _ASSIGNMENT.findall(match[2])}
+    call_text = render(match[1], arguments)
+    return call_text if render is _tool else f"`{call_text}`"
 
 
 def _tool(call: str, arguments: Json) -> str:
@@ -167,8 +167,8 @@ def _tool(call: str, arguments: Json) -> str:
     return hint(name, **arguments) if name else f"the command `{command(call, arguments)}`"
 
 
-def _value(text: str | None) -> Any:
-    """An argument's value; without one it is a switch, or the argument itself is meant."""
+def _value(text: str | None) -> object:
+    """An argument's value; True without one, for a switch or the argument itself."""
     if text is None:
         return True
     try:

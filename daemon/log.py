@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TextIO, cast
+from typing import Protocol, TextIO, cast
 
 import structlog
 from structlog.stdlib import BoundLogger, ProcessorFormatter
@@ -54,7 +54,7 @@ def get(name: str) -> BoundLogger:
     return cast("BoundLogger", logger)
 
 
-def setup(settings: Settings, redact: Callable[[Any], Any], *, stream: TextIO | None = None) -> None:
+def setup(settings: Settings, redact: Callable[[object], object], *, stream: TextIO | None = None) -> None:
     """Send all logging of this process through one handler on `stream` (stderr when not given). May be called again.
 
     Args:
@@ -98,7 +98,9 @@ def _colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _formatter(redact: Callable[[Any], Any], *, as_json: bool, journal: bool, colours: bool) -> ProcessorFormatter:
+def _formatter(
+    redact: Callable[[object], object], *, as_json: bool, journal: bool, colours: bool
+) -> ProcessorFormatter:
     def clean(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         return cast("EventDict", _without_controls(redact(_plain(dict(event)))))
 
@@ -132,7 +134,7 @@ class _Lines:
         return f"<{PRIORITIES.get(first['level'], 6)}>{line}" if self._journal else line
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """The same as JSON data: what is none (a path, an exception) as its text, which then is redacted too."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -141,7 +143,7 @@ def _plain(value: object) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _without_controls(value: object) -> Any:
+def _without_controls(value: object) -> object:
     if isinstance(value, str):
         return value.translate(_CONTROLS)
     if isinstance(value, dict):

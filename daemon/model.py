@@ -1,6 +1,6 @@
-"""The values every room passes to the next: sessions, messages, parts, and what is made of them.
+"""The values that rooms pass to each other: sessions, messages, parts, and results derived from them.
 
-Frozen, without behaviour beyond naming their own fields. Times are epoch milliseconds, as OpenCode writes them.
+Frozen, without behaviour beyond access to their own fields. Times are epoch milliseconds, as OpenCode writes them.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Part:
 
 
 LARGE = 8 << 20
-"""Bytes of all parts of a message from which on they are no longer held in memory together."""
+"""Parts of a message with more bytes than this are not in memory together."""
 
 
 class LargePart(Part):
-    """A part whose bytes are read again when they are asked for: whoever goes through parts seldom needs them."""
+    """A part whose bytes are read again on access, because most loops over parts do not need them."""
 
     __slots__ = ("_read",)
     _read: Callable[[], bytes]
@@ -71,16 +71,16 @@ class LargePart(Part):
 
     @classmethod
     def of(cls, part: Part, read: Callable[[], bytes]) -> LargePart:
-        """`part` without its bytes, which `read` gives."""
-        made = cls(part.id, part.message_id, part.session_id, part.type, part.data, b"")
-        object.__setattr__(made, "_read", read)
-        return made
+        """`part` without its bytes, which `read` returns."""
+        large = cls(part.id, part.message_id, part.session_id, part.type, part.data, b"")
+        object.__setattr__(large, "_read", read)
+        return large
 
 
 class Parts(Sequence[Part]):
-    """The parts of a large message: each is loaded when it is asked for, and not kept.
+    """The parts of a large message; each is loaded on access, and not cached.
 
-    Go through them one by one, and keep what is needed of each.
+    Loop over them one by one, and keep only the data that you need.
     """
 
     def __init__(self, ids: Sequence[str], load: Callable[[int], Part]) -> None:
@@ -96,17 +96,17 @@ class Parts(Sequence[Part]):
     def __getitem__(self, place: slice) -> Parts: ...
     def __getitem__(self, place: int | slice) -> Part | Parts:
         numbers = range(len(self.ids))[place]
-        return self._load(numbers) if isinstance(numbers, int) else self._some(numbers)
+        return self._load(numbers) if isinstance(numbers, int) else self._selected(numbers)
 
     def __iter__(self) -> Iterator[Part]:
         for number in range(len(self.ids)):
             yield self._load(number)
 
     def only(self, is_wanted: Callable[[Part], bool]) -> Parts:
-        """Those that are wanted; each is loaded once to be asked about."""
-        return self._some([number for number, part in enumerate(self) if is_wanted(part)])
+        """The parts for which `is_wanted` is true; each is loaded once for that."""
+        return self._selected([number for number, part in enumerate(self) if is_wanted(part)])
 
-    def _some(self, numbers: Sequence[int]) -> Parts:
+    def _selected(self, numbers: Sequence[int]) -> Parts:
         return Parts([self.ids[number] for number in numbers], lambda place: self._load(numbers[place]))
 
 
@@ -116,7 +116,7 @@ def part_ids(parts: Sequence[Part]) -> list[str]:
 
 
 def parts_where(parts: Sequence[Part], is_wanted: Callable[[Part], bool]) -> Sequence[Part]:
-    """Those parts of a message that are wanted, in the same form."""
+    """The parts of a message for which `is_wanted` is true, in the same form."""
     return parts.only(is_wanted) if isinstance(parts, Parts) else tuple(part for part in parts if is_wanted(part))
 
 
@@ -140,7 +140,7 @@ class Message:
 
 
 class Kind(StrEnum):
-    """What a piece of searchable text is; a filter of recall."""
+    """The kind of a piece of searchable text; a filter of recall."""
 
     PROMPT = "prompt"
     ANSWER = "answer"
@@ -163,7 +163,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The searchable text of one message, redacted; `paths` are absolute where that is known."""
+    """The searchable text of one message, redacted; `paths` are absolute if known."""
 
     message_id: str
     session_id: str
@@ -188,37 +188,37 @@ class Chunk:
 
 
 class Operation(StrEnum):
-    """What a recorded event did to a path, or showed of it."""
+    """The effect of a recorded event on a path, or what it observed."""
 
     WRITE = "write"  # whole new content
-    APPEND = "append"  # content behind what was there; makes the file where there is none
+    APPEND = "append"  # content at the end; creates a missing file
     EDIT = "edit"  # old text -> new text
     PATCH = "patch"  # hunks of an apply_patch update
     DELETE = "delete"
     MOVE = "move"  # this path, a file or a folder, became `other`
     COPY = "copy"  # `other` became a copy of this path
-    TOUCH = "touch"  # makes an empty file where there is none
+    TOUCH = "touch"  # creates a missing file, empty
     FOLDER = "folder"  # this path is a folder now
     READ = "read"  # whole content seen
     READ_RANGE = "read_range"  # some lines seen
     STATE = "state"  # whole state seen: `content` or `blob`, or gone
     SNAPSHOT = "snapshot"  # this folder, and all beneath it, as the git tree `blob` shows it
     STEP = "step"  # changed during the step that began with the git tree `blob`: what a revert goes back to
-    RUN = "run"  # a program ran in this folder: its text is `content`, or stands in the file `other`; neither: unknown
+    RUN = "run"  # a program ran in this folder: its text is `content`, or in the file `other`; neither: unknown
     REFUSED = "refused"  # a change that was refused: `old` was not found in the file; without `old`, by the user
-    UNCLEAR = "unclear"  # may have changed the path, and all beneath it, in a way the record does not tell
+    UNCLEAR = "unclear"  # may have changed the path, and everything beneath it, in an unknown way
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a program was started: what a replay must know to read its text like a command line.
+    """How a program was started, so that a replay can read its text like a command line.
 
     `language`: ``sh``, ``bash``, ``python``, ``make``, ``package`` (a script of package.json); ``#!``: as the first
     line of the file says; ``source``: read by the shell itself. `folder` is the working directory, relative to the
-    event's path. `arguments` begin with the program's own name; None where one is not known. `status`: 0 it may have
-    run, 1 it ran, 2 it ran and ended with exit status 0. `shows_errors`: an error of one of its commands would be in
-    the output, and none is. `strict`: it was started with ``-e``. `is_piped`: its text came by standard input. `home`
-    is the home folder, as far as it is known.
+    event's path. `arguments` begin with the program's own name; None for an unknown one. `status`: 0 it may have run,
+    1 it ran, 2 it ran and ended with exit status 0. `shows_errors`: the output would have an error of any of its
+    commands, and has none. `strict`: it was started with ``-e``. `is_piped`: its text came by standard input. `home` is
+    the home folder, if known.
     """
 
     language: str
@@ -305,8 +305,8 @@ class Page:
 
     `content` may be a function that makes it. `basis` is a digest of everything that the content is made from, the
     renderer's version included: where it is given, a page whose basis and file are as before need not be made again.
-    `key` names what the page is about, such as a session's id: a person's notes move with it when the path changes.
-    Without one the path does.
+    `key` identifies the page's subject, such as a session's id: a person's notes move with it when the path changes.
+    Without a key the path identifies it.
     """
 
     path: str
@@ -317,7 +317,7 @@ class Page:
 
     @property
     def text(self) -> str:
-        """The content; it is made on every access where `content` is a function."""
+        """The content; if `content` is a function, every access calls it."""
         return self.content if isinstance(self.content, str) else self.content()
 
 
@@ -335,7 +335,7 @@ class Target:
 
 @dataclass(slots=True)
 class SourceCounts:
-    """What one source holds and what became of it; shown by ``reconstitute status``."""
+    """Counts of one source's messages, for ``reconstitute status``."""
 
     seen: int = 0
     kept: int = 0

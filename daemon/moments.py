@@ -38,8 +38,8 @@ def parse_moment(text: str, now: int | None = None) -> int | None:
     """
     if now is not None:
         return parse_time(text, now, "at", is_end=True)
-    wanted = text.strip()
-    return _absolute(wanted, "at", _FORM, is_end=True) if wanted else None
+    stripped = text.strip()
+    return _absolute(stripped, "at", _FORM, is_end=True) if stripped else None
 
 
 def written(milliseconds: int) -> str:
@@ -72,10 +72,10 @@ def parse_span(text: str, name: str = "last") -> int | None:
     Raises:
         BadRequest: anything else.
     """
-    wanted = " ".join(text.lower().split())
-    if not wanted:
+    normalised = " ".join(text.lower().split())
+    if not normalised:
         return None
-    span = _span(wanted)
+    span = _span(normalised)
     if span is None:
         raise BadRequest(f"`{name}` {text!r}: not a while; write 90m, 2h, 7d, 3w, 6mo or 1y")
     return span
@@ -98,23 +98,23 @@ def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False)
     )
     if not isinstance(value, str):
         return _checked(int(value) if abs(value) < 1e18 else -1, name, str(value), form)
-    wanted = " ".join(value.lower().split())
-    if not wanted:
+    normalised = " ".join(value.lower().split())
+    if not normalised:
         return None
-    if wanted == "now":
+    if normalised == "now":
         return now
-    spelt = days.in_digits(wanted)
+    spelt = days.in_digits(normalised)
     span = _span(spelt)
     if span is not None:
         return _days_ago(now, span) if _is_of_days(spelt) else max(now - span, 0)
-    named = days.read(wanted, days.local(now))
+    named = days.read(normalised, days.local(now))
     if named is not None:
         return _checked(named[1] - 1 if is_end else named[0], name, value, form)
     return _absolute(value.strip(), name, form, is_end=is_end)
 
 
-def _is_of_days(wanted: str) -> bool:
-    match = _SPAN.fullmatch(wanted)
+def _is_of_days(text: str) -> bool:
+    match = _SPAN.fullmatch(text)
     return match is not None and _unit(match[2]) in {"d", "w", "mo", "y"}
 
 
@@ -130,30 +130,30 @@ def _unit(written: str) -> str:
     return written if written in _UNITS else _WORDS.get(written.removesuffix("s"), written.removesuffix("s"))
 
 
-def _span(wanted: str) -> int | None:
-    match = _SPAN.fullmatch(wanted)
+def _span(text: str) -> int | None:
+    match = _SPAN.fullmatch(text)
     if match is None:
         return None
     unit = _unit(match[2])
     return int(float(match[1]) * _UNITS[unit]) if unit in _UNITS else None
 
 
-def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:
-    if re.fullmatch(r"[0-9]{1,15}", wanted) and len(wanted) != len("20261121"):
-        return _checked(int(wanted), name, wanted, form)
+def _absolute(text: str, name: str, form: str, *, is_end: bool) -> int:
+    if re.fullmatch(r"[0-9]{1,15}", text) and len(text) != len("20261121"):
+        return _checked(int(text), name, text, form)
     try:
-        if "T" in wanted or " " in wanted or ":" in wanted:
-            moment = dt.datetime.fromisoformat(wanted)
+        if "T" in text or " " in text or ":" in text:
+            moment = dt.datetime.fromisoformat(text)
         else:
-            day = dt.date.fromisoformat(wanted)
+            day = dt.date.fromisoformat(text)
             moment = dt.datetime.combine(day, dt.time(23, 59, 59, 999_000) if is_end else dt.time())
         seconds = int(days.seconds(moment.replace(microsecond=0)))  # a float of all of it would lose a millisecond
-        return _checked(seconds * 1000 + moment.microsecond // 1000, name, wanted, form)
+        return _checked(seconds * 1000 + moment.microsecond // 1000, name, text, form)
     except (ValueError, OverflowError, OSError):
-        raise BadRequest(f"`{name}` {wanted!r}: not a date or time; {form}") from None
+        raise BadRequest(f"`{name}` {text!r}: not a date or time; {form}") from None
 
 
-def _checked(milliseconds: int, name: str, wanted: str, form: str) -> int:
+def _checked(milliseconds: int, name: str, text: str, form: str) -> int:
     if not _EARLIEST <= milliseconds <= _LATEST:
-        raise BadRequest(f"`{name}` {wanted!r}: not a time after the year 2000; {form}")
+        raise BadRequest(f"`{name}` {text!r}: not a time after the year 2000; {form}")
     return milliseconds

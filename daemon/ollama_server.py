@@ -257,7 +257,7 @@ class _Deadline:
         self._timer = threading.Timer(seconds, self._pass)
         self._timer.daemon = True
         self.extensions: Json = {"trace": self.trace}
-        """To be given to the HTTP client with the request."""
+        """Pass this to the HTTP client with the request."""
 
     def __enter__(self) -> Self:
         self._timer.start()
@@ -267,7 +267,7 @@ class _Deadline:
         self._timer.cancel()
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Told by the HTTP client of each thing it does: the last connection made is the one to end."""
+        """Called by the HTTP client for each of its events; the last connection is the one to close."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")

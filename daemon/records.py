@@ -68,7 +68,7 @@ def load_object(raw: bytes) -> Json:
 
 
 def load_objects(raw: bytes) -> list[Json]:
-    """JSON bytes that must be an array; what in it is no object is left out.
+    """JSON bytes that must be an array; items that are not objects are left out.
 
     Raises:
         BadRecord: not JSON, or JSON of another kind.
@@ -134,11 +134,11 @@ def message_digest(message: Message) -> str:
     return digest_of(chain([message.raw], (part.raw for part in message.parts)))
 
 
-def same(first: Message, other: Message) -> bool:
+def same(first: Message, second: Message) -> bool:
     """Whether two messages are the same records, byte for byte."""
-    if first.raw != other.raw or len(first.parts) != len(other.parts):
+    if first.raw != second.raw or len(first.parts) != len(second.parts):
         return False
-    return all(part.raw == was.raw for part, was in zip(first.parts, other.parts, strict=True))
+    return all(part.raw == was.raw for part, was in zip(first.parts, second.parts, strict=True))
 
 
 def blob_id(content: bytes) -> str:
@@ -244,11 +244,11 @@ def time_of(identifier: str, near_ms: int) -> int | None:
     >>> time_of("msg_1fc13507f001gL2TNTlx7a0gIk", 1795230000000)
     1795230486655
     """
-    prefix, _, rest = identifier.partition("_")
-    if len(rest) < 12:
+    prefix, _, digits = identifier.partition("_")
+    if len(digits) < 12:
         return None
     try:
-        bits = int(rest[:12], 16)
+        bits = int(digits[:12], 16)
     except ValueError:
         return None
     if prefix == "ses":

@@ -49,7 +49,7 @@ class EmbedLoop(Loop):
         upkeep = self._engine.upkeep
         if upkeep.is_open and self._engine.prepare_semantic(_READS_S):
             return 0.0
-        if upkeep.rest(_LETS_GO_S):
+        if upkeep.close_if_idle(_LETS_GO_S):
             _LOG.info("embedding", rest="the semantic index is closed, the model unloaded")
             give_back()
         return IDLE_S

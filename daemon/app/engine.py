@@ -103,7 +103,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             indexed_kb=config.limits.indexed_kb,
             embedded_kb=config.limits.embedded_kb,
             batch=config.embedding.batch,
-            what=config.embedding.what,
+            embed_scope=config.embedding.what,
         )
 
     def _choose(self) -> tuple[Embedder, str]:

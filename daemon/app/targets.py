@@ -125,7 +125,7 @@ def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, cap
         pending["words"] = 0
     if waits_for_meaning(archive) or (not upkeep.is_open and not upkeep.is_off):
         pending["meaning"] = 0
-    if archive.objects.wanted():
+    if archive.objects.capture_queue():
         pending["snapshots"] = captured
     if unread:
         pending["sources"] = unread

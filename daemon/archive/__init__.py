@@ -1,8 +1,8 @@
-"""The archive: the truth we own (docs/architecture.md, Keys).
+"""The archive: our own copy of all records (docs/architecture.md, Keys).
 
-Guarantees: every commit is one synced batch, counts and outbox included; records are kept as they were written, each in
-its current version (merge). Safe to call from several threads. How it lies on the disk is `store`'s business, what
-becomes of a record `batch`'s; it knows nothing of sources and indexes.
+Guarantees: every commit is one synced batch, counts and outbox included; records are stored as they were written, each
+in its current version (merge). Safe to call from several threads. `store` handles the disk, `batch` the records. The
+archive does not depend on sources and indexes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Ob
 
 
 SCHEMA = 2
-"""The version of what is stored under which key. 2: values are compressed, and no replay is kept."""
+"""The version of the keys and values. 2: values are compressed, and replays are not stored."""
 
 _AT_ONCE = 5000
 
@@ -46,12 +46,10 @@ def _now_ms() -> int:
 
 
 class Archive(OwnRecords):
-    """Open it, use it as a context manager or close it. See docs/architecture.md, Keys for what is stored
-    where.
-    """
+    """Use it as a context manager, or close it. See docs/architecture.md, Keys, for the layout."""
 
     def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
-        """Open, and create where nothing is.
+        """Open the archive, or create it if there is none.
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
@@ -86,11 +84,11 @@ class Archive(OwnRecords):
         self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in stages}
 
     def mend(self) -> None:
-        """After a commit that failed for want of room: see that the next one is taken. Call it between two pieces of
-        work: what failed may be there after all, so a batch that was begun before is refused.
+        """After a commit failed because the disk was full: make the next commit possible. Call it between two pieces of
+        work, because the failed commit may be stored after all, and batches begun before are refused.
 
         Raises:
-            DiskFull: there is not room enough yet.
+            DiskFull: there is not enough space yet.
         """
         with self._write:
             if self._store.has_failed:
@@ -123,7 +121,7 @@ class Archive(OwnRecords):
         """Write all of it, synced, or none of it.
 
         Raises:
-            DiskFull: there is no room; it is to be made anew after `mend`.
+            DiskFull: there is no space; fill a new batch after `mend`.
         """
         batch.finish()
         with self._write:
@@ -132,7 +130,8 @@ class Archive(OwnRecords):
             counts |= self.objects.counted(batch.changes)
             is_record = any(not key.startswith(keys.NO_RECORDS) for key in batch.changes)
             counts["revision"] = self.revision + is_record
-            # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
+            # Counted here, not in the batch, because another thread may have emptied the outbox since the batch was
+            # begun.
             waiting = Counter(dict.fromkeys(self._waiting, 0))
             for key, value in batch.changes.items():
                 if key.startswith(keys.OUTBOX):
@@ -150,25 +149,25 @@ class Archive(OwnRecords):
                 drop_unnamed(self._store, self.large_files)
 
     def _announce(self, written: Iterable[bytes]) -> None:
-        """Let those who keep sessions in memory read them anew.
+        """Invalidate sessions that are cached in memory.
 
-        After the write, or whoever reads in the midst of it would take the old state for the new one for good.
+        Called after the write, or a reader during it would cache the old state for good.
         """
         self._touched += [touched for key in written if (touched := keys.session_of_meta(key))]
         self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in written)
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
-        with self._write:  # no mark may be renewed between looking at it and taking it away
+        with self._write:  # no mark may be renewed between our check and its removal
             batch = self.batch()
             self.files.put_views(batch, prefixes, rows)
             self.files.current(batch, marks)
             self.commit(batch)
 
-    # -- what OpenCode said --------------------------------------------------------------------------------------
+    # -- OpenCode's records --------------------------------------------------------------------------------------
 
     def session(self, session_id: str) -> Session | None:
-        """The session, also when its source has deleted it."""
+        """The session, even if its source has deleted it."""
         entry = self._load(keys.session_meta(session_id))
         self.secrets.learn(session_id)
         return None if entry is None else _session(entry)
@@ -180,9 +179,9 @@ class Archive(OwnRecords):
                 yield _session(records.load_object(raw))
 
     def sessions_touched(self, since: int = 0) -> tuple[int, list[str]]:
-        """Ids of the sessions whose own record was written since a place in time, and the place to ask from next.
+        """The next value for `since`, and the ids of the sessions whose own record was written since this one.
 
-        The first place is 0: what was there when the archive was opened counts as not touched.
+        Start with 0: sessions that existed when the archive was opened do not count as touched.
         """
         now = len(self._touched)
         return now, self._touched[since:now]
@@ -218,7 +217,7 @@ class Archive(OwnRecords):
                 yield message
 
     def versions(self, message_id: str) -> list[bytes]:
-        """Raw records of this message and its parts that are not the current version and say something of their own."""
+        """Raw records of this message and its parts that are not current and have content of their own."""
         name = keys.escape(message_id)
         messages = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
         return messages + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
@@ -229,15 +228,15 @@ class Archive(OwnRecords):
         return state
 
     def gone(self, message_id: str) -> frozenset[str]:
-        """The ids of the parts that the message's source has dropped, and that are kept here."""
+        """The ids of archived parts that the message's source has dropped."""
         return frozenset((self.state(message_id) or {}).get("gone", ()))
 
     def large(self) -> list[Json]:
-        """The records that are kept whole as files (parts.large_records)."""
+        """The records that are stored whole as files (session_records.large_records)."""
         return large_records(self._store, self.large_files)
 
     def is_deleted(self, message_id: str) -> bool:
-        """Whether no source has it any more."""
+        """Whether no source has it any longer."""
         state = self.state(message_id)
         return state is not None and state["deleted"] is not None
 
@@ -255,14 +254,14 @@ class Archive(OwnRecords):
         return None if raw is None else np.frombuffer(raw, dtype=np.float32)
 
     def put_vectors(self, fingerprint: str, vectors: Sequence[tuple[str, Vector]]) -> None:
-        """Keep embeddings, so that the index can be rebuilt with no model call."""
+        """Store embeddings, so that the index can be rebuilt without the model."""
         batch = self.batch()
         for sha256, vector in vectors:
             batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
         self.commit(batch)
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
-        """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""
+        """The newest messages waiting for `stage`: (message id, key, value); pass the entries to `done`."""
         entries = []
         for key, value in self._store.scan(f"out:{stage}:".encode()):
             entries.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
@@ -271,7 +270,7 @@ class Archive(OwnRecords):
         return entries
 
     def done(self, entries: Sequence[tuple[str, bytes, bytes]]) -> None:
-        """Take entries out of the outbox, but not those whose message has changed again meanwhile."""
+        """Remove entries from the outbox, except those whose message has changed since."""
         with self._write:
             batch = self.batch()
             for _, key, value in entries:
@@ -280,11 +279,11 @@ class Archive(OwnRecords):
             self.commit(batch)
 
     def waiting(self, stage: str) -> int:
-        """How many messages wait for `stage`; none where the configuration says that it is off."""
+        """How many messages wait for `stage`; 0 if the configuration disables it."""
         return 0 if stage in self.off else self._waiting[stage]
 
     def enqueue_all(self, stage: str) -> int:
-        """Put every message into the outbox of one stage again: an index is being rebuilt."""
+        """Put every message into the outbox of one stage again, to rebuild an index."""
         total = 0
         batch = self.batch()
         for message_id in self.all_message_ids():
@@ -307,14 +306,14 @@ class Archive(OwnRecords):
         return {keys.unescape(key[len(prefix) :].decode()): value.decode() for key, value in self._store.scan(prefix)}
 
     def marked_sessions(self, source: str) -> set[str]:
-        """Sessions this source had when it was last read."""
+        """Sessions of this source at the last scan."""
         prefix = keys.cursor_prefix(source)
         return {
             keys.unescape(key[len(prefix) :].decode().split(":", 1)[0]) for key in self._store.keys(prefix)
         } - {""}  # fmt: skip
 
     def quarantined(self, source: str = "") -> dict[str, Json]:
-        """What could not be read: place -> entry."""
+        """Unreadable records: place -> entry."""
         prefix = keys.QUARANTINE + (keys.escape(source).encode() + b":" if source else b"")
         return {
             keys.unescape(key.decode().rsplit(":", 1)[1]): records.load_object(raw)
@@ -366,10 +365,10 @@ def _check_schema(store: Store) -> None:
 
 
 def _drop_replays(store: Store) -> None:
-    """Remove what schema 1 kept of each message in Ollama's form: it is made from the records when it is needed."""
+    """Remove the messages in Ollama's form that schema 1 stored, because they are now made on demand."""
     replays = (key for key in store.keys(b"msg:") if key.endswith(b":ollama"))
-    while some := list(itertools.islice(replays, _AT_ONCE)):
-        store.write(dict.fromkeys(some))
+    while batch_keys := list(itertools.islice(replays, _AT_ONCE)):
+        store.write(dict.fromkeys(batch_keys))
 
 
 def _session(entry: Json) -> Session:

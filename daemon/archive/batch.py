@@ -1,4 +1,4 @@
-"""One commit in the making: everything a pass learned, written as one synced batch or not at all.
+"""A commit being filled: all results of a pass, written as one synced batch or not at all.
 
 A batch reads through itself, so that the second message of a session sees the order the first one left. It decides what
 a record becomes in the archive: current version, version kept aside, tombstone. What is large is written ahead
@@ -22,7 +22,7 @@ from daemon.model import FileEdit, Json, Message, Operation, Session
 STAGES = ("lexical", "semantic")
 _PROCESS, _tokens = secrets.token_hex(6).encode(), itertools.count()
 _READERS = 2
-"""How many messages behind one are indexed together with what it says (daemon.transcript.chunks)."""
+"""How many later messages are indexed together with a message's words (daemon.transcript.chunks)."""
 
 
 class Batch(Changes):
@@ -69,11 +69,11 @@ class Batch(Changes):
             "generation": generation,
             "source": source,
         }
-        current, other = (old, read) if old is not None and _is_older(read, old) else (read, old or read)
-        filled = {name: current[name] or other[name] for name in ("project_id", "directory", "title", "version")}
+        current, fallback = (old, read) if old is not None and _is_older(read, old) else (read, old or read)
+        filled = {name: current[name] or fallback[name] for name in ("project_id", "directory", "title", "version")}
         sources = sorted({source, *(old or {}).get("sources", [])})
         entry = current | filled | {"sources": sources, "deleted": None}
-        self._keep_session_version(session.id, other["raw"].encode(), current["raw"].encode())
+        self._keep_session_version(session.id, fallback["raw"].encode(), current["raw"].encode())
         if old == entry:
             return False
         if old is not None and old["raw"] != entry["raw"] and ('"revert"' in old["raw"] or '"revert"' in entry["raw"]):
@@ -84,17 +84,17 @@ class Batch(Changes):
         return True
 
     def places(self, session_id: str) -> set[str]:
-        """The paths that the messages of a session changed or saw, as far as they are archived."""
+        """The paths that the archived messages of a session changed or read."""
         states = (self._load(keys.message_state(message_id)) or {} for message_id in self._order_of(session_id))
         return {place[0] for state in states for place in state.get("edits", ())}
 
     def _keep_session_version(self, session_id: str, old: bytes, new: bytes) -> None:
-        """A former title, or the diff of a revert that has been undone, is nowhere else."""
+        """Keep the former record, because a former title, or the diff of an undone revert, is nowhere else."""
         if old != new and not merge.contains(records.load_object(new), records.load_object(old)):
             self.put(keys.session_version(session_id, records.digest(old)), old)
 
     def forget_session_source(self, session_id: str, source: str, now: int) -> bool:
-        """The source no longer has this session: a tombstone when no other source has it either."""
+        """The source no longer has this session; if no other source has it, leave a tombstone."""
         entry = self._load(keys.session_meta(session_id))
         return entry is not None and self._drop_source(keys.session_meta(session_id), entry, source, now)
 
@@ -113,7 +113,7 @@ class Batch(Changes):
         unknown: Iterable[str] = (),
         origins: Json | None = None,
     ) -> set[str]:
-        """Record a message, already merged with what stood here, and put it into the outbox; the paths of its edits.
+        """Store a message, already merged with the archived one, and put it into the outbox; returns its edits' paths.
 
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
         source has dropped and we have not, `unknown` the part types that this version does not know. `origins` tell
@@ -146,7 +146,7 @@ class Batch(Changes):
         return {place[0] for place in state["edits"]}
 
     def _put_records(self, message: Message) -> list[str]:
-        """Put a new message's own record and those of its parts; answers the ids of the parts."""
+        """Put a new message's own record and those of its parts; returns the ids of the parts."""
         names: list[str] = []
         self.put_fresh(keys.message_raw(message.id), message.raw)
         for part in message.parts:
@@ -155,7 +155,7 @@ class Batch(Changes):
         return names
 
     def _replace_records(self, message: Message) -> list[str]:
-        """As `_put_records`, of a message that was there; a version that is current again is not kept aside as well."""
+        """As `_put_records`, for an archived message; a version that is current again is not kept aside too."""
         names: list[str] = []
         self.put(keys.message_raw(message.id), message.raw)
         self.delete(_version_key(message.id, None, message.raw))
@@ -171,7 +171,7 @@ class Batch(Changes):
         return list(self._order_of(session_id))
 
     def _order_of(self, session_id: str) -> list[str]:
-        """As `message_ids`, read and parsed once; whoever changes it says so to `_reorder`."""
+        """As `message_ids`, read and parsed once; after a change call `_reorder`."""
         order = self._orders.get(session_id)
         if order is None:
             order = records.loads(self.get(keys.session_order(session_id)) or b"[]")
@@ -187,21 +187,21 @@ class Batch(Changes):
         return self._load(keys.message_state(message_id))
 
     def drop_message(self, message_id: str) -> None:
-        """It never was a message: its record goes, and the indexes follow. The session's other messages move up."""
+        """Remove a record that never was a message, also from the indexes. The session's later messages move up."""
         state = self.state(message_id)
         if state is None:
             return
         order = self._order_of(state["session"])
-        for other in order:  # their places have changed, and the first one is found by the session's title
-            about = self._load(keys.message_state(other)) or state
-            self.enqueue(other, about["created"], about["hash"])
+        for remaining_id in order:  # their places have changed, and the first one is found by the session's title
+            remaining_state = self._load(keys.message_state(remaining_id)) or state
+            self.enqueue(remaining_id, remaining_state["created"], remaining_state["hash"])
         self._reorder(state["session"], [i for i in order if i != message_id])
         self.delete(keys.message_raw(message_id))
         self.delete(keys.message_state(message_id))
         self.counts["messages"] -= 1
 
     def drop_session(self, session_id: str) -> None:
-        """It had nothing but what `drop_message` has taken away."""
+        """Remove a session whose only records were removed by `drop_message`."""
         if self.get(keys.session_meta(session_id)) is not None:
             self.delete(keys.session_meta(session_id))
             self._orders.pop(session_id, None)
@@ -210,7 +210,7 @@ class Batch(Changes):
             self.counts["sessions"] -= 1
 
     def keep_source(self, message_id: str, source: str) -> None:
-        """Another source, no newer, has this message too; a tombstone is lifted."""
+        """Note that another source, not newer, has this message too; removes a tombstone."""
         state = self.state(message_id)
         if state is not None and (source not in state["sources"] or state["deleted"] is not None):
             if state["deleted"] is not None:
@@ -220,7 +220,7 @@ class Batch(Changes):
             self.put(keys.message_state(message_id), records.dumps(state))
 
     def tombstone(self, message_id: str, now: int) -> None:
-        """The source has removed the message and left its parts; what we have of it stays."""
+        """The source has removed the message and left its parts; our copy stays."""
         state = self.state(message_id)
         if state is not None and state["deleted"] is None:
             self._outdate_edits(message_id)
@@ -228,7 +228,7 @@ class Batch(Changes):
             self.put(keys.message_state(message_id), records.dumps(state | {"deleted": now}))
 
     def forget_message_source(self, message_id: str, source: str, now: int) -> bool:
-        """The source no longer has this message: a tombstone when no other source has it either."""
+        """The source no longer has this message; if no other source has it, leave a tombstone."""
         state = self._load(keys.message_state(message_id))
         self._outdate_edits(message_id)
         is_gone = state is not None and self._drop_source(keys.message_state(message_id), state, source, now)
@@ -239,10 +239,10 @@ class Batch(Changes):
     def _drop_source(self, key: bytes, entry: Json, source: str, now: int) -> bool:
         if source not in entry["sources"]:
             return False
-        left = [name for name in entry["sources"] if name != source]
-        entry |= {"sources": left, "deleted": entry["deleted"] if left else now}
+        remaining = [name for name in entry["sources"] if name != source]
+        entry |= {"sources": remaining, "deleted": entry["deleted"] if remaining else now}
         self.put(key, records.dumps(entry))
-        return not left
+        return not remaining
 
     def _order(self, session_id: str, message_id: str, created: int) -> None:
         """Keep the session's conversation order: time first, id second (ids wrapped on 2026-08-14)."""
@@ -250,17 +250,17 @@ class Batch(Changes):
         if message_id in order[-1:]:
             return
 
-        def rank(other: str) -> tuple[int, str]:
-            state = self._load(keys.message_state(other))
-            return (state["created"] if state else 0, other)
+        def rank(id_: str) -> tuple[int, str]:
+            state = self._load(keys.message_state(id_))
+            return (state["created"] if state else 0, id_)
 
-        if not order or rank(order[-1]) < (created, message_id):  # as nearly always
+        if not order or rank(order[-1]) < (created, message_id):  # the usual case
             place = len(order)
         else:
             place = bisect.bisect_left(order, (created, message_id), key=rank)
         if order[place : place + 1] == [message_id]:
             return
-        if message_id in order:  # its time changed: take it out of where it was
+        if message_id in order:  # its time has changed, so remove its old place
             self._enqueue_readers(session_id, message_id)
             order.remove(message_id)
             place = bisect.bisect_left(order, (created, message_id), key=rank)
@@ -268,7 +268,7 @@ class Batch(Changes):
         self._reorder(session_id, order)
 
     def _first_edits(self, edits: Iterable[FileEdit]) -> list[list[Any]]:
-        """As `_edits`, of a message that was not there."""
+        """As `_edits`, for a new message."""
         places: list[list[Any]] = []
         for place, value in _placed(edits):
             self.put_fresh(keys.file_edit(*place), value)
@@ -277,7 +277,7 @@ class Batch(Changes):
         return places
 
     def _edits(self, edits: Iterable[FileEdit], old: list[Any]) -> list[list[Any]]:
-        """Each edit under its path, a move or copy under its far end too; answers the places."""
+        """Store each edit under its path, a move or copy also under its target; returns the places."""
         places: list[list[Any]] = []
         for place, value in _placed(edits):
             if self.put(keys.file_edit(*place), value):
@@ -290,16 +290,16 @@ class Batch(Changes):
         return places
 
     def renew_edits(self, message_id: str, edits: Iterable[FileEdit]) -> None:
-        """A message's records are the same, and more is drawn from them now."""
+        """Store the edits of a message whose records have not changed, because we now read more from them."""
         state = self.state(message_id)
         if state is not None:
             state["edits"] = self._edits(edits, state.get("edits", []))
             self.put(keys.message_state(message_id), records.dumps(state))
 
     def outdate(self, path: str) -> None:
-        """What is kept of a path's end state has to be made anew.
+        """Mark the stored end state of a path as outdated.
 
-        The value is new each time: whoever is making it at this moment must not take this mark for the one he knew.
+        The value is new each time, so that a concurrent rebuild does not mistake this mark for an older one.
         """
         self.changes[keys.outdated(path)] = _token()
 
@@ -308,7 +308,7 @@ class Batch(Changes):
             self.outdate(place[0])
 
     def session_extra(self, session_id: str, extra: Json, edits: Iterable[FileEdit]) -> bool:
-        """Record what belongs to the session itself, and the file edits that follow from it; whether it was new."""
+        """Store data of the session itself, and the file edits that follow from it; returns whether it was new."""
         key = keys.session_extra(session_id)
         old = self._load(key) or {}
         entry = extra | {"edits": old.get("edits", [])}
@@ -321,36 +321,36 @@ class Batch(Changes):
         return True
 
     def large(self, message_id: str, part_id: str) -> Json | None:
-        """What `put_large` has put of this record."""
+        """The reference that `put_large` has stored for this record."""
         return self._load(keys.large(message_id, part_id))
 
     def put_large(self, message_id: str, part_id: str, reference: Json) -> None:
-        """A record of this message, `part_id` or its own, is kept whole as a file; see parts.large_records."""
+        """Note that a record of this message (`part_id`, or its own) is a file; see session_records.large_records."""
         self.put(keys.large(message_id, part_id), records.dumps({"message": message_id, "part": part_id} | reference))
 
     # -- queue, cursor, quarantine -------------------------------------------------------------------------------
 
     def enqueue(self, message_id: str, created: int, hash_: str) -> None:
-        """Into the outbox: archived, but not yet indexed and embedded."""
+        """Put a message into the outbox: archived, but not yet indexed and embedded."""
         for stage in STAGES:
             self.enqueue_in(stage, message_id, created, hash_)
 
     def _enqueue_readers(self, session_id: str, message_id: str) -> None:
-        """The messages behind it are searched by its words too; the last one, which is written to most, has none."""
+        """Put the next messages into the outbox, because their windows contain this message. The last one has none."""
         order = self._order_of(session_id)
         if message_id in order[-1:]:
             return
         place = order.index(message_id) + 1
-        for other in order[place : place + _READERS]:
-            state = self._load(keys.message_state(other))
+        for reader_id in order[place : place + _READERS]:
+            state = self._load(keys.message_state(reader_id))
             if state is not None:
-                self.enqueue_in("lexical", other, state["created"], state["hash"])
+                self.enqueue_in("lexical", reader_id, state["created"], state["hash"])
 
     def enqueue_in(self, stage: str, message_id: str, created: int, hash_: str) -> None:
-        """Into the outbox of one stage.
+        """Put a message into the outbox of one stage.
 
-        The value is new each time: whoever is indexing the message at this moment gives back the value he was given,
-        and then the entry must stay, also when only the session's title has changed and the hash has not.
+        The value is new each time, so that a concurrent indexer, which returns the old value, does not remove this
+        entry. The hash would not do, because it stays the same when only the session's title has changed.
         """
         self.changes[keys.outbox(stage, created, message_id)] = b"%b %b" % (hash_.encode(), _token())
 
@@ -363,21 +363,21 @@ class Batch(Changes):
             self.put(key, stamp.encode("utf-8", "replace"))
 
     def quarantine(self, source: str, place: str, entry: Json) -> None:
-        """Keep aside that something there is unreadable: reason, size, hash, stamp."""
+        """Note that a record is unreadable: reason, size, hash, stamp."""
         self.put(keys.quarantine(source, place), records.dumps(entry))
 
     def release(self, source: str, place: str) -> None:
-        """What was unreadable there has been read, or is gone."""
+        """Remove the note, because the record has been read or is gone."""
         self.delete(keys.quarantine(source, place))
 
 
 def _token() -> bytes:
-    """A value that was never given before: drawn by chance once per process, then counted."""
+    """A value that was never used before: random once per process, then counted."""
     return _PROCESS + b"%x" % next(_tokens)
 
 
 def _placed(edits: Iterable[FileEdit]) -> Iterator[tuple[tuple[str, int, str, int], bytes]]:
-    """Each edit with its place, a move or copy at its far end too: ((path, time, part id, number), as stored)."""
+    """Each edit with its place, a move or copy also at its target: ((path, time, part id, number), as stored)."""
     for number, edit in enumerate(edits):
         value = records.edit_to_json(edit)
         yield (edit.path, edit.time, edit.part_id, number), value
@@ -386,10 +386,10 @@ def _placed(edits: Iterable[FileEdit]) -> Iterator[tuple[tuple[str, int, str, in
 
 
 def _is_older(read: Json, stored: Json) -> bool:
-    """Whether a session's record as it was just read is older than the stored one, which another source wrote."""
+    """Whether a session's record that we just read is older than the stored one, from another source."""
     source = stored.get("source", "")
     if read["source"] == source or (not source and read["generation"] == stored["generation"]):
-        return False  # what a source says now is newer than what it said before
+        return False  # a source's current record is newer than its former one
     return bool(
         (read["generation"], read["updated"], read["source"]) < (stored["generation"], stored["updated"], source)
     )

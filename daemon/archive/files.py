@@ -1,13 +1,12 @@
-"""What the archive holds about files: recorded edits by path, kept end states, and which folder has become which.
+"""The archive's file records: recorded edits by path, stored end states, and aliases of folders.
 
-Edits are the truth; the end states ("views") are derived from them and made anew for every path that is marked as
-outdated in the same commit that changed its edits.
+The end states ("views") are derived from the edits. A commit that changes a path's edits also marks its end state as
+outdated, and it is then rebuilt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from daemon import records
 from daemon.archive import keys
@@ -27,11 +26,11 @@ class FileRecords:
         self._store = store
 
     def edits(self, path: str) -> list[FileEdit]:
-        """All recorded changes and observations of one path, moves and copies to it included, in time order."""
+        """All recorded changes and observations of one path, including moves and copies to it, in time order."""
         return [records.edit_from_json(raw) for _, raw in self._store.scan(keys.file_prefix(path))]
 
     def moves(self, path: str) -> Iterator[FileEdit]:
-        """Those of them that are moves. Of a folder there are thousands of others, which are not read for it."""
+        """Only the moves of a path. A folder may have thousands of other edits, which are not read."""
         for _, raw in self._store.scan(keys.file_prefix(path)):
             if b'"move"' in raw and (edit := records.edit_from_json(raw)).operation is Operation.MOVE:
                 yield edit
@@ -42,7 +41,7 @@ class FileRecords:
             yield records.edit_from_json(raw)
 
     def paths(self, prefix: str = "/") -> Iterator[str]:
-        """Recorded paths equal to `prefix` or beneath it, sorted; folders that an event was about, too."""
+        """Recorded paths equal to `prefix` or beneath it, sorted, including folders with events of their own."""
         last = ""
         base = prefix.rstrip("/")
         for key in self._store.keys(b"file:" + base.encode("utf-8", "replace")):
@@ -54,7 +53,7 @@ class FileRecords:
     # -- end states ----------------------------------------------------------------------------------------------
 
     def views(self, prefix: str = "/") -> Iterator[bytes]:
-        """The kept end state of each path at or beneath `prefix`, as it was put."""
+        """The stored end state of each path at or beneath `prefix`."""
         base = prefix.rstrip("/")
         own = self._store.get(keys.view(base)) if base else None
         if own is not None:
@@ -78,7 +77,7 @@ class FileRecords:
         return {_path(key, keys.outdated()): mark for key, mark in self._store.scan(keys.outdated())}
 
     def current(self, batch: Batch, marks: Mapping[str, bytes]) -> None:
-        """The end states that follow from the edits of these paths, with these marks, have been made."""
+        """Remove these marks, because the end states of these paths are up to date."""
         for path, mark in marks.items():
             if batch.get(keys.outdated(path)) == mark:
                 batch.delete(keys.outdated(path))
@@ -86,19 +85,19 @@ class FileRecords:
     # -- sessions and folders ------------------------------------------------------------------------------------
 
     def session_extra(self, session_id: str) -> Json:
-        """What was put by Batch.session_extra; empty where nothing was."""
+        """The data stored by Batch.session_extra; empty if there is none."""
         raw = self._store.get(keys.session_extra(session_id))
-        extra: Any = {} if raw is None else records.loads(raw)
+        extra: Json = {} if raw is None else records.loads(raw)
         return records.table(extra)
 
     def aliases(self) -> dict[str, str]:
-        """Old folder -> the folder it has become."""
+        """Old folder -> its new name."""
         return {_path(key, keys.alias()): raw.decode() for key, raw in self._store.scan(keys.alias())}
 
     def set_alias(self, batch: Batch, old: str, new: str | None) -> None:
-        """`old` has become `new`; None: it has not."""
+        """Note that `old` has become `new`; None removes the alias."""
         if new is None:
             batch.delete(keys.alias(old))
         else:
             batch.put(keys.alias(old), new.encode("utf-8", "replace"))
-        batch.outdate("/")  # the name stands in the evidence of wherever something was moved, too
+        batch.outdate("/")  # because the name is also in the evidence of every move

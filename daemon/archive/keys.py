@@ -1,7 +1,7 @@
 """The archive's keys (docs/architecture.md, Keys), built and taken apart in one place.
 
-Ids and paths come from other people's records: `:` and `%` and NUL in them are escaped, so that no record can reach
-into another one's keys.
+Ids and paths come from records that others wrote, so `:`, `%` and NUL in them are escaped, and no record can use the
+keys of another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LATEST = 9_999_999_999_999
 
 def escape(text: str) -> str:
     """`text` without the characters that separate key fields."""
-    if text.isidentifier():  # as nearly all ids are; one look instead of three
+    if text.isidentifier():  # as nearly all ids are; one check instead of three
         return text
     return text.replace("%", "%25").replace(":", "%3A").replace("\0", "%00")
 
@@ -49,7 +49,7 @@ def session_meta(session_id: str) -> bytes:
 
 
 def session_of_meta(key: bytes) -> str:
-    """The session whose own record stands under this key; empty for any other key."""
+    """The session whose own record has this key; empty for any other key."""
     return unescape(key[5:-5].decode()) if key.startswith(b"sess:") and key.endswith(b":meta") else ""
 
 
@@ -99,12 +99,12 @@ def folder_prefix(folder: str) -> bytes:
 
 
 def view(path: str = "") -> bytes:
-    """What is known of a file in the end, kept so that many can be listed at once; without a path the prefix."""
+    """The end state of a file, stored so that many can be listed at once; without a path the prefix."""
     return b"view:" + path.replace("\0", "%00").encode("utf-8", "replace")
 
 
 def outdated(path: str = "") -> bytes:
-    """A path whose edits have changed since its view was made; without a path the prefix."""
+    """A path whose edits have changed since its view was stored; without a path the prefix."""
     return b"dirty:" + path.replace("\0", "%00").encode("utf-8", "replace")
 
 
@@ -114,12 +114,12 @@ def alias(path: str = "") -> bytes:
 
 
 def session_extra(session_id: str) -> bytes:
-    """What belongs to a session and to none of its messages: when it was reverted, its session_diff file."""
+    """Data of a session and of none of its messages: its reverts, its session_diff file."""
     return _key("sess", escape(session_id), "extra")
 
 
 def session_event(session_id: str, event_id: str | None = None) -> bytes:
-    """A record of a session that is no message; without an id the prefix of all of them."""
+    """A record of a session that is not a message; without an id the prefix of all of them."""
     return _key("sess", escape(session_id), "event", escape(event_id or ""))
 
 
@@ -137,21 +137,21 @@ def skipped(object_id: str) -> bytes:
 
 
 def settled(tree_id: str) -> bytes:
-    """That all beneath a tree has been captured or left out for a reason."""
+    """The note that everything beneath a tree has been captured or left out for a reason."""
     return _key("full", escape(tree_id))
 
 
-def wanted(name: str = "") -> bytes:
-    """The queue of what is to be captured; without a name its prefix."""
+def capture_queue(name: str = "") -> bytes:
+    """An entry of the capture queue; without a name its prefix."""
     return _key("want", escape(name))
 
 
 LARGE = b"large:"
-"""What the keys of all records begin with that are kept whole as files."""
+"""Begins the keys of all records that are stored as files."""
 
 
 def large(message_id: str, part_id: str) -> bytes:
-    """A record that is kept as a file; without a part the message's own."""
+    """A record that is stored as a file; without a part the message's own."""
     return LARGE + _key(escape(message_id), escape(part_id))
 
 
@@ -175,15 +175,15 @@ def unread(message_id: str) -> bytes:
 
 
 OUTBOX = b"out:"
-"""What the keys of all that waits to be indexed begin with."""
+"""Begins the keys of all messages that wait to be indexed."""
 
 
 TOOLS = "tools"
-"""The outbox's third stage: messages whose tool calls are embedded after everything that was said."""
+"""The outbox's third stage: messages whose tool calls are embedded after all spoken text."""
 
 
 def outbox(stage: str, created: int, message_id: str) -> bytes:
-    """Newest first: the message that was just written is the one that is searched for."""
+    """Newest first, because people search for recent messages."""
     return _key("out", stage, f"{LATEST - min(max(created, 0), LATEST):013d}", escape(message_id))
 
 
@@ -219,7 +219,7 @@ def target(path: str, name: str) -> bytes:
 
 
 QUARANTINE = b"quar:"
-"""What the keys of all that is quarantined begin with."""
+"""Begins the keys of all quarantined records."""
 
 
 def quarantine(source: str, place: str) -> bytes:
@@ -227,5 +227,5 @@ def quarantine(source: str, place: str) -> bytes:
 
 
 def after(prefix: bytes) -> bytes:
-    """The first key behind all keys that begin with `prefix`."""
+    """The first key after all keys that begin with `prefix`."""
     return prefix[:-1] + bytes([prefix[-1] + 1])

@@ -1,7 +1,7 @@
-"""Two readings of one message become one: each record in its current version, and nothing lost.
+"""Merges two readings of one message: each record in its current version, and nothing lost.
 
 OpenCode rewrites a part for every token, and people and plugins edit texts and calls, so the newer version is current,
-however short. Only a version that was blanked, pruned or is still being written does not replace a fuller one
+however short. Only a version that was blanked or pruned, or is still being written, does not replace a fuller one
 (docs/reliability.md, S10). Pure functions.
 """
 
@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from daemon.model import Json, Message, Part, Parts, part_ids
 
@@ -19,7 +19,7 @@ _BOOKKEEPING = frozenset({"id", "sessionID", "messageID", "parentID", "callID", 
 _SETTLED = {"pending": 0, "streaming": 0, "running": 1, "completed": 2, "error": 2}
 _INPUT = ("state", "input")
 _EXTRAS = (("state", "metadata"), ("state", "attachments"), ("metadata",))
-"""What a finished call has beside its statement; stripping one form of it, OpenCode may add another."""
+"""The extra data of a finished call. OpenCode may strip one form of it and add another."""
 
 _ELLIPSES = ("...", "…")
 
@@ -27,12 +27,12 @@ Path = tuple[str | int, ...]
 
 
 def leaves(value: object) -> Iterator[str]:
-    """Every text in a record that says something (not ids, types and states)."""
+    """Every text with content in a record (not ids, types and states)."""
     return (leaf for _, leaf in _leaves(value, ()))
 
 
 def _leaves(value: object, path: Path) -> Iterator[tuple[Path, str]]:
-    """Texts with their places. Of a call's input everything counts: a todo's status, a number, a switch."""
+    """Texts with their places. In a call's input everything counts: a todo's status, a number, a switch."""
     is_input = path[:2] == _INPUT
     if isinstance(value, dict):
         for key, item in value.items():
@@ -49,9 +49,9 @@ def _leaves(value: object, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def contains(new: Json, old: Json) -> bool:
-    """Whether everything that `old` says stands in `new` too: at the same place, or where that is gone at another.
+    """Whether `new` contains every text of `old`: at the same place, or elsewhere if the place is gone.
 
-    A text may have grown. Trailing white space does not count: OpenCode trims a text when its stream ends.
+    A text may have grown. Trailing white space does not count, because OpenCode trims a text when its stream ends.
     """
     places = dict(_leaves(new, ()))
     texts = places.values()
@@ -62,12 +62,12 @@ def contains(new: Json, old: Json) -> bool:
 
 
 def stands_in(texts: Iterable[str], leaf: str) -> bool:
-    """Whether one of `texts` is this one, or one that it has grown into."""
+    """Whether one of `texts` is this text, or a longer version of it."""
     return any(text.startswith(leaf.rstrip()) for text in texts)
 
 
 def settledness(data: Json) -> int:
-    """0 begun, 1 in progress, 2 final."""
+    """0 pending, 1 in progress, 2 final."""
     state = data.get("state")
     if isinstance(state, dict):
         return _SETTLED.get(str(state.get("status")), 1)
@@ -85,27 +85,27 @@ def choose(old: Json, new: Json) -> tuple[bool, bool]:
     >>> choose({"text": "a long answer"}, {"text": ""})
     (False, False)
     """
-    return _with_rest(old, new, replaces=_replaces(old, new))
+    return _choice(old, new, replaces=_replaces(old, new))
 
 
 def choose_message(old: Json, new: Json) -> tuple[bool, bool]:
     """As `choose`, for the records of messages.
 
-    The diffs of a turn are made anew after each of its steps: what an earlier step's diffs say is then no longer so. A
-    record that was made up for a message that is gone never replaces the real one.
+    OpenCode replaces the diffs of a turn after each of its steps, so an earlier step's diffs are then outdated. A
+    record that we made for a removed message never replaces the real one.
     """
     if bool(old.get("orphan")) != bool(new.get("orphan")):
         return bool(old.get("orphan")), False
     summary = new.get("summary")
     if not isinstance(summary, dict) or not isinstance(summary.get("diffs"), list):
         return choose(old, new)
-    rest = [{name: value for name, value in data.items() if name != "summary"} for data in (old, new)]
-    return _with_rest(old, new, replaces=_replaces(*rest))
+    without_summary = [{name: value for name, value in data.items() if name != "summary"} for data in (old, new)]
+    return _choice(old, new, replaces=_replaces(*without_summary))
 
 
-def _with_rest(old: Json, new: Json, *, replaces: bool) -> tuple[bool, bool]:
-    current, other = (new, old) if replaces else (old, new)
-    return replaces, not contains(current, other)
+def _choice(old: Json, new: Json, *, replaces: bool) -> tuple[bool, bool]:
+    current, replaced = (new, old) if replaces else (old, new)
+    return replaces, not contains(current, replaced)
 
 
 def _replaces(old: Json, new: Json) -> bool:
@@ -116,7 +116,7 @@ def _replaces(old: Json, new: Json) -> bool:
 
 
 def _is_reduced(old: Json, new: Json) -> bool:
-    """Whether `new` is `old` with something blanked or pruned, and says nothing else."""
+    """Whether `new` is `old` with something blanked or pruned, and nothing added."""
     is_compacted = _compacted(new) and not _compacted(old)
     differences = list(_differences(old, new, (), is_compacted=is_compacted))
     if not any(kind == "dropped" for kind, _ in differences):
@@ -134,14 +134,14 @@ def _compacted(data: Json) -> bool:
 
 
 def _differences(old: object, new: object, path: Path, *, is_compacted: bool) -> Iterator[tuple[str, Path]]:
-    """What became of each text: ``dropped``, ``added`` (or grown) or ``changed``, and where."""
+    """The change of each text, ``dropped``, ``added`` (or grown) or ``changed``, and its place."""
     both = _side_by_side(old, new) if path != _INPUT else None
     if both is not None:
         for key, was, is_now in both:
             yield from _differences(was, is_now, (*path, key), is_compacted=is_compacted)
         return
     before, now = dict(_leaves(old, path)), dict(_leaves(new, path))
-    if path == _INPUT and new:  # a call is made as a whole: one with less in its input is another call
+    if path == _INPUT and new:  # a call is created whole, so one with less input is another call
         kind = "" if before == now else _replaced_input(before, now)
     elif bool(before) != bool(now):
         kind = "dropped" if before else "added"
@@ -151,8 +151,8 @@ def _differences(old: object, new: object, path: Path, *, is_compacted: bool) ->
         yield kind, path
 
 
-def _side_by_side(old: object, new: object) -> list[tuple[str | int, Any, Any]] | None:
-    """What two tables, or a list and one that is no shorter, hold at the same places; None for anything else."""
+def _side_by_side(old: object, new: object) -> list[tuple[str | int, object, object]] | None:
+    """The values of two tables, or of a list and one at least as long, by place; None for anything else."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = (name for name in dict.fromkeys((*old, *new)) if name not in _BOOKKEEPING)
         return [(name, old.get(name), new.get(name)) for name in names]
@@ -162,7 +162,7 @@ def _side_by_side(old: object, new: object) -> list[tuple[str | int, Any, Any]] 
 
 
 def _replaced(old: object, new: object, path: Path, *, is_compacted: bool) -> str:
-    """What it is when one thing stands where another one did; empty where only its end was trimmed."""
+    """The kind of change from one value to another at a place; empty if only its end was trimmed."""
     if not (isinstance(old, str) and isinstance(new, str)):
         return "changed"
     if new.rstrip().startswith(old.rstrip()):
@@ -172,7 +172,7 @@ def _replaced(old: object, new: object, path: Path, *, is_compacted: bool) -> st
 
 
 def _replaced_input(before: dict[Path, str], now: dict[Path, str]) -> str:
-    """What it is when a call has another input: a notice is none, and must not be taken for what was written."""
+    """The kind of change of a call's input. A notice is not an input, and must not count as the written text."""
     if not before:
         return "added"
     is_pruned = before.keys() == now.keys() and all(
@@ -187,9 +187,11 @@ def _is_remainder(old: str, new: str) -> bool:
         return True
     old_lines = {line.rstrip() for line in old.splitlines()}
     lines = [line.strip() for line in new.splitlines() if line.strip()]
-    others = [line for line in new.splitlines() if line.rstrip() not in old_lines]
+    new_lines = [line for line in new.splitlines() if line.rstrip() not in old_lines]
     is_alone = len(lines) == 1
-    return len(others) == 1 and (is_alone or len(new) < len(old)) and _is_notice(others[0].strip(), alone=is_alone)
+    return (
+        len(new_lines) == 1 and (is_alone or len(new) < len(old)) and _is_notice(new_lines[0].strip(), alone=is_alone)
+    )
 
 
 def _is_notice(line: str, *, alone: bool) -> bool:
@@ -199,10 +201,10 @@ def _is_notice(line: str, *, alone: bool) -> bool:
 
 
 class Merged(NamedTuple):
-    """`message` with `versions` to be kept aside, each (part id or None for the message's own record, raw bytes).
+    """`message`, and `versions` to keep aside, each (part id or None for the message's own record, raw bytes).
 
-    `gone` are the ids of the parts that only the old reading has, `from_old` those of the records that come from it;
-    "" is the message's own.
+    `gone` are the ids of parts that only the old reading has; `from_old` are the ids of records that come from it, with
+    "" for the message's own.
     """
 
     message: Message
@@ -212,9 +214,9 @@ class Merged(NamedTuple):
 
 
 def merged(old: Message | None, new: Message, is_newer: Callable[[str], bool] = lambda _: True) -> Merged:
-    """`new` with nothing lost that `old` had. Where one of them is large, its parts are looked at one by one.
+    """`new` with everything that only `old` has. If one of them is large, its parts are loaded one by one.
 
-    `is_newer` tells of a part's id, or "" for the message's own record, whether it was written later than in `old`.
+    `is_newer` says whether a part (by id, "" for the message's own record) was written later than in `old`.
     """
     if old is None:
         return Merged(new, [], [], frozenset())
@@ -243,9 +245,9 @@ def merged(old: Message | None, new: Message, is_newer: Callable[[str], bool] = 
         whole = tuple(whole)
     first, last = (old, new) if is_newer("") else (new, old)
     replaces, aside = choose_message(first.data, last.data)
-    head, other = (last, first) if replaces else (first, last)
+    head, replaced = (last, first) if replaces else (first, last)
     if aside:
-        versions.append((None, other.raw))
+        versions.append((None, replaced.raw))
     if head is old:
         from_old.add("")
     return Merged(replace(head, parts=whole), versions, gone, frozenset(from_old))
@@ -254,33 +256,33 @@ def merged(old: Message | None, new: Message, is_newer: Callable[[str], bool] = 
 def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str | None, bytes]]]:
     """One message in two generations of storage that number their parts differently (OpenCode 2 has no part records).
 
-    Putting the parts together would say everything twice. The newer generation wins, unless the older one says all that
-    it says and more (texts before and after an edit, which OpenCode 2 leaves out); what only the loser says is kept
+    Combining the parts would duplicate everything. The newer generation wins, unless the older one has all its texts
+    and more (texts before and after an edit, which OpenCode 2 leaves out). Content that only the loser has is kept
     aside.
     """
-    said_before, said_now = (
+    parts_before, parts_now = (
         {"parts": [part.data for part in message.parts if not part.type.startswith("step-")]}
         for message in (older, newer)
     )
-    texts = {leaf.rstrip() for leaf in leaves(said_before)}
-    if all(leaf.rstrip() in texts for leaf in leaves(said_now)):
-        whole, other = older, newer
+    texts = {leaf.rstrip() for leaf in leaves(parts_before)}
+    if all(leaf.rstrip() in texts for leaf in leaves(parts_now)):
+        whole, replaced = older, newer
     else:
-        whole, other = newer, older
+        whole, replaced = newer, older
     whole_leaves = list(leaves({"head": whole.data, "parts": [part.data for part in whole.parts]}))
 
     def is_said(data: Json) -> bool:
         return all(stands_in(whole_leaves, leaf) for leaf in leaves(data))
 
-    aside: list[tuple[str | None, bytes]] = [(part.id, part.raw) for part in other.parts if not is_said(part.data)]
-    return whole, aside + ([] if is_said(other.data) else [(None, other.raw)])
+    aside: list[tuple[str | None, bytes]] = [(part.id, part.raw) for part in replaced.parts if not is_said(part.data)]
+    return whole, aside + ([] if is_said(replaced.data) else [(None, replaced.raw)])
 
 
 def _stays(old: Part, new: Part, versions: list[tuple[str | None, bytes]], *, is_newer: bool) -> bool:
-    """Whether `old` is current; the other one goes into `versions` if it says something of its own."""
+    """Whether `old` is current; the other part goes into `versions` if it has content of its own."""
     first, last = (old, new) if is_newer else (new, old)
     replaces, aside = choose(first.data, last.data)
-    current, other = (last, first) if replaces else (first, last)
+    current, replaced = (last, first) if replaces else (first, last)
     if aside:
-        versions.append((new.id, other.raw))
+        versions.append((new.id, replaced.raw))
     return current is old

@@ -1,8 +1,8 @@
-"""Whole contents by their git id: blobs and trees of snapshots, and spilled tool output, each kept once.
+"""Stores contents by their git id, each once: blobs and trees of snapshots, and spilled tool output.
 
-An object is stored under the hash of its content, so what is read back is what was captured; one that was left out has
-its reason instead. Answers tell "not there" from "not known": a path beneath a tree that is not kept is never said to
-be absent. The queue of what is still to be captured lies here too; what is captured, and when, is not decided here.
+An object is stored under the hash of its content, so it cannot be changed unnoticed; an object that was left out has
+its reason instead. Answers distinguish "absent" from "unknown": a path beneath a tree that is not stored is never
+reported as absent. The capture queue is here too; `ingest/capture.py` decides what is captured, and when.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from daemon.errors import BadRecord
 
 BLOB, TREE = "b", "t"
 FOLDER, SUBMODULE, UNKNOWN = 0o040000, 0o160000, 0
-"""Modes of git's tree entries; UNKNOWN stands where a tree is not kept, so that what it holds cannot be told."""
+"""Modes of git's tree entries; UNKNOWN is used for a tree that is not stored, so that its content is unknown."""
 
 Entry = tuple[int, str]
 """Mode and object id."""
@@ -67,13 +67,13 @@ class Objects:
         self._store = store
         self._get = store.get
         self._counts = counts
-        # Without the trees that are not kept: they may be captured later (an exception is never cached).
+        # Missing trees are not cached, because they may be captured later (an exception is never cached).
         self._parsed = lru_cache(maxsize=_CACHED_TREES)(self._parse)
         self._present = lru_cache(maxsize=_CACHED_IDS)(self._look)
 
     @property
     def size(self) -> int:
-        """Bytes of all objects together, as they are uncompressed."""
+        """Bytes of all objects together, uncompressed."""
         return self._counts().get("object_bytes", 0)
 
     @property
@@ -82,37 +82,37 @@ class Objects:
         return self._counts().get("objects", 0)
 
     def has(self, object_id: str) -> bool:
-        """Whether its content is kept. An object never goes again, so only "no" is looked up anew."""
+        """Whether its content is stored. Objects are never removed, so only "no" is looked up again."""
         try:
             return self._present(object_id)
         except LookupError:
             return False
 
     def kind(self, batch: Batch, object_id: str) -> str:
-        """BLOB, TREE, or empty where it is not kept; seen through a batch."""
+        """BLOB, TREE, or empty if it is not stored; includes the changes of a batch."""
         return (batch.get(keys.stored_object(object_id)) or b"")[:1].decode()
 
     def blob(self, object_id: str) -> bytes | None:
-        """A blob's content; None where it is not kept (see `missing`) or is a tree."""
+        """A blob's content; None if it is not stored (see `missing`) or is a tree."""
         return self._content(object_id, BLOB)
 
     def tree(self, object_id: str) -> Mapping[str, Entry] | None:
-        """A tree's entries, name -> (mode, id); None where it is not kept (see `missing`) or is a blob."""
+        """A tree's entries, name -> (mode, id); None if it is not stored (see `missing`) or is a blob."""
         try:
             return self._parsed(object_id)
         except LookupError:
             return None
 
     def entries(self, batch: Batch, tree_id: str) -> dict[str, Entry]:
-        """A tree's entries, seen through a batch that may have just put it; empty where it is not kept."""
+        """A tree's entries, including the changes of a batch; empty if it is not stored."""
         value = batch.get(keys.stored_object(tree_id)) or b""
         return parse_tree(value[1:]) if value[:1] == TREE.encode() else {}
 
     def walk(self, tree_id: str) -> Iterator[tuple[str, int, str]]:
         """Every file and link beneath a tree: (path relative to it, mode, id), folder by folder.
 
-        Kept or not: ask `blob` and `missing` for the content. A tree that is not kept comes as (its path, UNKNOWN, its
-        id): what it holds cannot be told. Submodules are left out.
+        Their contents may be stored or not: see `blob` and `missing`. A tree that is not stored is yielded as (its
+        path, UNKNOWN, its id), because its content is unknown. Submodules are left out.
         """
         folders = [("", tree_id)]
         while folders:
@@ -129,9 +129,9 @@ class Objects:
                     yield path, mode, id_
 
     def find(self, tree_id: str, path: str) -> Entry | None:
-        """(mode, id) of a relative path; "" is the tree itself. None says for certain that it is not there.
+        """(mode, id) of a relative path; "" is the tree itself. None if it is certainly absent.
 
-        (UNKNOWN, id of the tree) where a tree on the way is not kept, so that it cannot be told.
+        (UNKNOWN, id of the tree) if a tree on the way is not stored.
         """
         entry: Entry = FOLDER, tree_id
         for name in path.split("/") if path else ():
@@ -147,7 +147,7 @@ class Objects:
         return entry
 
     def missing(self, object_id: str) -> str:
-        """Why it was left out: too large, gone at the source, limit reached; empty where it was not."""
+        """Why it was left out: too large, gone at the source, limit reached; empty if it was not."""
         return (self._get(keys.skipped(object_id)) or b"").decode("utf-8", "replace")
 
     def spill(self, path: str) -> str | None:
@@ -158,7 +158,7 @@ class Objects:
     # -- filling -------------------------------------------------------------------------------------------------
 
     def put(self, batch: Batch, kind: str, raw: bytes, expected: str = "") -> str:
-        """Keep an object, unless it is kept already; answers its id.
+        """Store an object, unless it is already stored; returns its id.
 
         Raises:
             BadRecord: its id is not `expected`, or it is a malformed tree. Nothing was put.
@@ -173,12 +173,12 @@ class Objects:
         return id_
 
     def skip(self, batch: Batch, object_id: str, reason: str) -> None:
-        """Remember why an object was left out; one that is kept is not."""
+        """Store why an object was left out, unless the object is stored."""
         if batch.get(keys.stored_object(object_id)) is None:
             batch.put(keys.skipped(object_id), reason.encode("utf-8", "replace"))
 
     def put_spill(self, batch: Batch, path: str, raw: bytes) -> str:
-        """Keep a spilled tool output under its recorded path; answers its id."""
+        """Store a spilled tool output under its recorded path; returns its id."""
         id_ = self.put(batch, BLOB, raw)
         batch.put(keys.spill(path), id_.encode())
         return id_
@@ -186,7 +186,7 @@ class Objects:
     def counted(self, changes: Mapping[bytes, bytes | None]) -> dict[str, int]:
         """`counts` as they are after the commit of `changes`: exact, because they are written with them.
 
-        Counted at the commit: another thread may have committed the same object since the batch was begun.
+        Counted at the commit, because another thread may have committed the same object since the batch was begun.
         """
         new = [
             size_of(value) - 1
@@ -195,28 +195,28 @@ class Objects:
         ]
         return {"objects": self.number + len(new), "object_bytes": self.size + sum(new)}
 
-    # -- what is to be captured ----------------------------------------------------------------------------------
+    # -- the capture queue ---------------------------------------------------------------------------------------
 
-    def wanted(self) -> list[tuple[str, bytes]]:
-        """The queue: (object id or absolute path, value as it was put)."""
-        start = len(keys.wanted())
-        return [(keys.unescape(key[start:].decode()), value) for key, value in self._store.scan(keys.wanted())]
+    def capture_queue(self) -> list[tuple[str, bytes]]:
+        """The queue: (object id or absolute path, value)."""
+        start = len(keys.capture_queue())
+        return [(keys.unescape(key[start:].decode()), value) for key, value in self._store.scan(keys.capture_queue())]
 
     def want(self, batch: Batch, name: str, value: bytes) -> None:
-        """Into the queue, durable with the batch."""
-        batch.put(keys.wanted(name), value)
+        """Add an entry to the queue, durable with the batch."""
+        batch.put(keys.capture_queue(name), value)
 
     def unwant(self, batch: Batch, name: str, value: bytes) -> None:
-        """Out of the queue, unless it has been wanted again with another value."""
-        if batch.get(keys.wanted(name)) == value:
-            batch.delete(keys.wanted(name))
+        """Remove an entry from the queue, unless it was added again with another value."""
+        if batch.get(keys.capture_queue(name)) == value:
+            batch.delete(keys.capture_queue(name))
 
     def settle(self, batch: Batch, tree_id: str, remark: str) -> None:
-        """All beneath a tree is kept or left out; `remark` says what was left out, empty: nothing."""
+        """Note that everything beneath a tree is stored or left out; `remark` says what was left out, or is empty."""
         batch.put(keys.settled(tree_id), remark.encode())
 
     def settled(self, batch: Batch, tree_id: str) -> str | None:
-        """The remark of a tree that is done, None where one is not; seen through the batch."""
+        """The remark of a settled tree, None for any other; includes the changes of the batch."""
         raw = batch.get(keys.settled(tree_id))
         return None if raw is None else raw.decode()
 

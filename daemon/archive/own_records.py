@@ -1,4 +1,4 @@
-"""What we keep for ourselves beside OpenCode's records: what targets remember, cached replies, notes."""
+"""Our own records beside OpenCode's: the memory of targets, cached replies, notes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from daemon.archive.batch import Batch
 from daemon.archive.store import Store
 
 CONTENTS = "semantic contents"
-"""The note of what the semantic index holds (outbox.index_contents), to be asked without opening it or its model."""
+"""The note of the semantic index's contents (outbox.index_contents), readable without opening it or its model."""
 
 
 class OwnRecords(ABC):
-    """A part of the archive, which has what it stands on."""
+    """The part of Archive for our own records; Archive provides the store."""
 
     _unread_changes = 0
     _unread: tuple[int, str, int] = (-1, "", 0)
-    """(state of `_unread_changes`, contents, count) when it was counted last."""
+    """(state of `_unread_changes`, contents, count) at the last count."""
     _store: Store
     _clock: Callable[[], int]
 
@@ -37,15 +37,15 @@ class OwnRecords(ABC):
         return None if raw is None else records.loads(raw)
 
     def target_get(self, path: str, name: str) -> Any | None:
-        """What was stored for a target under `name`."""
+        """The value stored for a target under `name`."""
         return self._load(keys.target(path, name))
 
     def target_put(self, path: str, name: str, value: object) -> None:
         """Store something for a target."""
         self.target_put_all(path, {name: value})
 
-    def target_put_all(self, path: str, values: Mapping[str, Any], drop: Iterable[str] = ()) -> None:
-        """Store several things for a target beneath their names, and remove others, in one commit."""
+    def target_put_all(self, path: str, values: Mapping[str, object], drop: Iterable[str] = ()) -> None:
+        """Store several values for a target by name, and remove others, in one commit."""
         batch = self.batch()
         for name in drop:
             batch.delete(keys.target(path, name))
@@ -54,17 +54,17 @@ class OwnRecords(ABC):
         self.commit(batch)
 
     def targets(self) -> list[str]:
-        """The paths for which something is stored, sorted; a target is an absolute path."""
+        """The targets with stored values, sorted; a target is an absolute path."""
         names = {keys.unescape(key.decode().split(":")[1]) for key in self._store.keys(keys.TARGET)}
         return sorted(path for path in names if path.startswith("/"))
 
     def target_names(self, path: str, prefix: str = "") -> list[str]:
-        """The names beneath which something is stored for a target, those that begin with `prefix`, sorted."""
+        """The names of a target's stored values that begin with `prefix`, sorted."""
         start = keys.target(path, prefix)
         return sorted(keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start))
 
     def target_drop(self, path: str, names: Iterable[str]) -> None:
-        """Remove what was stored for a target beneath these names."""
+        """Remove a target's values with these names."""
         self.target_put_all(path, {}, names)
 
     def cache_get(self, kind: str, key: str) -> Any | None:
@@ -73,7 +73,7 @@ class OwnRecords(ABC):
         return entry["value"] if entry is not None and entry["expires_at"] > self._clock() else None
 
     def cache_put(self, kind: str, key: str, value: object, ttl_s: float) -> None:
-        """Cache a value. The expiry index saves a scan of all values when old ones are swept."""
+        """Cache a value. The expiry index saves a scan of all values in `sweep_cache`."""
         batch = self.batch()
         expires = self._clock() + int(ttl_s * 1000)
         batch.put(keys.cache(kind, key), records.dumps({"value": value, "expires_at": expires}))
@@ -81,7 +81,7 @@ class OwnRecords(ABC):
         self.commit(batch)
 
     def sweep_cache(self) -> int:
-        """Remove what has expired; answers how many."""
+        """Remove expired values; returns their number."""
         batch = self.batch()
         now = self._clock()
         swept = 0
@@ -113,7 +113,7 @@ class OwnRecords(ABC):
         self.commit(batch)
 
     def put_unread(self, contents: str, unread: Mapping[str, bool]) -> None:
-        """Remember of each of these messages whether an index of these contents lacks it, because it is not legible.
+        """Store for each of these messages whether an index of these contents lacks it, because it is not legible.
 
         For one caller at a time.
         """
@@ -130,21 +130,21 @@ class OwnRecords(ABC):
         if not len(batch):
             return
         counted, is_counted = self._unread[2], self._unread[:2] == (self._unread_changes, contents)
-        self._unread_changes += 1  # who counts while this is written counts again
+        self._unread_changes += 1  # so that a count during this write is repeated
         self.commit(batch)
         self._unread_changes += 1
         if is_counted:
             self._unread = (self._unread_changes, contents, counted + added)
 
     def unread_among(self, message_ids: Iterable[str]) -> set[str]:
-        """Those that the semantic index opened last lacks, because its model cannot read them."""
+        """Those that the last opened semantic index lacks, because its model cannot read them."""
         contents = self.note(CONTENTS).encode()
         return {i for i in message_ids if self._store.get(keys.unread(i)) == contents} if self.unread() else set()
 
     def unread(self, contents: str = "") -> int:
         """How many messages an index of these contents lacks, because its model cannot read them.
 
-        Without `contents` it is the semantic index that was opened last. Counted once, then kept.
+        Without `contents` it is the last opened semantic index. Counted once, then cached.
         """
         contents, changes = contents or self.note(CONTENTS), self._unread_changes
         if self._unread[:2] != (changes, contents):

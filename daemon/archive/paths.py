@@ -1,8 +1,8 @@
-"""The names a path has had, which recorded edits touched it, and what to say when none did.
+"""The former names of a path, the recorded edits that touched it, and suggestions if there are none.
 
-An edit touches a path if it changes or reads it, or may have changed it (a call that was cut off or refused). A
-snapshot or a program's run that only saw a file is no touch. Former names count: those a path was moved from, until the
-move, and those from `reconstitute alias`.
+An edit touches a path if it changes or reads it, or may have changed it (an interrupted or refused call). A snapshot or
+a program's run does not. Former names count: those that a path was moved from, until the move, and those from
+`reconstitute alias`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ CHANGES = frozenset(
         Operation.COPY, Operation.TOUCH,
     }
 )  # fmt: skip
-"""What alters a file; everything else only shows one, or may have altered something."""
+"""Operations that change a file; all others only read one, or may have changed something."""
 READS = frozenset({Operation.READ, Operation.READ_RANGE})
 MAYBE = frozenset({Operation.UNCLEAR, Operation.REFUSED})
 
 MOST_NAMES = 32
-"""Former names of a path up to which recorded moves are followed."""
+"""We follow recorded moves up to so many former names of a path."""
 _MOST_ALIASES = 1000
-"""Aliases that lead in a circle name ever longer paths."""
+"""A limit, because circular aliases give ever longer paths."""
 _PAIRS = frozenset({Operation.MOVE, Operation.COPY})
 _TOUCHES = CHANGES | READS | MAYBE
 _FOREVER = 1 << 62
 _MOST = 5
 _ALIKE = 0.75
-"""How alike two names have to be, as difflib measures it, for the one to be a misspelling of the other."""
+"""The similarity by difflib at which one name counts as a misspelling of another."""
 _MOST_NAMES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A path that is `now` by today's name; what happened to `old` after `until` (epoch ms) was to something else."""
+    """A path whose current name is `now`; events of `old` after `until` (epoch ms) belong to another file."""
 
     old: str
     now: str
@@ -51,10 +51,10 @@ class Name:
 
 
 def names(files: FileRecords, path: str) -> list[Name]:
-    """The absolute path; what it, or a folder above it, was called before; the folders that became a part of it."""
+    """The absolute path; former names of it or of a folder above it; folders that became a part of it."""
     known = [Name(path, path)]
     aliases = sorted(files.aliases().items())
-    for name in known:  # grows: what was called otherwise may have been called otherwise before
+    for name in known:  # the list grows, because a former name may have a former name too
         if len(known) < _MOST_ALIASES:
             _add(known, _aliased(aliases, name))
         if len(known) < MOST_NAMES and _is_within(path, name.now):
@@ -63,9 +63,9 @@ def names(files: FileRecords, path: str) -> list[Name]:
 
 
 def touches(files: FileRecords, known: Iterable[Name]) -> Iterator[tuple[FileEdit, str]]:
-    """Each edit that touched one of these names or what is beneath it, with the path it is about, by today's name.
+    """Each edit that touched one of these names or a path beneath it, with that path by its current name.
 
-    A move or copy within the path comes once for either end.
+    A move or copy within the path is yielded once for each end.
     """
     for name in known:
         root, now = name.old.rstrip("/"), name.now.rstrip("/")
@@ -94,7 +94,7 @@ def _aliased(aliases: Iterable[tuple[str, str]], name: Name) -> Iterator[Name]:
 
 
 def _moved_from(files: FileRecords, name: Name) -> Iterator[Name]:
-    """What became `name` by a recorded move of it or of a folder above it."""
+    """The former names of `name`, by recorded moves of it or of a folder above it."""
     folder = name.old
     while folder != "/":
         for edit in files.moves(folder):
@@ -121,7 +121,7 @@ def is_touched(archive: Archive, path: str) -> bool:
 
 
 def unknown(archive: Archive, path: str) -> str:
-    """One sentence: nothing is recorded of this absolute path, and which recorded ones are near it."""
+    """One sentence: nothing is recorded for this absolute path, and similar recorded paths."""
     if is_touched(archive, path):
         sessions = hint("recall_files", path=path)
         return f"{path}: sessions named it, but nothing of it is known; {sessions} lists them"
@@ -138,25 +138,25 @@ def unknown(archive: Archive, path: str) -> str:
 
 
 def similar(path: str, recorded: Iterable[str]) -> list[str]:
-    """At most five of these paths and their folders, the likeliest first.
+    """At most five similar paths from these and their folders, the most likely first.
 
-    What ends in the same names is likeliest (the same project in another home), then what has a similar last name.
-    Where there is neither, it is the nearest folder above.
+    A path that ends in the same names is most likely (the same project in another home), then one with a similar last
+    name. If there is neither, it is the nearest folder above.
 
     >>> similar("/root/code/shop", ["/home/ada/code/shop/cart.py", "/home/ada/shop2/x"])
     ['/home/ada/code/shop', '/home/ada/shop2']
     """
     places = {place for known_path in recorded for place in _with_folders(known_path)}
-    wanted = path.strip("/").split("/")
+    names_of_path = path.strip("/").split("/")
     names = {place.rpartition("/")[2] for place in places}
-    alike = difflib.get_close_matches(wanted[-1], names, n=_MOST_NAMES, cutoff=_ALIKE)
-    ratios = {name: difflib.SequenceMatcher(None, wanted[-1], name).ratio() for name in alike}
+    alike = difflib.get_close_matches(names_of_path[-1], names, n=_MOST_NAMES, cutoff=_ALIKE)
+    ratios = {name: difflib.SequenceMatcher(None, names_of_path[-1], name).ratio() for name in alike}
     ranked = []
     for place in places:
         parts = place.strip("/").split("/")
-        tail, ratio = _shared(wanted[::-1], parts[::-1]), ratios.get(parts[-1], 0.0)
+        tail, ratio = _shared(names_of_path[::-1], parts[::-1]), ratios.get(parts[-1], 0.0)
         if tail or ratio:
-            ranked.append((-tail, -ratio, -_shared(wanted, parts), place))
+            ranked.append((-tail, -ratio, -_shared(names_of_path, parts), place))
     above = [folder for folder in _with_folders(path) if folder in places and folder.count("/") > 1]
     return [place for *_, place in sorted(ranked)[:_MOST]] or above[:1]
 
@@ -171,8 +171,8 @@ def _with_folders(path: str) -> list[str]:
 def _shared(left_parts: list[str], right_parts: list[str]) -> int:
     """How many of their first names are the same."""
     number = 0
-    for left, right in zip(left_parts, right_parts, strict=False):
-        if left != right:
+    for first, second in zip(left_parts, right_parts, strict=False):
+        if first != second:
             break
         number += 1
     return number

@@ -1,10 +1,9 @@
-"""What belongs to a session and to its messages: events, its todo list, and the secrets recognised in it.
+"""Records of a session and its messages: events, the todo list, and the secrets recognised in it.
 
-Secrets lie in the archive beside the records that hold them, and nowhere else. Reading a session or a message makes its
-secrets known to whatever is redacted afterwards (daemon.redact.known).
+Secrets are in the archive beside the records that contain them, and nowhere else. Reading a session or a message makes
+its secrets known for later redaction (daemon.redact.known).
 
-The parts of a message are read here too: all at once, one by one where they are large together, or as files of their
-own.
+The parts of a message are read here too: all at once, one by one if they are large together, or as files.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MOST_SESSIONS = 4096
 
 
 class SessionRecords:
-    """Events are kept for ever; of a todo list its last state, by source."""
+    """Events are kept for ever; of a todo list only the last state, by source."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,7 +41,7 @@ class SessionRecords:
         )
 
     def put_event(self, batch: Batch, session_id: str, event_id: str, raw: bytes) -> None:
-        """Keep an event; a newer state of it replaces the older one."""
+        """Store an event; a newer state of it replaces the older one."""
         batch.put(keys.session_event(session_id, event_id), raw)
 
     def todos(self, session_id: str) -> list[Json]:
@@ -53,9 +52,9 @@ class SessionRecords:
         return items
 
     def put_todos(self, batch: Batch, session_id: str, source: str, items: Sequence[Json], time: int) -> bool:
-        """Keep what a source says now; `time` (epoch ms) is when it was last changed. Answers whether it was new.
+        """Store a source's current list; `time` (epoch ms) is its last change. Returns whether it was new.
 
-        An empty list is a state only where the source had one that was not: each session begins without one.
+        An empty list counts only if the source had a list before, because each session begins without one.
         """
         raw = batch.get(keys.session_todos(session_id))
         by_source = {} if raw is None else records.load_object(raw)
@@ -83,18 +82,18 @@ class KnownSecrets:
         self._changes = 0
 
     def learn(self, session_id: str) -> None:
-        """Whatever is redacted from now on in this piece of work has the session's values hidden.
+        """Hide the session's values in everything that this piece of work redacts from now on.
 
-        Reading a session or a message does it, so only who has its words from elsewhere must.
+        Reading a session or a message does this, so call it only if you have its words from elsewhere.
         """
         if values := self.of(session_id):
             known.learn(values)
 
     def of(self, session_id: str) -> dict[str, str]:
-        """What was recognised in a session so far."""
+        """The secrets recognised in a session so far."""
         secrets = self._cached.get(session_id)
         if secrets is None:
-            changes = self._changes  # before it is read: what is written meanwhile is read the next time
+            changes = self._changes  # before the read, so that a concurrent write is read next time
             raw = self._store.get(keys.session_secrets(session_id))
             secrets = {} if raw is None else records.load_object(raw)
             with self._filling:
@@ -105,13 +104,13 @@ class KnownSecrets:
         return secrets
 
     def reread(self) -> None:
-        """Read them all anew: what is stored has changed."""
+        """Read all of them again, because the stored values have changed."""
         with self._filling:
             self._changes += 1
             self._cached.clear()
 
     def add(self, session_id: str, values: Mapping[str, str]) -> None:
-        """Keep more of them; the session's messages that hold one are indexed again."""
+        """Store more of them; the session's messages that contain one are indexed again."""
         with self._write:
             have = self.of(session_id)
             new = {value: kind for value, kind in values.items() if value not in have}
@@ -130,7 +129,7 @@ class KnownSecrets:
                 self._cached[session_id] = have | new
 
     def forget(self) -> None:
-        """Drop them all, because what counts as a secret has changed; indexing finds them again."""
+        """Drop all of them, because the rules for secrets have changed; indexing finds them again."""
         with self._write:
             batch = self._archive.batch()
             for key in list(self._store.keys(b"sess:")):
@@ -150,7 +149,7 @@ def _holds(raws: Iterator[bytes], needles: list[bytes]) -> bool:
 
 
 def parts_of(store: Store, message_id: str, state: Json) -> Sequence[Part]:
-    """The parts that the message's state names, in order, each the fullest version seen.
+    """The parts in the message's state, in order, each in its current version.
 
     Raises:
         ArchiveCorrupt: one is gone.
@@ -167,9 +166,9 @@ def parts_of(store: Store, message_id: str, state: Json) -> Sequence[Part]:
 
 
 def large_records(store: Store, files: LargeFiles) -> list[Json]:
-    """The records that are kept whole as files: ``{message, part, sha256, bytes, place, origin, file}``, by size.
+    """The records that are stored as files: ``{message, part, sha256, bytes, place, origin, file}``, by size.
 
-    `part` is empty for a message's own record, `place` is where it was read, `origin` says how new it is there
+    `part` is empty for a message's own record, `place` is where it was read, `origin` its generation and time
     (ingest.versions). The largest comes first.
     """
     entries = [records.load_object(raw) for _, raw in store.scan(keys.LARGE)]
@@ -178,8 +177,8 @@ def large_records(store: Store, files: LargeFiles) -> list[Json]:
 
 
 def drop_unnamed(store: Store, files: LargeFiles) -> None:
-    """Remove the files of large records that newer versions have replaced, or that no commit came to name."""
-    files.remove_others({entry["sha256"] for entry in large_records(store, files)})
+    """Remove the files of large records that newer versions have replaced, or that no commit refers to."""
+    files.remove_except({entry["sha256"] for entry in large_records(store, files)})
 
 
 def _large_part(store: Store, message_id: str, part_id: str, session_id: str) -> Part:

@@ -1,7 +1,7 @@
-"""The configuration: one frozen value, read from one TOML file, made from one schema.
+"""The configuration: one frozen value, read from one TOML file, defined by one schema.
 
 `load` validates against the structures of `sections`, `example` prints them. Every key is optional. A wrong key, type
-or value raises ConfigError naming file, key and fix. Nothing here touches the disk but the file itself.
+or value raises ConfigError naming file, key and fix. Nothing here touches the disk except the file itself.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ __all__ = [
     "OpenCode", "Output", "Redact", "TargetSection", "Watch", "cache_dir", "default_path", "example", "load",
 ]  # fmt: skip
 
-# What msgspec knows of a type it builds at the first use, and a second thread that comes meanwhile finds it half built
-# and takes the process down. An import happens in one thread.
+# msgspec builds its data about a type at the first use, and a second thread that uses it meanwhile crashes the process.
+# An import happens in one thread.
 msgspec.json.Decoder(Config)
 
 
 def default_path() -> Path:
-    """Where the configuration is looked for: $RECONSTITUTE_CONFIG, else $XDG_CONFIG_HOME/reconstitute/config.toml."""
+    """The path of the configuration: $RECONSTITUTE_CONFIG, else $XDG_CONFIG_HOME/reconstitute/config.toml."""
     named = os.environ.get("RECONSTITUTE_CONFIG", "")
     return Path(named) if named else Path(home("XDG_CONFIG_HOME", ".config")) / "reconstitute" / "config.toml"
 
@@ -186,8 +186,8 @@ def _reject_patterns(config: Config, path: Path) -> None:
 
 
 def _reject_targets(config: Config, path: Path) -> None:
-    """Targets that make no sense, each alone and together."""
-    seen: dict[str, int] = {}
+    """Reject targets that are invalid by themselves, or that repeat another one."""
+    numbers: dict[str, int] = {}
     for number, target in enumerate(config.targets):
         place = f"{path}: targets[{number}]"
         if target.place == "/":
@@ -199,14 +199,14 @@ def _reject_targets(config: Config, path: Path) -> None:
                 f'{place}.schedule: is missing where refresh is "scheduled"; say when, for example "0 3 * * *", or '
                 f"leave refresh out"
             )
-        if target.place in seen:
-            other = f"targets[{seen[target.place]}]"
-            raise ConfigError(f"{place}.path: {target.path!r} is the path of {other} too; keep one of the two")
-        seen[target.place] = number
+        if target.place in numbers:
+            first = f"targets[{numbers[target.place]}]"
+            raise ConfigError(f"{place}.path: {target.path!r} is the path of {first} too; keep one of the two")
+        numbers[target.place] = number
 
 
 def fix(key: str) -> str:
-    """What to do about a wrong value of this key."""
+    """The advice for a wrong value of this key."""
     field = _find(key)
     if field is None:
         return "see config.example.toml for the form"
@@ -243,7 +243,7 @@ def _lines(schema: type[msgspec.Struct]) -> list[str]:
         meta = next((m for m in get_args(hints[field.name])[1:] if isinstance(m, Meta)), Meta())
         base = get_args(hints[field.name])[0] if get_args(hints[field.name]) else hints[field.name]
         choices = f" ({' | '.join(get_args(base))})" if get_origin(base) is Literal else ""
-        default: Any = field.default if field.default is not msgspec.NODEFAULT else None
+        default: object = field.default if field.default is not msgspec.NODEFAULT else None
         if default is None and field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
         default_text = _toml(default) if default is not None else '"~/projects/demo"'

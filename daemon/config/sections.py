@@ -305,4 +305,4 @@ ENVIRONMENT = {
     "RECONSTITUTE_OPENCODE_URL": ("opencode", "server_url"),
     "RECONSTITUTE_CHROMA_URL": ("index", "chroma"),
 }
-"""Paths and URLs that the environment may override, and the key each stands for."""
+"""Paths and URLs that the environment may override, each with its key."""

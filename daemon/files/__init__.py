@@ -1,11 +1,9 @@
-"""What became of each file, by the archive: histories, and the kept end state of every path.
+"""File histories from the archive, and the stored end state of every path.
 
-Histories are computed from the archive when they are asked for; the end states (`rows`) are kept and brought up to date
-for what has changed since.
+Histories are computed on request. The end states (`rows`) are stored, and updated for recent changes.
 
-What stands on the disk now at a recovered file's path is compared with what was recovered. That only ever reads:
-regular files, at most as many bytes as there are to compare, never through a link at the last step. What cannot be read
-is said to be unreadable, never taken for missing.
+A recovered file is compared with the file on disk now. That only reads: regular files, at most as many bytes as we must
+compare, and no link at the last step. An unreadable file is reported as unreadable, never as missing.
 """
 
 from __future__ import annotations
@@ -32,10 +30,10 @@ __all__ = ["FileHistory", "Files", "Folder", "Grade", "Revision", "Row"]
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What is recorded beneath a path: the history of each file, sorted by path, and the programs that ran there.
+    """All records beneath a path: the history of each file, sorted by path, and the programs that ran there.
 
-    A program (`path` is the folder it ran in, `note` how it was called) may have written files that no record names:
-    those that git ignores, or all of them without git. They are in no list.
+    A program (`path` is its folder, `note` its command) may have written files that no record names: those that git
+    ignores, or all of them without git. They are in no list.
     """
 
     histories: list[FileHistory]
@@ -43,7 +41,7 @@ class Folder:
 
 
 class Files:
-    """File histories out of an open archive."""
+    """File histories from an open archive."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -63,11 +61,11 @@ class Files:
         return world.history(path).until(until)
 
     def histories(self, prefix: str, until: int | None = None) -> list[FileHistory]:
-        """The history of each path at or beneath `prefix` that has one, sorted by path."""
+        """All histories at or beneath `prefix`, sorted by path."""
         return self.folder(prefix, until).histories
 
     def folder(self, prefix: str, until: int | None = None) -> Folder:
-        """All that is recorded at or beneath `prefix`."""
+        """All records at or beneath `prefix`."""
         world = self._world((prefix,))
         histories = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
         programs = (
@@ -79,33 +77,33 @@ class Files:
         return Folder([history for history in histories if history.revisions], list(programs))
 
     def rows(self, prefix: str = "/") -> list[Row]:
-        """The end state of each path at or beneath `prefix`, sorted; brought up to date first."""
+        """The end state of each path at or beneath `prefix`, sorted, after an update."""
         self.refresh()
         return self._end_states.rows(prefix)
 
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
-        """Bring the kept end states up to date; answers how many paths were looked at.
+        """Update the stored end states; returns the number of paths that were replayed.
 
         `pulse` is called now and then and may raise, which leaves everything as it was.
         """
         return self._end_states.refresh(pulse)
 
     def paths(self, prefix: str = "/") -> list[str]:
-        """Every path at or beneath `prefix` of which something is recorded, sorted."""
+        """Every recorded path at or beneath `prefix`, sorted."""
         return [row.path for row in self.rows(prefix)]
 
-    # -- folders that have another name now ----------------------------------------------------------------------
+    # -- renamed folders -----------------------------------------------------------------------------------------
 
     def aliases(self) -> dict[str, str]:
-        """Old folder -> the folder it has become."""
+        """Old folder -> its new name."""
         return self._archive.files.aliases()
 
     def alias(self, old: str, new: str) -> None:
-        """What was recorded of `old` belongs to the history of `new` from now on."""
+        """From now on, the records of `old` belong to the history of `new`."""
         self._set_alias(old, new)
 
     def remove_alias(self, old: str) -> bool:
-        """Take an alias back; whether there was one."""
+        """Remove an alias; returns whether there was one."""
         if old not in self.aliases():
             return False
         self._set_alias(old, None)
@@ -117,19 +115,19 @@ class Files:
         self._archive.commit(batch)
 
     def hints(self, prefix: str) -> list[str]:
-        """Folders that seem to be what `prefix` was called before, or a clone, and how to join their histories."""
+        """Folders that seem to be a former name of `prefix`, or a clone, and how to join their histories."""
         return alias_hints(self._archive, self._end_states, prefix)
 
     def _world(self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None) -> World:
-        wanted = list(prefixes)
+        unread = list(prefixes)
         loader, settings = Loader(self._archive), FormatterSettings(self._archive)
         while True:
-            events = loader.events(settings.places(loader.events(wanted)))
+            events = loader.events(settings.places(loader.events(unread)))
             pulse()
             world = replay(events, self._archive.objects, loader.prefixes_read, pulse, settings.may_run)
             if settings.learn(world.history):
                 world = replay(events, self._archive.objects, loader.prefixes_read, pulse, settings.may_run)
-            # What was written through a link to a wanted path is recorded under the link's name.
+            # Writes through a link to one of these paths are recorded under the link's name.
             more = [
                 link
                 for link, target in world.links()
@@ -138,24 +136,24 @@ class Files:
             ]
             if not more:
                 return world
-            wanted = more
+            unread = more
 
 
 class Disk(StrEnum):
-    """How the disk compares."""
+    """The result of a comparison with the disk."""
 
     IDENTICAL = "identical"
     DIFFERS = "differs"
     MISSING = "missing"
-    ABSENT = "absent"  # nothing stands where the file was deleted
+    ABSENT = "absent"  # the file was deleted, and nothing is there
     PRESENT = "present"  # something is there, and nothing proven to compare it with
     UNREADABLE = "unreadable"
 
 
 def compare(path: str, content: bytes | None) -> Disk:
-    """Compare the file at an absolute path with `content`; None: nothing is proven of it.
+    """Compare the file at an absolute path with `content`; None: no content is proven.
 
-    A link, a directory or a device where the file was counts as differing: what was recovered is not there.
+    A link, a directory or a device at the path counts as differing, because the recovered file is not there.
     """
     try:
         info = os.lstat(path)
@@ -179,9 +177,9 @@ def _read(path: str, most: int) -> bytes:
 
 
 def standing(path: str, sha256: str, size: int | None, *, deleted: bool = False) -> Disk:
-    """Compare the file at an absolute path with what is known of it: hash and size, or that it was deleted.
+    """Compare the file at an absolute path with the known hash and size, or with its deletion.
 
-    Where nothing stands, a deleted file is absent and any other is missing. A file of another size is not read.
+    If nothing is there, a deleted file is absent and any other is missing. A file of another size is not read.
     """
     try:
         info = os.lstat(path)

@@ -1,13 +1,13 @@
-"""The bytes of a file at one moment, held so that thousands of revisions of one file fit into memory.
+"""The bytes of a file at one moment, stored so that thousands of revisions of one file fit into memory.
 
-A content is kept whole, as the difference from the one that followed it, or as the id of an archived blob that is read
-when needed. Its git id is computed once, on demand: snapshot trees are compared by id, without bytes. What records do
-not show of a text (a byte order mark, CRs, the final newline) is tried here, too.
+A content is stored whole, as the difference from the next one, or as the id of an archived blob that is read on demand.
+Its git id is computed once, on demand, because snapshot trees are compared by id, without bytes. We also try variants
+that records do not show (a byte order mark, CRs, the final newline).
 
-`Fragments` are what is known of a file that is known only in part: runs of lines, with or without their place.
+`Fragments` are the known parts of a partly known file: runs of lines, with or without their place.
 
-A read of some lines gives a run with a place. An edit whose old text stands in a run changes it and moves the runs
-behind it; any other edit leaves only what it wrote, without a place, since where the runs are now is not known.
+A read of some lines gives a run with a place. An edit whose old text is in a run changes it and moves the runs after
+it; any other edit leaves only its new text, without a place, because the runs may have moved.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Final
 from daemon.records import blob_id
 
 _SMALL: Final = 2048
-"""Bytes; a smaller content is kept whole."""
+"""Bytes; a smaller content is stored whole."""
 
 _STRIDE: Final = 64
-"""One of so many contents in a row is kept whole, so that an old one costs at most that many steps."""
+"""One of so many contents in a row is stored whole, so that reading an old one takes at most that many steps."""
 
 Load = Callable[[str], bytes | None]
 
@@ -93,14 +93,14 @@ class Content:
         return self.id == other.id
 
     def settle(self, newer: Content) -> None:
-        """`newer` has followed: keep only what differs from it, where that saves memory."""
+        """`newer` is the next content: keep only the difference from it, if that saves memory."""
         if self._data is None or newer._data is None or newer is self or len(self._data) < _SMALL:
             return
         if newer._newer is not None or self._depth >= _STRIDE:
             return
         prefix = _common(self._data, newer._data)
-        left = min(len(self._data), len(newer._data)) - prefix
-        suffix = _common_end(self._data, newer._data, left)
+        limit = min(len(self._data), len(newer._data)) - prefix
+        suffix = _common_end(self._data, newer._data, limit)
         middle = self._data[prefix : len(self._data) - suffix]
         if len(middle) * 2 > len(self._data):
             return
@@ -149,9 +149,9 @@ MARK: Final = b"\xef\xbb\xbf"
 
 
 def variant_with_id(text: str, id_: str) -> Content | None:
-    """`text` with or without byte order mark, CRs and final newline, so that its git blob id is `id_`; None: no such.
+    """The variant of `text` (byte order mark, CRs, final newline) whose git blob id is `id_`; None if there is none.
 
-    A snapshot tree names the hash of every file, also of those whose content was not captured.
+    A snapshot tree has the hash of every file, even if the content was not captured.
     """
     for data in _variants(text):
         if blob_id(data) == id_:
@@ -178,21 +178,21 @@ _MAYBE_MARKED = _MARKED | frozenset(_EDITORS.split())
 
 
 def may_begin_with_mark(path: str, *, was_read: bool = False) -> bool:
-    """Whether a file of this kind may begin with a byte order mark that no record shows.
+    """Whether a file of this kind may begin with a byte order mark that is not recorded.
 
-    Reads hide it, and so do diffs since 1.15. Most files have none, but editors for Windows put one before some kinds;
-    for all others a text that was read counts as the whole file. Where the whole file `was_read`, only the kinds that
-    usually have a mark count.
+    Reads hide it, and so do diffs since 1.15. Most files have none, but editors for Windows add one to some kinds; for
+    all others a text that was read counts as the whole file. If the whole file `was_read`, only kinds that usually have
+    a mark count.
     """
     return posixpath.splitext(path)[1].lower() in (_MARKED if was_read else _MAYBE_MARKED)
 
 
-# -- of a file that is known only in part ------------------------------------------------------------------------------
+# -- partly known files ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Known lines in a row, without their ends; `first` counts from 1, None where their place is not known.
+    """Known lines in a row, without their ends; `first` counts from 1, None if their place is unknown.
 
     Without a place, the first and the last may be parts of lines.
     """
@@ -207,7 +207,7 @@ class Run:
 
     @property
     def end(self) -> int:
-        """The number of the line behind the last."""
+        """The number of the line after the last."""
         return self.first_line + len(self.lines)
 
 
@@ -215,8 +215,8 @@ class Run:
 class Fragments:
     """The known runs, those with a place first, in the file's order, apart from one another.
 
-    `is_all`: they are all lines of the file, and only their ends are not known. `newline`: whether a newline ends the
-    file, None where that is not known. `is_stale`: so it was once, and something may have changed it since.
+    `is_all`: they are all lines of the file, and only their ends are unknown. `newline`: whether a newline ends the
+    file, None if unknown. `is_stale`: something may have changed the file since.
     """
 
     runs: tuple[Run, ...] = ()
@@ -224,22 +224,22 @@ class Fragments:
     newline: bool | None = None
     is_stale: bool = False
 
-    def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
-        """With these lines seen in place; an older run that contradicts them is dropped."""
+    def with_lines(self, first: int, lines: tuple[str, ...]) -> Fragments:
+        """The fragments with these lines added; an older run that contradicts them is dropped."""
         new = Run(first, lines)
-        others = []
+        kept_runs = []
         for run in self.runs:
             if run.first is None or run.end < new.first_line or run.first > new.end:
-                others.append(run)
+                kept_runs.append(run)
             elif (joined := _joined(run, new)) is not None:
                 new = joined
         if not self.has_gaps and self.runs == (new,):
             return self
-        placed = sorted([*(run for run in others if run.first is not None), new], key=lambda run: run.first or 0)
-        return Fragments((*placed, *(run for run in others if run.first is None)))
+        placed = sorted([*(run for run in kept_runs if run.first is not None), new], key=lambda run: run.first or 0)
+        return Fragments((*placed, *(run for run in kept_runs if run.first is None)))
 
     def edited(self, old: str, new: str, *, everywhere: bool = False) -> Fragments:
-        """After an edit that replaced `old`: once, where it stands once in the file, or each time (`everywhere`)."""
+        """The fragments after an edit that replaced `old`: its only occurrence, or each one (`everywhere`)."""
         grown = new.count("\n") - old.count("\n")
         runs: list[Run] = []
         replaced, shift, is_all = 0, 0, self.is_all
@@ -248,8 +248,8 @@ class Fragments:
             times = text.count(old) if old else 0
             first = None if run.first is None else run.first + shift
             inner = {line.rstrip("\r") for line in old.split("\n")} - {""}
-            left = set(text.replace(old, "").split("\n")) if everywhere and old else set()
-            if times and (everywhere or times == 1) and not (replaced and not everywhere) and not inner & left:
+            remaining = set(text.replace(old, "").split("\n")) if everywhere and old else set()
+            if times and (everywhere or times == 1) and not (replaced and not everywhere) and not inner & remaining:
                 lines = tuple(text.replace(old, new).split("\n"))
                 if len(lines) > 1 and lines[-1] == "" != run.lines[-1]:
                     # An empty line follows only if a newline ended the run, which no record shows.
@@ -258,9 +258,9 @@ class Fragments:
                 replaced += times
                 shift += grown * times
             elif (times and not everywhere) or not (inner & set(run.lines) or _reaches_into(inner, run)):
-                # Known lines that the old text may reach into are given up.
+                # Known lines that the old text may overlap are dropped.
                 runs.append(replace(run, first=first))
-        # A place is only known behind an edit whose own place is, and as long as no unseen line was edited too.
+        # Places after an edit are known only if its own place is, and no unknown line was edited too.
         is_placed = not grown or (not everywhere and replaced == 1 and self._has_place(old))
         if not is_placed:
             runs = [replace(run, first=None) for run in runs]
@@ -297,7 +297,7 @@ class Fragments:
         return not (self.is_all and len(self.runs) == 1 and self.runs[0].first == 1)
 
     def marked(self) -> str:
-        """The known lines with the gaps marked, for people; without gaps all lines, ended as far as is known."""
+        """The known lines with the gaps marked, for people; without gaps all lines, with their known ends."""
         if not self.has_gaps:
             return "\n".join(self.runs[0].lines) + ("" if self.newline is False else "\n")
         pieces = ["<<< so it was once: any of these lines may have changed since >>>"] if self.is_stale else []
@@ -320,12 +320,12 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def _reaches_into(lines: set[str], run: Run) -> bool:
-    """Whether one of these lines may hold what of a run without a place is only a part of a line."""
+    """Whether one of these lines may contain the partial first or last line of a run without a place."""
     return run.first is None and any(part in line for part in (run.lines[0], run.lines[-1]) for line in lines)
 
 
 def _joined(run: Run, new: Run) -> Run | None:
-    """Both as one where they meet or overlap and agree; None where they do not agree."""
+    """Both as one run if they touch or overlap and agree; None if they disagree."""
     first = run.first or 0
     start, end = max(first, new.first_line), min(run.end, new.end)
     if run.lines[start - first : end - first] != new.lines[start - new.first_line : end - new.first_line]:

@@ -1,7 +1,7 @@
-"""The end state of every path, kept in the archive, so that ten thousand files are listed without a replay.
+"""The end state of every path, kept in the archive, so that a list of ten thousand files needs no replay.
 
-A row is derived and disposable. Each commit that changes recorded edits marks their paths as outdated; `refresh`
-replays what depends on those, and nothing else. The rows also tell which folders may be one folder under two names.
+A row is derived and disposable. Each commit that changes recorded edits marks their paths as outdated, and `refresh`
+replays only the paths that depend on them. From the rows we also find folders that may be one folder under two names.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from daemon.model import FileEdit, Operation
 from daemon.opencode.configuration import configured_by
 
 _MANY = 200
-"""With more outdated paths everything is made anew: reading all once is cheaper than each with its folders."""
+"""With more outdated paths we rebuild all rows, because one read of everything is cheaper."""
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One path: its present grade and what speaks for it, its last content, its last change (time in epoch ms).
+    """One path: its present grade and the evidence for it, its last content, its last change (time in epoch ms).
 
-    For a deleted path `sha256` and `size` are those of the last content it had. `time` is 0 where no record tells of a
-    change, `seen` when the newest record of it was made. A change from outside has no session, and OUTSIDE as its tool.
+    For a deleted path `sha256` and `size` are those of its last content. `time` is 0 if no change is recorded; `seen`
+    is the time of its newest record. A change from outside has no session, and OUTSIDE as its tool.
     """
 
     path: str
@@ -46,12 +46,12 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     message_id: str = ""
     tool: str = ""
     last_grade: str = ""
-    """Of the content that `sha256` names: its own, which for a deleted path tells whether it can be had."""
+    """The grade of the content of `sha256`, which for a deleted path shows whether it can be restored."""
 
 
 OUTSIDE = "outside OpenCode"
 _NOTE, _RULES = "file rows", "7"
-"""Under which rules the kept rows were made; raised whenever a row of the same events becomes another one."""
+"""The version of the rules for rows; raise it whenever the same events give another row."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Row)
@@ -71,7 +71,7 @@ class EndStates:
         return sorted(rows, key=lambda row: row.path)
 
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
-        """Make the rows anew that depend on what has changed; answers how many there are of those."""
+        """Rebuild the rows that depend on outdated paths; returns their number."""
         outdated = self._archive.files.outdated()
         is_foreign = self._archive.note(_NOTE) != _RULES
         if not outdated and not is_foreign:
@@ -96,7 +96,7 @@ class EndStates:
         return len(rows)
 
     def _dependent(self, outdated: Iterable[str]) -> list[str]:
-        """The paths themselves, and wherever moves and copies took what was there; none beneath another."""
+        """The paths themselves, and the targets of moves and copies from them; none beneath another."""
         prefixes: dict[str, int] = {}
         files = self._archive.files
         of_folder = lru_cache(maxsize=None)(files.edits)  # many paths lie in the same folders
@@ -108,33 +108,35 @@ class EndStates:
             prefixes[path] = after
             edits = [*files.beneath(path), *files.edits(path)]
             edits += [edit for folder in above(path) for edit in of_folder(folder)]
-            # What was taken away before it can have been there is not concerned: so this comes to an end.
+            # A move before the content arrived does not concern it. So this loop ends.
             waiting += [(to, edit.time) for edit in edits if edit.time > after for to in _taken_to(edit, path)]
-            # A file that changes what a program is taken to have done changes what is said of the folder it ran in.
+            # A file that changes the effects of a program changes the rows of the folder it ran in.
             waiting += [(edit.path, after) for edit in edits if edit.operation is Operation.RUN and edit.time > after]
-            # A configuration tells whether formatters ran in its folder, before it was seen, too.
+            # A configuration decides whether formatters ran in its folder, also before we saw it.
             waiting += [(folder, -1) for folder in configured_by(path)]
             waiting += [
                 (new, -1) for old, new in files.aliases().items() if is_beneath(old, path) or is_beneath(path, old)
             ]
-        return [path for path in prefixes if not any(path != other and is_beneath(path, other) for other in prefixes)]
+        return [
+            path for path in prefixes if not any(path != prefix and is_beneath(path, prefix) for prefix in prefixes)
+        ]
 
 
 def _taken_to(edit: FileEdit, path: str) -> Iterable[str]:
-    """Where a move or copy of what is at or beneath `path`, or of a folder that holds it, took it."""
+    """The targets of a move or copy of `path`, of something beneath it, or of a folder above it."""
     if edit.operation not in (Operation.MOVE, Operation.COPY) or edit.other is None:
         return
     if is_beneath(edit.path, path) or is_beneath(path, edit.path):
         yield edit.other
-        rest = path[len(edit.path) :] if is_beneath(path, edit.path) else ""
+        tail = path[len(edit.path) :] if is_beneath(path, edit.path) else ""
         if edit.into is not True:
-            yield edit.other + rest
+            yield edit.other + tail
         if edit.into is not False:
-            yield posixpath.join(edit.other, posixpath.basename(edit.path)) + rest
+            yield posixpath.join(edit.other, posixpath.basename(edit.path)) + tail
 
 
 def row_of(history: FileHistory) -> Row | None:
-    """The row of a history; None for a path that a command took away and of which nothing else is known."""
+    """The row of a history; None for a path of which we only know that a command removed it."""
     last = history.latest
     if last is None:
         return None
@@ -163,7 +165,7 @@ def row_of(history: FileHistory) -> Row | None:
 _MOST = 5
 _LEAST_ALIKE = 3
 _SHARE = 0.5
-"""Of the files of the smaller folder, how many have to stand in both under the same name with the same content."""
+"""The share of the smaller folder's files that must have the same name and content in both."""
 
 
 def alias_hints(archive: Archive, end_states: EndStates, prefix: str) -> list[str]:
@@ -174,20 +176,23 @@ def alias_hints(archive: Archive, end_states: EndStates, prefix: str) -> list[st
     joined = archive.files.aliases()
     known = {*joined, *joined.values()}
     reasons: dict[str, str] = {}
-    for other in _same_project(archive, prefix):
-        reasons[other] = "is of the same project (the same first commit)"
-    own = {row.path[len(prefix) + 1 :]: row.sha256 for row in end_states.rows(prefix) if row.sha256 and row.size}
-    for other in {session.directory for session in archive.sessions() if session.directory} - {prefix}:
-        if other in reasons or is_beneath(other, prefix) or is_beneath(prefix, other) or len(other) < 2:
+    for former in _same_project(archive, prefix):
+        reasons[former] = "is of the same project (the same first commit)"
+    own_files = {row.path[len(prefix) + 1 :]: row.sha256 for row in end_states.rows(prefix) if row.sha256 and row.size}
+    for former in {session.directory for session in archive.sessions() if session.directory} - {prefix}:
+        if former in reasons or is_beneath(former, prefix) or is_beneath(prefix, former) or len(former) < 2:
             continue
-        theirs = {row.path[len(other) + 1 :]: row.sha256 for row in end_states.rows(other) if row.sha256 and row.size}
-        alike = sum(own.get(name) == sha256 for name, sha256 in theirs.items())
-        if alike >= _LEAST_ALIKE and alike >= _SHARE * min(len(own), len(theirs)):
-            reasons[other] = f"holds {alike} of the same files"
+        other_files = {
+            row.path[len(former) + 1 :]: row.sha256 for row in end_states.rows(former) if row.sha256 and row.size
+        }
+        alike = sum(own_files.get(name) == sha256 for name, sha256 in other_files.items())
+        if alike >= _LEAST_ALIKE and alike >= _SHARE * min(len(own_files), len(other_files)):
+            reasons[former] = f"holds {alike} of the same files"
     return [
-        f"{other} {why}; if it is the same folder under another name, join them: {hint('alias', old=other, new=prefix)}"
-        for other, why in sorted(reasons.items())[:_MOST]
-        if other not in known
+        f"{former} {why}; if it is the same folder under another name, join them: "
+        f"{hint('alias', old=former, new=prefix)}"
+        for former, why in sorted(reasons.items())[:_MOST]
+        if former not in known
     ]
 
 
@@ -207,8 +212,10 @@ def _same_project(archive: Archive, prefix: str) -> list[str]:
                     *(project.get("directories") or ()),
                 ]
                 folders[id_] |= {place for place in places if isinstance(place, str) and len(place) > 1}
-    others: set[str] = set()
+    folders_beside: set[str] = set()
     for known in folders.values():
         if prefix in known:
-            others |= {place for place in known if not is_beneath(place, prefix) and not is_beneath(prefix, place)}
-    return sorted(others)
+            folders_beside |= {
+                place for place in known if not is_beneath(place, prefix) and not is_beneath(prefix, place)
+            }
+    return sorted(folders_beside)

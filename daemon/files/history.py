@@ -17,7 +17,7 @@ from daemon.transcript.evidence.steps import START
 
 
 class Grade(StrEnum):
-    """From the most certain to the least."""
+    """Grades, the most certain first."""
 
     VERIFIED = "verified"  # two independent kinds of evidence agree on the whole content
     PROVEN = "proven"  # the whole content follows from evidence
@@ -47,25 +47,25 @@ _FAMILY = {DIFF: SNAPSHOT, ATTACHMENT: READ}
 
 @lru_cache(maxsize=256)
 def certain(kinds: frozenset[str]) -> Grade:
-    """The grade of content that each of these kinds of evidence gives by itself."""
+    """The grade of content that each of these kinds of evidence proves by itself."""
     return Grade.VERIFIED if len({_FAMILY.get(kind, kind) for kind in kinds}) > 1 else Grade.PROVEN
 
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
-"""The note of a revision that is only put in doubt by a revert whose time is not known."""
+"""The note of a revision that is in doubt only because of a revert whose time is unknown."""
 REMOVED = "only the diff of its turn shows it, no tree: what made it was removed, maybe by a revert"
-"""The note of a state that a turn left, of which only the turn's own diff is still there."""
+"""The note of a turn's last state if only the turn's own diff still exists."""
 LOST_FOLDER = "a folder"
-"""How the note of a path begins that is a folder of which nothing is kept, not even the names in it."""
+"""Begins the note of a folder of which nothing is archived, not even the names in it."""
 
 
 def is_lost_folder(grade: str, note: str) -> bool:
-    """Whether this is no file, but a folder of which not even the names in it are kept."""
+    """Whether this is not a file but a folder of which not even the names in it are archived."""
     return grade == Grade.LOST and note.startswith(LOST_FOLDER)
 
 
 SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was undone"
-"""The evidence of what a revert made of a file, and of what its undoing did."""
+"""The evidence of a revert's effect on a file, and of its undoing."""
 
 DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN, Operation.REFUSED})
 OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
@@ -74,18 +74,17 @@ _PAST = re.compile(rf"at the {START} of a step|{BEFORE_TURN}|{BEFORE_REVERT}")
 
 @dataclass(slots=True)
 class Revision:
-    """The path after one event, or as an observation showed it.
+    """The state of the path after one event, or in an observation.
 
-    `whole` is the content, proven or only the best known (`grade` says which). `evidence` says what proves it, or what
-    it was built from; `kinds` are the kinds of evidence (CALL, ...). `note` says what is not certain.
-    `outside_change`: the record shows content that no recorded event made. `fragments` are the lines known of a partial
-    one; `moved_from` is where the file was before, of a deletion `moved_to` where it went; `existed` whether there was
-    a file before, where the call's record says so. `is_fleeting`: certain at its own time only, since something whose
-    time is not known, such as a revert, may have come right after it. `mark_unknown`: all of the content is certain but
-    whether a byte order mark stands before it, which neither reads nor later diffs show. `blob` is the git id of the
-    content where that is all that a snapshot tells. `unconfirmed`: the content is as a call left it, but a formatter
-    may have run after it; the first evidence that shows the same content makes this very revision certain.
-    `appeared`: an observation shows the file, and the one of its kind before showed that it was not there.
+    `whole` is the content, proven or only the best known (see `grade`). `evidence` says what proves it, or what it was
+    built from; `kinds` are the kinds of evidence (CALL, ...). `note` says what is uncertain. `outside_change`: the
+    record has content that no recorded event made. `fragments` are the known lines of a partial content; `moved_from`
+    is the former path, and of a deletion `moved_to` the new one; `existed` whether there was a file before, if the call
+    records it. `is_fleeting`: certain at its own time only, because an event of unknown time, such as a revert, may
+    have followed at once. `mark_unknown`: the content is certain except for a byte order mark, which neither reads nor
+    later diffs show. `blob` is the git id of the content if a snapshot has only that. `unconfirmed`: the content is as
+    a call left it, but a formatter may have run afterwards; the first evidence of the same content makes this revision
+    certain. `appeared`: an observation has the file, and the previous one of its kind did not.
     """
 
     time: int
@@ -119,17 +118,17 @@ class Revision:
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether it only shows a change that no recorded call made."""
+        """Whether it is an observed change that no recorded call made."""
         return self.was_changed_outside and self.operation in OBSERVATIONS
 
     @property
     def was_changed_outside(self) -> bool:
-        """Whether something else than OpenCode had changed the file; not a turn of which the calls were removed."""
+        """Whether something other than OpenCode changed the file, not a turn whose calls were removed."""
         return self.outside_change and self.note != REMOVED
 
     @property
     def content(self) -> bytes | None:
-        """The bytes; None for a deleted path and where no whole content is known."""
+        """The bytes; None for a deleted path and if no whole content is known."""
         return None if self.whole is None else self.whole.data
 
     @property
@@ -147,7 +146,7 @@ class Revision:
 class Change:
     """A revision that changed the path, the state before it, and the doubts since that state.
 
-    `is_set_back`: the state before it was of a turn that was removed, and this is again the one before that turn.
+    `is_set_back`: the state before it belonged to a removed turn, and this is the state before that turn again.
     """
 
     revision: Revision
@@ -157,10 +156,10 @@ class Change:
 
     @property
     def maker(self) -> str:
-        """The session that made it; empty where something else than a session did, or where that is not known.
+        """The session that made it; empty if no session did, or if it is unknown.
 
-        What an observation shows was made by whoever put the state before in doubt. What it shows of the time before
-        its step or turn was not made by the session that made the observation.
+        An observed change was made by the session that put the state before in doubt. If it was observed before the
+        step or turn, the observing session did not make it.
         """
         if self.is_set_back and self.before is not None:
             return self.before.session_id
@@ -175,7 +174,7 @@ class Change:
 
     @property
     def is_revert(self) -> bool:
-        """Whether a revert made it, as it is recorded or as only messages that are gone tell."""
+        """Whether a revert made it, recorded or inferred from missing messages."""
         is_told = self.revision.tool == "revert" or self.is_set_back
         return is_told or (bool(self.doubts) and all(doubt.note == REVERTED for doubt in self.doubts))
 
@@ -194,9 +193,9 @@ class FileHistory:
 
     @property
     def changes(self) -> list[Change]:
-        """What changed the path, oldest first.
+        """The changes of the path, oldest first.
 
-        A mere doubt is no change; neither is an observation that shows the file for the first time or unchanged.
+        A mere doubt is not a change, nor is an observation of the file for the first time or unchanged.
         """
         changes: list[Change] = []
         earlier: Revision | None = None
@@ -213,7 +212,7 @@ class FileHistory:
 
     @property
     def last_change(self) -> Revision | None:
-        """The newest of its changes; None where no record tells of one."""
+        """The newest of its changes; None if none is recorded."""
         changes = self.changes
         return changes[-1].revision if changes else None
 
@@ -227,7 +226,7 @@ class FileHistory:
 
     @property
     def last_content(self) -> Revision | None:
-        """The newest state in which the file existed, if its whole content is known: what a deleted file held last."""
+        """The newest state in which the file existed, if its whole content is known; also of a deleted file."""
         last = self.last_state
         return last if last is not None and last.whole is not None else None
 
@@ -238,7 +237,7 @@ class FileHistory:
 
     @property
     def deleted(self) -> bool:
-        """Whether the path is gone now, as far as is known."""
+        """Whether the path is gone now, by our records."""
         return bool(self.revisions) and self.revisions[-1].deleted
 
     @property
@@ -249,7 +248,7 @@ class FileHistory:
     def at(self, time: int) -> Revision | None:
         """The state at `time`: the newest revision that is not later.
 
-        Where the next one shows that something else had changed the file by then, the state in between is not certain.
+        If the next revision shows a change from outside, the state in between is uncertain.
         """
         current, following = None, None
         for revision in self.revisions:
@@ -275,12 +274,12 @@ class FileHistory:
 
 
 def is_of_past(evidence: str) -> bool:
-    """Whether an observation shows the time before its step or turn, or before a revert."""
+    """Whether an observation is of the time before its step or turn, or before a revert."""
     return _PAST.search(evidence) is not None
 
 
 def is_set_back(revision: Revision, before: Revision | None, earlier: Revision | None) -> bool:
-    """Whether an observation shows again what was there (`earlier`) before a turn that was removed since (`before`)."""
+    """Whether an observation has the state (`earlier`) from before a turn (`before`) that was removed since."""
     if before is None or before.note != REMOVED or earlier is None or revision.operation not in OBSERVATIONS:
         return False
     if revision.deleted or earlier.deleted or revision.whole is None or earlier.whole is None:
@@ -289,7 +288,7 @@ def is_set_back(revision: Revision, before: Revision | None, earlier: Revision |
 
 
 def _is_change(revision: Revision, before: Revision | None) -> bool:
-    """Whether the path differs between `before` and `revision`, as far as that is known."""
+    """Whether the path is known to differ between `before` and `revision`."""
     if revision.operation not in OBSERVATIONS or revision.tool == "revert" or revision.appeared:
         return True
     if before is None:

@@ -1,4 +1,4 @@
-"""Lines compared: the unified diff of two texts, and which message last wrote each line of a file.
+"""Compares lines: the unified diff of two texts, and the message that last wrote each line of a file.
 
 The work is bounded; lines between the first and the last difference that would take longer count as replaced. Pure.
 """
@@ -16,14 +16,14 @@ from daemon.files.history import FileHistory, Revision
 
 CONTEXT: Final = 3
 MOST_COMPARED: Final = 2000
-"""Lines between the first and the last change; beyond that all of them are shown as replaced."""
+"""Lines between the first and the last change; if there are more, all of them are displayed as replaced."""
 _PLACE = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
 
 def unified(old: str, new: str) -> str:
-    """The hunks of a unified diff, without a head. Lines end at newlines only; a missing last one is marked.
+    """The hunks of a unified diff, without a header. Only a newline ends a line; a missing last newline is marked.
 
-    Linear but for the lines between the first and the last difference.
+    Linear except for the lines between the first and the last difference.
     """
     before, after = _lines(old), _lines(new)
     start = _same(before, after)
@@ -44,8 +44,8 @@ def _lines(text: str) -> list[str]:
 
 def _same(first: Sequence[str], second: Sequence[str]) -> int:
     number = 0
-    for left, right in zip(first, second, strict=False):
-        if left != right:
+    for old_line, new_line in zip(first, second, strict=False):
+        if old_line != new_line:
             break
         number += 1
     return number
@@ -67,7 +67,7 @@ def _ended(line: str) -> str:
 
 
 _MOST_COMPARED = 4000
-"""Lines of the differing middle of two revisions that are compared one by one; a larger middle counts as rewritten."""
+"""Lines of the differing middle of two revisions that we compare one by one; a larger middle counts as rewritten."""
 
 _MOST_COUNTED = 500
 """The same for counting how many differ: of a larger middle, lines that only changed places count as kept."""
@@ -88,10 +88,10 @@ class Line:
 
 
 def blame(history: FileHistory) -> list[Line]:
-    """Each line of the newest revision with whole content; empty where there is none, or it is not text.
+    """Each line of the newest revision with whole content; empty if there is none, or it is not text.
 
-    A line that an observation brought in was last written before that: its revision is the first that shows it. What a
-    revert brought back belongs to who had written it.
+    A line from an observation was written before it; its revision is the first that has it. A line that a revert
+    restored belongs to its original writer.
     """
     lines: list[str] = []
     owners: list[Revision] = []
@@ -116,7 +116,7 @@ def blame(history: FileHistory) -> list[Line]:
 
 
 def counts(before: bytes, after: bytes) -> tuple[int, int] | None:
-    """How many lines were added and removed; None for what is not text, or too large to be looked at."""
+    """How many lines were added and removed; None if a content is not text, or too large."""
     if max(len(before), len(after)) > _LARGEST or b"\0" in before or b"\0" in after:
         return None
     try:

@@ -17,7 +17,7 @@ from daemon.model import Operation
 
 
 class Change(StrEnum):
-    """What brought a state about, in a word or two for people."""
+    """What caused a state, in a word or two for people."""
 
     WRITTEN = "written"
     ADDED_TO = "added to"
@@ -33,7 +33,7 @@ class Change(StrEnum):
     FORMATTED = "changed right after it was written, as a formatter does"
     OUTSIDE = "changed outside OpenCode"
     FIRST_SEEN = "first seen"
-    FOUND = "found changed"
+    FOUND_CHANGED = "found changed"
     PERHAPS = "may have changed"
 
 
@@ -86,7 +86,7 @@ def file_history(revisions: Sequence[Revision]) -> tuple[Entry, ...]:
 
 @dataclass(slots=True)
 class _Group:
-    """Revisions in a row that tell of one and the same state.
+    """Consecutive revisions of the same state.
 
     `best` is the newest certain one, else the newest with the whole content, else the newest. `doubts` may have changed
     the file after this state was last certain, or was made.
@@ -156,7 +156,7 @@ def _states(groups: Sequence[_Group]) -> Iterator[Entry]:
         if change is Change.FORMATTED and before is not None:
             base = before.best
         is_seen_move = change in _MOVES and group.source.operation in OBSERVATIONS
-        may_have_made = tuple(perhaps) if is_seen_move or change in {Change.FOUND, Change.PERHAPS} else ()
+        may_have_made = tuple(perhaps) if is_seen_move or change in {Change.FOUND_CHANGED, Change.PERHAPS} else ()
         yield Entry(change, group.source, best, tuple(group.records), base, may_have_made)
         if best.proven or best.mark_unknown:
             base, perhaps = best, []
@@ -180,7 +180,7 @@ def _change(group: _Group, before: _Group | None, earlier: _Group | None) -> Cha
         return _shown_change(source, before)
     if source.operation is Operation.MOVE and source.deleted:
         return Change.MOVED_AWAY
-    return _BY_OPERATION.get(source.operation, Change.FOUND)
+    return _BY_OPERATION.get(source.operation, Change.FOUND_CHANGED)
 
 
 def _shown_change(source: Revision, before: _Group | None) -> Change:
@@ -192,7 +192,7 @@ def _shown_change(source: Revision, before: _Group | None) -> Change:
     if before is None:
         return Change.FIRST_SEEN
     was_formatted = before.best.note in _FORMATTED and before.best.operation not in OBSERVATIONS and not before.doubts
-    return Change.FORMATTED if was_formatted and not source.deleted else Change.FOUND
+    return Change.FORMATTED if was_formatted and not source.deleted else Change.FOUND_CHANGED
 
 
 def _arrives(revision: Revision) -> bool:

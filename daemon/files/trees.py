@@ -1,4 +1,4 @@
-"""Snapshot trees as observations: which paths a new tree shows something about, and what.
+"""Snapshot trees as observations: the paths that a new tree covers, and their entries.
 
 A tree is compared with the one before it that covered the same folder, subtree by subtree, so that a snapshot costs as
 much as has changed. Beside what differs, only paths with an event since that tree are looked at.
@@ -15,7 +15,7 @@ Entry: TypeAlias = tuple[int, str]
 """Mode and git id of one name in a tree."""
 
 FOLDER_MODE, LINK_MODE, MODULE_MODE, UNKNOWN = 0o040000, 0o120000, 0o160000, 0
-"""UNKNOWN stands where a tree on the way is not archived, so that what is there is not known."""
+"""UNKNOWN is the entry of a tree that is not archived, so that its content is unknown."""
 
 
 class Objects(Protocol):
@@ -38,7 +38,7 @@ class Covered:
 
 @dataclass(slots=True)
 class Root:
-    """One work tree: its last trees by scope, and the paths in it with an event since they were looked at."""
+    """One work tree: its last trees by scope, and its paths with an event since those trees."""
 
     path: str
     covered: dict[str, Covered] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def above(path: str) -> Iterator[str]:
 
 
 def differing(
-    objects: Objects, old: str, new: str, base: str, wanted: Wanted
+    objects: Objects, old: str, new: str, base: str, path_filter: PathFilter
 ) -> Iterator[tuple[str, Entry | None, Entry | None]]:
     """Files beneath `base` whose entries differ between two trees, either of which may be empty: (path, old, new).
 
@@ -78,7 +78,7 @@ def differing(
         before = objects.tree(old_tree) if old_tree else {}
         after = objects.tree(new_tree) if new_tree else {}
         if after is None:
-            if wanted.may_hold(folder):
+            if path_filter.may_hold(folder):
                 yield folder, None, (UNKNOWN, new_tree)
             continue
         before = before or {}
@@ -92,7 +92,7 @@ def differing(
             files = (None if _folder(first) else first), (None if _folder(second) else second)
             # A link matters wherever it is: a wanted path may have been written to through it.
             is_link = any(entry is not None and entry[0] == LINK_MODE for entry in files)
-            if (files[0] or files[1]) and (is_link or wanted(path)):
+            if (files[0] or files[1]) and (is_link or path_filter(path)):
                 yield path, *files
 
 
@@ -101,8 +101,8 @@ def _folder(entry: Entry | None) -> str:
     return entry[1] if entry is not None and entry[0] == FOLDER_MODE else ""
 
 
-class Wanted:
-    """Which paths a replay is about: those beneath any of these prefixes."""
+class PathFilter:
+    """Selects the paths of a replay: those beneath any of these prefixes."""
 
     def __init__(self, prefixes: tuple[str, ...] = ("/",)) -> None:
         self._prefixes = prefixes
@@ -112,5 +112,5 @@ class Wanted:
         return self._all or any(is_beneath(path, prefix) for prefix in self._prefixes)
 
     def may_hold(self, folder: str) -> bool:
-        """Whether a wanted path may lie in `folder`."""
+        """Whether a selected path may lie in `folder`."""
         return self._all or any(is_beneath(folder, prefix) or is_beneath(prefix, folder) for prefix in self._prefixes)

@@ -1,6 +1,6 @@
-"""What touches the disk: our own files, written to last; those of others, opened with care; the room that is left.
+"""Access to the disk: durable writes of our own files, careful reads of others' files, and free space.
 
-Here: which names and paths we may write. Nothing that climbs out of a folder, and nothing that git would run.
+This module decides which names and paths we may write: nothing outside a folder, and nothing that git would run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import unicodedata
 from daemon.errors import OutputRefused
 
 NAME_BYTES = 255
-"""The longest name that Linux file systems take."""
+"""The longest name that Linux file systems allow."""
 
 
 def components(rel: str) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def components(rel: str) -> tuple[str, ...]:
 
 
 def is_git(name: str) -> bool:
-    """Whether some system would take `name` for git's own folder: other case, ignorable characters, trailing dots."""
+    """Whether some system would treat `name` as git's folder: other case, ignorable characters, trailing dots."""
     bare = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
     return bare.casefold().rstrip(". ") in {".git", "git~1"}
 

@@ -27,12 +27,12 @@ _SUSPECT_BYTES = 8 << 20
 
 def free_bytes(directory: Path) -> int:
     """Free bytes on the disk of `directory`, which need not exist yet."""
-    there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
-    return shutil.disk_usage(there).free
+    existing = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+    return shutil.disk_usage(existing).free
 
 
 def check(directory: Path, free_mb: int, stopped: str) -> None:
-    """Check that `directory` has free space; `stopped` says, for the message, what waits until it has.
+    """Check that `directory` has free space; `stopped` names, for the message, the work that waits for it.
 
     Raises:
         DiskFull: less than `free_mb` is free.

@@ -25,7 +25,7 @@ from daemon.errors import OutputRefused
 from daemon.filesystem import components, inside, regular_file
 
 Step = Callable[[str], None]
-"""Called with a point's name before the system call there; what it raises is treated as that call's own failure."""
+"""Called with a point's name before the system call there; an exception counts as that call's failure."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
@@ -39,10 +39,10 @@ def no_step(point: str) -> None:
 
 
 class Root:
-    """A directory that is ours to write in; all paths given to it are relative and stay beneath it.
+    """A directory that we may write in; all paths are relative and stay beneath it.
 
-    The directory itself may be reached through a link, as the user wishes; nothing beneath it may. It is made with mode
-    0700 where it does not exist. One thread at a time.
+    The directory itself may be reached through a link, as the user wishes; nothing beneath it may. It is created with
+    mode 0700 if it does not exist. One thread at a time.
     """
 
     def __init__(self, path: Path, *, step: Step = no_step) -> None:
@@ -97,8 +97,8 @@ class Root:
 
     @contextmanager
     def batched(self) -> Iterator[None]:
-        """Within it folders are not synced at every change but once each, at its end; files still are as they are
-        written. What was done within is durable only after it, and not at all when it ends by an exception.
+        """Within this block each folder is synced only once, at the end; files are still synced when they are written.
+        Changes are durable only after the block, and not if it ends by an exception.
         """
         self._unsynced = set()
         try:
@@ -110,13 +110,13 @@ class Root:
             self._unsynced = None
 
     def write(self, rel: str, data: bytes, mode: int = 0o600) -> None:
-        """Put `data` at `rel` whole and durably, in place of what is there (a link is replaced, not followed).
+        """Write `data` to `rel` whole and durably, replacing what is there (a link is replaced, not followed).
 
         The executable bits of `mode` are dropped. Missing folders are made with mode 0700.
 
         Raises:
             OutputRefused: see `components`; or a link, a file or a folder is in the way.
-            OSError: the disk is full or fails; what was there before still is.
+            OSError: the disk is full or fails; the old file is unchanged.
         """
         *folders, name = components(rel)
         with self._folder(tuple(folders), rel, create=True) as folder:
@@ -134,7 +134,7 @@ class Root:
             self._settle(folder, tuple(folders))
 
     def read(self, rel: str, limit: int | None = None) -> bytes | None:
-        """The bytes of the regular file `rel`, or None where nothing is; never blocks on a pipe or device.
+        """The bytes of the regular file `rel`, or None if nothing is there; never blocks on a pipe or device.
 
         Raises:
             OutputRefused: something else than a regular file is there, a link included, or more than `limit` bytes.
@@ -154,7 +154,7 @@ class Root:
         return data
 
     def stat(self, rel: str) -> os.stat_result | None:
-        """What stands at `rel` itself (a link is not followed), or None."""
+        """The stat of `rel` itself (a link is not followed), or None."""
         *folders, name = inside(rel)
         try:
             with self._folder(tuple(folders), rel) as folder:
@@ -163,7 +163,7 @@ class Root:
             return None
 
     def list(self, rel: str = "") -> list[str]:
-        """Sorted names in the folder `rel` (the root itself by default); empty where there is no such folder."""
+        """Sorted names in the folder `rel` (the root itself by default); empty if it does not exist."""
         try:
             with self._folder(inside(rel) if rel else (), rel) as folder:
                 return sorted(os.listdir(folder))
@@ -176,7 +176,7 @@ class Root:
             pass
 
     def remove(self, rel: str) -> None:
-        """Take away the file, link or empty folder `rel`; nothing there is fine. Durable on return.
+        """Remove the file, link or empty folder `rel`, if it exists. Durable on return.
 
         Raises:
             OSError: a folder that is not empty (ENOTEMPTY), or the disk fails.

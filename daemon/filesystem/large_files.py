@@ -1,7 +1,8 @@
-"""Records too large to be taken apart, each kept whole as a file of its own beside the archive's database.
+"""Records too large to be parsed, each stored whole as a file beside the archive's database.
 
-A file is named by the SHA-256 of its content, so equal contents are kept once. It is written under a temporary name,
-synced and renamed: what has its name is complete. Which record it is of, and when it goes, is the archive's business.
+A file is named by the SHA-256 of its content, so equal contents are stored once. It is written under a temporary name,
+synced and renamed, so a file with a final name is complete. The archive decides which record it belongs to, and when to
+remove it.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LargeFiles:
-    """One directory of such files, made when it is first needed; files are 0600, the directory 0700."""
+    """One directory of such files, created on first use; files are 0600, the directory 0700."""
 
     def __init__(self, directory: Path, free_mb: int = 0) -> None:
         self.directory = directory
         self.free_mb = free_mb
 
     def keep(self, pieces: Iterable[bytes], size: int) -> str:
-        """Keep what `pieces` give together, `size` bytes or so; answers its SHA-256.
+        """Store the concatenation of `pieces`, about `size` bytes; returns its SHA-256.
 
         Raises:
-            DiskFull: there is no room for it; what it held until now stays.
+            DiskFull: there is no space for it; the files so far stay.
             OutputRefused: the directory is not ours.
         """
         with _disk_full_as_ours(self.directory):
@@ -64,24 +65,24 @@ class LargeFiles:
         return total.hexdigest()
 
     def path(self, sha256: str) -> Path:
-        """Where the content with this hash lies, if it is kept."""
+        """The path of the content with this hash, whether or not it exists."""
         return self.directory / sha256
 
-    def remove_others(self, wanted: Collection[str]) -> None:
-        """Remove every file that is none of `wanted`, and what a writer that was killed left behind."""
+    def remove_except(self, kept_hashes: Collection[str]) -> None:
+        """Remove every file except `kept_hashes`, and unfinished files of writers that were killed."""
         try:
             names = os.listdir(self.directory)
         except FileNotFoundError:
             return
         for name in names:
-            if name.startswith(_UNFINISHED) or (len(name) == 64 and name not in wanted):
+            if name.startswith(_UNFINISHED) or (len(name) == 64 and name not in kept_hashes):
                 os.unlink(self.directory / name)
 
     def spool(self) -> IO[bytes]:
-        """A nameless file for as long as it is open: what is read of a large message stands there, not in memory.
+        """A nameless temporary file, so that the parts of a large message need not be in memory.
 
         Raises:
-            DiskFull: there is no room even for an empty one.
+            DiskFull: there is no space even for an empty one.
             OutputRefused: the directory is not ours.
         """
         with _disk_full_as_ours(self.directory):
@@ -97,7 +98,7 @@ class LargeFiles:
 
 
 class Spool:
-    """The records of one large message, read once from their source: going through them again finds the same bytes."""
+    """The records of one large message, read once from their source, so that a second pass reads the same bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -107,10 +108,10 @@ class Spool:
         weakref.finalize(self, file.close)
 
     def add(self, pieces: Iterable[bytes]) -> int:
-        """Write one record behind the others; answers its number.
+        """Append one record; returns its number.
 
         Raises:
-            DiskFull: there is no room for it.
+            DiskFull: there is no space for it.
         """
         with _disk_full_as_ours("what is read of a large message"):
             start = end = self._file.seek(0, os.SEEK_END)
@@ -129,7 +130,7 @@ class Spool:
 
 @contextmanager
 def _disk_full_as_ours(place: object) -> Iterator[None]:
-    """A write that finds no room is DiskFull: whoever meets it waits and tries again."""
+    """Turn a write error for lack of space into DiskFull, so that the caller waits and tries again."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,9 @@
-"""A new folder into which recovered files are written, byte by byte, and nothing else is touched.
+"""Writes recovered files, byte by byte, into a new folder, and touches nothing else.
 
-Guarantees: the folder was not there or was empty; every file is made anew beneath its descriptor, never through a link
-and never over something; what was written is read back and compared; a name that another one already took here, or that
-must not be made, is answered with the reason and passed over. When the disk fails or is full the error says how far it
-came, and the file it failed at is not left half written. Modes are the process's umask. Before the first file nothing
-is made.
+Guarantees: the folder did not exist or was empty. Every file is created beneath its descriptor, never through a link
+and never over something. Each file is read back and compared. A name that is already in use here, or is not allowed, is
+skipped, and the reason returned. If the disk fails or is full, the error says how many files were written, and the
+failed file is removed. Modes follow the process's umask. Nothing is created before the first file.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Self
 from daemon.errors import OutputRefused
 from daemon.filesystem import NAME_BYTES, is_git
 
-TAKEN = "the name is taken here, by another file or folder or by one that differs only in case"
+NAME_IN_USE = "the name is taken here, by another file or folder or by one that differs only in case"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _IN_THE_WAY = frozenset({errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
@@ -32,10 +31,10 @@ _NO_NAME = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ})
 
 
 class NewFolder:
-    """Where files are restored to; a context manager. One thread at a time."""
+    """The folder into which files are restored; a context manager. One thread at a time."""
 
     def __init__(self, path: Path, forbidden: Sequence[Path] = ()) -> None:
-        """Look whether `path`, absolute, can be used; `forbidden` are folders nothing is written beneath.
+        """Check whether the absolute `path` can be used; nothing is written beneath the folders in `forbidden`.
 
         Raises:
             OutputRefused: a link, a file or a folder that is not empty is there, or it lies beneath a forbidden one.
@@ -43,7 +42,7 @@ class NewFolder:
         self.path = path
         self.files = 0
         self._fd = -1
-        self._made: set[tuple[str, ...]] = set()
+        self._written_names: set[tuple[str, ...]] = set()
         self._open: tuple[tuple[str, ...], int] = ((), -1)
         for folder in forbidden:
             if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
@@ -78,7 +77,7 @@ class NewFolder:
         self._fd, self._open = -1, ((), -1)
 
     def write(self, relative: str, data: bytes, *, executable: bool = False) -> str:
-        """Make the file `relative` with exactly `data`. Empty when it is there now; else why it was passed over.
+        """Create the file `relative` with exactly `data`. Returns an empty text, or the reason why it was skipped.
 
         Raises:
             OutputRefused: the disk is full or fails, or the folder can no longer be used; the message says how far it
@@ -93,7 +92,7 @@ class NewFolder:
             self._make(self._folder(tuple(folders)), name, data, 0o777 if executable else 0o666)
         except OSError as error:
             if error.errno in _IN_THE_WAY:
-                return TAKEN
+                return NAME_IN_USE
             if error.errno in _NO_NAME:
                 return "this file system does not take the name"
             raise self._failed(error.strerror or str(error)) from error
@@ -101,7 +100,7 @@ class NewFolder:
         return ""
 
     def finish(self) -> None:
-        """Return when the disk has everything.
+        """Return when everything is on the disk.
 
         Raises:
             OutputRefused: it says that it has not.
@@ -129,22 +128,22 @@ class NewFolder:
 
     def _refuse_full(self, place: Path | int) -> None:
         try:
-            there = os.listdir(place)
+            entries = os.listdir(place)
         except OSError as error:
             raise OutputRefused(f"{self.path}: cannot be read: {error.strerror}; name another folder") from error
-        if there:
-            raise OutputRefused(f"{self.path}: is not empty (it holds {min(there)!r}); name a new or an empty folder")
+        if entries:
+            raise OutputRefused(f"{self.path}: is not empty (it holds {min(entries)!r}); name a new or an empty folder")
 
     def _folder(self, names: tuple[str, ...]) -> int:
-        """A descriptor of that folder, made where needed; the last one asked for is kept open."""
+        """A descriptor of the folder, created if needed; the last one stays open."""
         if names == self._open[0] and self._open[1] >= 0:
             return self._open[1]
         fd = os.dup(self._fd)
         try:
             for depth, name in enumerate(names, start=1):
-                if names[:depth] not in self._made:
+                if names[:depth] not in self._written_names:
                     os.mkdir(name, dir_fd=fd)
-                    self._made.add(names[:depth])
+                    self._written_names.add(names[:depth])
                 inner = os.open(name, _FOLDER, dir_fd=fd)
                 os.close(fd)
                 fd = inner
@@ -160,9 +159,9 @@ class NewFolder:
         fd = os.open(name, _NEW, mode, dir_fd=folder)
         try:
             with os.fdopen(fd, "r+b", buffering=0) as file:
-                left = memoryview(data)
-                while left:
-                    left = left[file.write(left) :]
+                remaining = memoryview(data)
+                while remaining:
+                    remaining = remaining[file.write(remaining) :]
                 self._check(file, name, data)
         except BaseException:
             with suppress(OSError):

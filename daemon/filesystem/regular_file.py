@@ -1,7 +1,7 @@
-"""The one place that opens a file which others own and may have replaced by anything: to be read, and never waited for.
+"""The only place that opens files of others, which may have been replaced by anything, without ever blocking.
 
-A FIFO, a device, a socket or a directory is refused and not read, a link at the last step is not followed. A file is
-read to a limit, however large it says it is. What is wrong stands in the ``strerror`` of an OSError.
+A FIFO, a device, a socket or a directory is refused, and a link at the last step is not followed. A file is read up to
+a limit, whatever its reported size. The ``strerror`` of an OSError says what is wrong.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _KINDS = {
 
 
 class NotRegularError(OSError):
-    """Something else than a regular file stands there."""
+    """There is something other than a regular file."""
 
 
 class TooLargeError(OSError):
-    """More bytes than the reader wants."""
+    """The file has more bytes than the reader's limit."""
 
 
 def opened(path: str | Path, *, folder: int | None = None) -> BufferedReader:

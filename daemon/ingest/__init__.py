@@ -41,7 +41,7 @@ Progress = Callable[[int, int], None]
 
 
 class Intake:
-    """Owns the cursor's moves. One at a time; call from one thread."""
+    """Scans sources and moves the cursor. Have only one, and call it from one thread."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class Intake:
     ) -> ScanResult:
         """Scan `only` these sessions, or all.
 
-        With `patient` false, what is being written is archived as it is (a single run must not leave it behind).
-        `progress` is called with (sessions done, of how many) after each session and each commit of a long one; it may
-        raise.
+        With `patient` false, unfinished messages are archived as they are, because a single run must not leave them
+        out. `progress` is called with (sessions done, of how many) after each session and each commit of a long one; it
+        may raise.
 
         Raises:
-            SourceMissing: the source is gone; nothing was concluded from that.
+            SourceMissing: the source is gone; the archive is unchanged.
             DiskFull: the disk is nearly full; nothing was read.
         """
         disk_space.check(self._archive.directory, self._free_mb, "nothing is read")
@@ -106,13 +106,17 @@ class Intake:
     def counts(self, source: Source) -> SourceCounts:
         """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""
         figures = list(self._figures.get(source.name, {}).values())  # another thread may be scanning
-        seen, archived = sum(s for s, _ in figures), sum(k for _, k in figures)
+        listed, archived = sum(s for s, _ in figures), sum(k for _, k in figures)
         return SourceCounts(
-            seen, archived, seen - archived, self._archive.unknown_types(), len(self._archive.quarantined(source.name))
+            listed,
+            archived,
+            listed - archived,
+            self._archive.unknown_types(),
+            len(self._archive.quarantined(source.name)),
         )
 
     def set_aside(self, source: Source, most: int) -> list[Json]:
-        """What could not be read there, the latest first: ``{"place", "reason", "time"}``."""
+        """The source's unreadable records, the latest first: ``{"place", "reason", "time"}``."""
         entries = [{"place": place, **entry} for place, entry in self._archive.quarantined(source.name).items()]
         entries.sort(key=lambda entry: -entry.get("time", 0))
         return [

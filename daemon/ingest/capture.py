@@ -1,9 +1,9 @@
-"""Capture before prune: what OpenCode's snapshots and spilled outputs hold goes into the archive (opencode-formats.md,
-Snapshots).
+"""Captures OpenCode's snapshots and spilled outputs before it prunes them (opencode-formats.md, Snapshots).
 
-What a message names is queued in the message's own commit, so a crash loses nothing; the queue is then worked off, each
-content kept once and trees that are done skipped. A commit never marks more as done than it and those before it hold.
-What is left out has its reason: too large, limit reached, gone. OpenCode's files are only read.
+The objects that a message names are queued in the message's own commit, so a crash loses nothing. Then the queue is
+processed: each content is stored once, and finished trees are skipped. A commit never marks an object as done before
+its content is committed. An object that is left out has a reason: too large, limit reached, gone. OpenCode's files are
+only read.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _LOG = log.get("capture")
 _COMMIT_BYTES = 4 << 20
 _COMMIT_KEYS = 5000
 _PATIENCE_MS = 60_000
-"""OpenCode may write a tree a moment after the message that names it."""
+"""How long we wait for an object, because OpenCode may write a tree a moment after the message that names it."""
 
 _RETRY_S = 600
-"""A tree of which something was gone is looked through again at the earliest after this long, when it is seen again."""
+"""A tree with missing objects is checked again after this long at the earliest, when a message names it again."""
 
 _RESTING_MS = 2000
-"""A spilled output that changed this recently may still be being written."""
+"""A spilled output that changed this recently may be unfinished."""
 
 _MOST_KNOWN = 500_000
 _ID = re.compile(r"[0-9a-f]{40}")
@@ -43,36 +43,36 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Captured:
-    """What one run did."""
+    """The result of one run."""
 
     trees: int = 0
     files: int = 0
     bytes: int = 0
     left_out: int = 0
-    """Objects that are not kept, each with its reason."""
+    """Objects that are not stored, each with its reason."""
     waiting: int = 0
-    """Queue entries that the next run looks at again."""
+    """Queue entries for the next run."""
 
 
 def _silence(done: int, total: int) -> None:
-    """The progress that nobody wants to know."""
+    """The default progress callback, which does nothing."""
 
 
 class _OutOfTimeError(Exception):
-    """The budget ends; what was captured so far stays."""
+    """The time budget is used up; objects captured so far stay."""
 
 
 @dataclass(slots=True)
 class _TreeWalk:
-    """One tree on the way down: what of it is still to be looked at, and what was left out beneath it."""
+    """One tree during the descent: its remaining entries, and remarks on what was left out beneath it."""
 
     id: str
-    rest: Iterator[tuple[int, str]]
+    entries: Iterator[tuple[int, str]]
     remarks: set[str] = field(default_factory=set)
 
 
 class Capture:
-    """Owns the queue. One at a time; call `want` and `want_file` where the message's batch is filled."""
+    """Processes the queue. Have only one; call `want` and `want_file` while the message's batch is filled."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Capture:
         self._too_large = f"larger than archive.capture_mb = {capture_mb}"
         self._too_much = f"limit reached: archive.capture_gb = {capture_gb}"
         self._clock = clock
-        self._known: set[str] = set()  # blobs that the archive has for certain, since asking it reads them whole
+        self._known: set[str] = set()  # blobs that the archive certainly has, because a check reads the whole blob
         self._figures = Captured()
         self._place = 0, 0
         self._deadline = 0.0
@@ -106,7 +106,7 @@ class Capture:
     # -- filling the queue ---------------------------------------------------------------------------------------
 
     def want(self, batch: Batch, edits: Iterable[FileEdit]) -> None:
-        """Queue the objects that a message's edits name, in the message's own batch, but for what is here already."""
+        """Queue the objects that a message's edits name, in the message's own batch, unless they are archived."""
         for edit in edits:
             if self._total and _ID.fullmatch(edit.blob) and not self._is_done(batch, edit.blob):
                 self._objects.want(batch, edit.blob, self._entry(edit.time, edit.path))
@@ -118,25 +118,25 @@ class Capture:
 
     def waiting(self) -> int:
         """How many entries the queue has."""
-        return len(self._objects.wanted())
+        return len(self._objects.capture_queue())
 
     def _entry(self, time_ms: int, place: str = "") -> bytes:
         """`place` is the path whose history depends on the object."""
         return records.dumps({"time": time_ms, "seen": self._now(), "place": place})
 
-    # -- working it off ------------------------------------------------------------------------------------------
+    # -- processing the queue ------------------------------------------------------------------------------------
 
     def run(self, budget_s: float, progress: Progress | None = None) -> Captured:
-        """Work the queue off, the oldest first, for about so many seconds; what is left waits for the next run.
+        """Process the queue, the oldest first, for about so many seconds; other entries wait for the next run.
 
         `progress` is called with (entries done, of how many) after each entry and each commit of a long one. It may
-        raise, as may anything: what was committed stays and is not read again.
+        raise: committed objects stay and are not read again.
 
         Raises:
             DiskFull: the disk is nearly full; nothing more was captured.
         """
         self._figures = Captured()
-        queue = sorted(self._objects.wanted(), key=lambda item: records.load_object(item[1])["time"])
+        queue = sorted(self._objects.capture_queue(), key=lambda item: records.load_object(item[1])["time"])
         if not queue or not self._total:
             self._figures.waiting = len(queue)
             return self._figures
@@ -159,7 +159,7 @@ class Capture:
         return self._figures
 
     def _begin(self) -> None:
-        """An empty commit: after a failure nothing of a former one may be taken for written."""
+        """Start an empty commit, because after a failure nothing of the last one counts as written."""
         self._batch = self._archive.batch()
         self._pending: set[str] = set()
         self._pending_bytes = 0
@@ -174,9 +174,9 @@ class Capture:
         self._batch, self._pending, self._pending_bytes = self._archive.batch(), set(), 0
 
     def _pause(self) -> None:
-        """Between two objects: commit what has come together, and see whether there is time for more.
+        """Between two objects: commit if there is enough, and check the time budget.
 
-        However small the budget is, one object is captured, so that run after run comes to an end.
+        However small the budget is, one object is captured, so that repeated runs finish the queue.
         """
         if self._pending_bytes >= _COMMIT_BYTES or len(self._batch) >= _COMMIT_KEYS:
             self._commit()
@@ -197,7 +197,7 @@ class Capture:
                 self._batch.outdate(entry["place"])
 
     def _object(self, object_id: str, entry: Json) -> bool:
-        """One wanted tree or blob; False where it may come yet."""
+        """Capture one queued tree or blob; False if it may still appear."""
         if self._is_done(self._batch, object_id):
             return True
         if self._may_come(entry) and not self._objects.kind(self._batch, object_id):
@@ -216,11 +216,11 @@ class Capture:
     # -- trees ---------------------------------------------------------------------------------------------------
 
     def _descend(self, root: str) -> None:
-        """All beneath a tree that is kept itself. A tree is settled after all that it holds, so it can be skipped."""
+        """Capture everything beneath a stored tree. A tree is settled after all its content, so it can be skipped."""
         way = [self._walk(root)]
         while way:
             walk = way[-1]
-            mode, id_ = next(walk.rest, (-1, ""))
+            mode, id_ = next(walk.entries, (-1, ""))
             if mode < 0:
                 self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
                 way.pop()
@@ -255,7 +255,7 @@ class Capture:
         if not object_.kind:
             return self._leave_out(object_id, object_.reason, self._gone)
         kind = TREE if object_.kind == "tree" else BLOB
-        # Trees are small, and tell of every file that it was there: they are kept beyond the limit.
+        # Trees are small, and prove that a file existed, so they are stored even beyond the limit.
         if kind == BLOB and self._is_full(len(object_.raw)):
             return self._leave_out(object_id, self._too_much, self._limits)
         try:
@@ -282,7 +282,7 @@ class Capture:
         if kind == BLOB:
             self._pending.add(object_id)
 
-    # -- what is here already ------------------------------------------------------------------------------------
+    # -- objects that are already archived -----------------------------------------------------------------------
 
     def _has(self, blob_id: str) -> bool:
         if blob_id in self._known or blob_id in self._pending:
@@ -293,13 +293,13 @@ class Capture:
         return True
 
     def _is_done(self, batch: Batch, object_id: str) -> bool:
-        """Whether a wanted object needs no look: a settled tree, or a blob that is kept."""
+        """Whether a queued object is done: a settled tree, or a stored blob."""
         return self._settled_remark(batch, object_id) is not None or self._objects.kind(batch, object_id) == BLOB
 
     def _settled_remark(self, batch: Batch, tree_id: str) -> str | None:
-        """What was left out of a tree that is done; None where it is to be looked through (again).
+        """What was left out of a settled tree; None if we must descend into it (again).
 
-        Again: what was left out may fit into other limits, and what was gone may have come back.
+        Again, because objects that were left out may fit new limits, and missing ones may have come back.
         """
         remark = self._objects.settled(batch, tree_id)
         for word in (remark or "").split():
@@ -313,7 +313,7 @@ class Capture:
     # -- spilled tool outputs ------------------------------------------------------------------------------------
 
     def _spill(self, path: str, entry: Json) -> bool:
-        """One wanted spilled output; False where it may come yet or is being written."""
+        """Capture one queued spilled output; False if it may still appear or is being written."""
         try:
             raw, changed = json_files.read_output(self._spills, json_files.output_name(path), self._most)
         except FileNotFoundError:

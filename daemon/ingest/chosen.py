@@ -1,4 +1,4 @@
-"""The embedder that Upkeep chooses, for those who must not make it choose before it is needed."""
+"""A lazy embedder, so that Upkeep chooses the real one only when it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daemon.ingest.outbox import index_fingerprint
 
 
 class Chosen:
-    """See Embedder; it is chosen when something is asked of it."""
+    """See Embedder; the real one is chosen at the first call."""
 
     def __init__(self, embedder: Callable[[], Embedder]) -> None:
         self._embedder = embedder
@@ -54,7 +54,7 @@ class Chosen:
 
 
 def calibrated(archive: Archive, embedder: Embedder) -> Calibration | None:
-    """How this model's cosines are to be read, measured once; None for the built-in model."""
+    """The calibration of this model's cosines, measured once; None for the built-in model."""
     if embedder.fingerprint == Builtin().fingerprint:
         return None
     note = f"cosines {calibration.VERSION} {embedder.fingerprint}"

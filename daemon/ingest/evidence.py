@@ -1,8 +1,7 @@
-"""The evidence in records: file edits, objects to be captured, and what belongs to whole sessions.
+"""Extracts evidence from records: file edits, objects to capture, and data of whole sessions.
 
-It goes into the batch of the records it is drawn from, so that a crash leaves neither without the other. What an older
-version left undone in the archive is made up for: `renew` draws the file edits again, `move_events` tells events from
-messages.
+Evidence goes into the batch of its records, so that a crash leaves neither without the other. For archives of older
+versions, `renew` extracts the file edits again, and `move_events` separates events from messages.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
 
 VERSION = "5"
-"""Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
+"""Version of the extraction; raise it to extract the file edits of existing archives again."""
 
 _NOTE = "file edits"
 _LOG = log.get("evidence")
 _AT_ONCE = 200
 _RECENT_S = 2.0
-"""Many sessions of one folder are looked at in a row: its configuration is read once for them."""
+"""Consecutive sessions often share a folder, so within this time its configuration is read only once."""
 
 Progress = Callable[[int, int], None]
 _EVENTS_NOTE = "events are no messages"
 
 
 class Evidence:
-    """Draws file evidence out of records; in `data_dir` and `further`, OpenCode's, session_diff files lie."""
+    """Extracts file evidence from records; `data_dir` and `further` are OpenCode's folders with session_diff files."""
 
     def __init__(
         self, archive: Archive, capture: Capture, data_dir: Path, record_mb: int, further: Sequence[Path] = ()
@@ -59,9 +58,9 @@ class Evidence:
     def of_message(
         self, batch: Batch, message: Message, session: Session | None, peek: Callable[[], Iterable[Message]]
     ) -> Iterator[FileEdit]:
-        """The message's file edits; queues what they name and keeps what it carries. `peek`: the session's messages.
+        """Yield the message's file edits; queues the objects they name and stores attachments. `peek`: its session.
 
-        They come one by one, and all of them must be taken.
+        They are yielded one by one; consume all of them.
         """
         root = ""
         # A prompt does not name its work tree, nor does a message of which only the parts are left.
@@ -73,7 +72,7 @@ class Evidence:
             yield edit
 
     def _of_parts(self, batch: Batch, message: Message, session: Session | None) -> None:
-        """Keep what the parts carry, and queue the outputs that they name."""
+        """Store the parts' attachments, and queue the outputs that they name."""
         for content in attached_blobs(message, session):
             self._archive.objects.put(batch, BLOB, content)
         for part in message.parts:
@@ -84,7 +83,7 @@ class Evidence:
                     self._capture.want_file(batch, spilled, message.created)
 
     def _root(self, session_id: str, peek: Callable[[], Iterable[Message]]) -> str:
-        """The work tree that a session's answers name; a prompt does not know it."""
+        """The work tree from a session's answers, because a prompt does not have it."""
         if not self._roots.get(session_id):
             if len(self._roots) > 10_000:
                 self._roots.clear()
@@ -98,9 +97,9 @@ class Evidence:
     # -- sessions ------------------------------------------------------------------------------------------------
 
     def of_session(self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]]) -> bool:
-        """When it was reverted, its session_diff file, its formatters; what cannot be read now is at the next look.
+        """Store the session's reverts, session_diff file and formatters; unreadable ones are read at the next scan.
 
-        Answers whether something was new.
+        Returns whether something was new.
         """
         self._note_formatters(batch, session.directory.rstrip("/"))
         old = self._archive.files.session_extra(session.id)
@@ -120,7 +119,7 @@ class Evidence:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
             _LOG.warning("set aside", place=f"session_diff of {session.id}", reason=str(error))
-        if not diffs:  # gone at the source, or emptied by it: what it said stays
+        if not diffs:  # gone or emptied at the source, so keep the old ones
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         if not any(reverts.values()) and not diffs and not old:
             return False
@@ -133,7 +132,7 @@ class Evidence:
         return is_new
 
     def of_todos(self, batch: Batch, source: Source, session_id: str, now: int) -> bool:
-        """The session's todo list as its source has it now; whether that is new.
+        """Store the session's current todo list; returns whether it is new.
 
         Raises:
             SourceBusy: it is being written.
@@ -150,7 +149,7 @@ class Evidence:
         return self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)
 
     def _note_formatters(self, batch: Batch, directory: str) -> None:
-        """Add what OpenCode's configuration says now of the formatters of a folder; what it once said stays."""
+        """Add the folder's formatters in OpenCode's current configuration; former ones stay."""
         now = time.monotonic()
         if now - self._configured.get(directory, -_RECENT_S) < _RECENT_S:
             return
@@ -163,20 +162,20 @@ class Evidence:
             batch.outdate(directory or "/")
 
     def of_projects(self, source: Source) -> None:
-        """Which folders belong to one project, for telling renamed and cloned ones."""
+        """Store which folders belong to one project, to recognise renamed and cloned ones."""
         try:
             projects = source.projects()
         except (BadRecord, SourceBusy):
             return  # read again by the next scan; only a hint depends on it
-        wanted = ("id", "worktree", "sandboxes", "directories")
-        text = records.dumps([{name: project.get(name) for name in wanted} for project in projects]).decode()
+        names = ("id", "worktree", "sandboxes", "directories")
+        text = records.dumps([{name: project.get(name) for name in names} for project in projects]).decode()
         if self._archive.note(f"projects {source.name}") != text:
             self._archive.set_note(f"projects {source.name}", text)
 
-    # -- anew ----------------------------------------------------------------------------------------------------
+    # -- renewal -------------------------------------------------------------------------------------------------
 
     def renew(self, progress: Progress | None = None) -> int:
-        """Draw the file edits of every archived message anew, if an older version drew them; answers how many."""
+        """Extract the file edits of every message again if an older version did; returns the number of messages."""
         if self._archive.note(_NOTE) == VERSION:
             return 0
         order = list(self._archive.all_message_ids())
@@ -202,10 +201,10 @@ def _needs_root(message: Message) -> bool:
 
 
 def _remembered(source: Source, session_id: str, old: list[Json], new: list[Json]) -> list[Json]:
-    """`new`, and the reverts that were once seen pending: a source without a journal forgets those at the next prompt.
+    """`new`, and earlier pending reverts, which a source without a journal forgets at the next prompt.
 
-    What is not pending any more has ended by now: it became final, or was undone. The first time that one was seen is
-    the nearest to its own.
+    A revert that is no longer pending has ended: it became final, or was undone. The first time that we saw it is the
+    closest to its own time.
     """
     if any(mark["is_exact"] for mark in new):
         return new
@@ -213,18 +212,20 @@ def _remembered(source: Source, session_id: str, old: list[Json], new: list[Json
     for mark in old:
         if mark.get("is_exact", True):
             continue
-        if "ended" not in mark and not any(_is_same(mark, other) for other in new):
+        if "ended" not in mark and not any(_is_same(mark, earlier) for earlier in new):
             is_final = not _is_there(source, session_id, mark)
             marks.append(mark | {"ended": _ended(source, session_id, mark), "is_final": is_final})
         else:
             marks.append(mark)
-    return marks + [mark for mark in new if not any("ended" not in other and _is_same(mark, other) for other in marks)]
+    return marks + [
+        mark for mark in new if not any("ended" not in earlier and _is_same(mark, earlier) for earlier in marks)
+    ]
 
 
 def _ended(source: Source, session_id: str, mark: Json) -> int:
-    """By when a revert had ended: when its session was last touched, or before the first prompt since then.
+    """The latest end of a revert: when its session last changed, or just before the first later prompt.
 
-    The source's own record is read: the archive's is as old as the scan that saw the revert pending.
+    We read the source's record, because the archived one is as old as the scan that saw the revert pending.
     """
     updated = source.read_session(session_id).updated
     times = (records.time_of(message_id, updated) for message_id in source.messages(session_id))
@@ -234,12 +235,12 @@ def _ended(source: Source, session_id: str, mark: Json) -> int:
     )
 
 
-def _is_same(mark: Json, other: Json) -> bool:
-    return mark | {"time": 0} == other | {"time": 0}
+def _is_same(mark: Json, second_mark: Json) -> bool:
+    return mark | {"time": 0} == second_mark | {"time": 0}
 
 
 def _is_there(source: Source, session_id: str, mark: Json) -> bool:
-    """Whether what a revert took back is still, or again, a part of the session."""
+    """Whether the reverted messages are still, or again, part of the session."""
     if mark["message_id"] not in source.messages(session_id):
         return False
     reading = source.read_message(session_id, mark["message_id"])
@@ -249,17 +250,17 @@ def _is_there(source: Source, session_id: str, mark: Json) -> bool:
 
 
 def _tree(session: Session, mark: Json) -> FileEdit:
-    """A stand-in that names a revert's tree, so that it is captured."""
+    """An edit that only names a revert's tree, so that the tree is captured."""
     moment, place = records.integer(mark.get("time")), session.directory or "/"
     tree = records.text(mark.get("snapshot"))
     return FileEdit(place, moment, session.id, "", "", "revert", Operation.STEP, blob=tree)
 
 
 def move_events(archive: Archive) -> int:
-    """Keep as events what an archive of version 0.1 holds as empty answers, once; answers how many there were.
+    """Convert the empty answers of archives of version 0.1 to events, once; returns their number.
 
     They are events of OpenCode 1.15 and 2, such as a change of the model. A session that has nothing else and no record
-    of its own was made up for them, and goes with them.
+    of its own was created for them, and is removed.
     """
     if archive.note(_EVENTS_NOTE):
         return 0

@@ -1,9 +1,9 @@
-"""The indexes opened, proven and, when damaged, rebuilt from the archive.
+"""Opens and checks the indexes, and rebuilds damaged ones from the archive.
 
-Each index directory holds the name it was given when its filling began; the archive remembers that name. Where one is
-missing, emptied, swapped or broken (then it is parked), every message goes back into that stage's outbox: nothing is
-searched that was not proven (docs/reliability.md, C1, C2, C11). The semantic index is opened in a child process first,
-because a damaged one can take the process with it.
+Each index directory contains a name from when it was first filled, and the archive has the same name. If an index is
+missing, empty, swapped or broken (then it is parked), every message goes back into that stage's outbox, so that we
+never search an unchecked index (docs/reliability.md, C1, C2, C11). The semantic index is first opened in a child
+process, because a damaged one can crash the process.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from daemon.ingest.outbox import (
     SemanticDrain,
     index_contents,
     index_fingerprint,
+    sample,
 )
-from daemon.ingest.sample import sample
 from daemon.model import Json
 from daemon.redact import fingerprint
 
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
-_OPENING_S = 10.0  # that a question waits; to check 474,000 rows takes a minute
+_OPENING_S = 10.0  # a question waits this long; a check of 474,000 rows takes a minute
 _RETRY_S = 15.0  # after a failure, until the next question tries again
 
 OnEvent = Callable[[str, str], None]
-"""Called with (what, message) when something was found broken or was rebuilt."""
+"""Called with (component, message) when an index was broken or rebuilt."""
 
 
 class Upkeep:
-    """Owns both indexes. `lexical` is there from the start; `semantic` once `open_semantic` has proven it."""
+    """Owns both indexes. `lexical` exists from the start, `semantic` once `open_semantic` has checked it."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Upkeep:
         indexed_kb: int,
         embedded_kb: int,
         batch: int,
-        what: str = "all",
+        embed_scope: str = "all",
     ) -> None:
-        """`what`: embedding.what of the configuration."""
+        """`embed_scope`: embedding.what of the configuration."""
         self._archive = archive
-        self._what = what
-        archive.off = {"none": frozenset({"semantic", TOOLS}), "said": frozenset({TOOLS})}.get(what, frozenset())
+        self._embed_scope = embed_scope
+        archive.off = {"none": frozenset({"semantic", TOOLS}), "said": frozenset({TOOLS})}.get(embed_scope, frozenset())
         self._directory = directory
         self._chroma = chroma
         self._choose = choose
@@ -100,11 +100,11 @@ class Upkeep:
         return index
 
     def lexical_drain(self) -> LexicalDrain:
-        """The way into the lexical index as it is now."""
+        """A drain into the current lexical index."""
         return LexicalDrain(self._archive, self.lexical, self._kb[0])
 
     def rebuild_lexical(self, error: IndexBroken) -> None:
-        """Park what is broken, start anew.
+        """Park the broken index and start a new one.
 
         Raises:
             IndexBroken: `error` itself, after `close`: an index is not broken for having been closed under a caller.
@@ -120,7 +120,7 @@ class Upkeep:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder that was chosen; chosen on first use, which may ask the model server."""
+        """The embedder, chosen on first use, which may ask the model server."""
         with self._choosing:  # a question may come before the index is open
             if self._embedder is None:
                 self._embedder, self.choice = self._choose()
@@ -129,7 +129,7 @@ class Upkeep:
 
     @property
     def semantic(self) -> SemanticIndex | None:
-        """The semantic index, while it is open and proven; whoever gets it is using it."""
+        """The semantic index, or None while it is not open and checked. Access counts as use."""
         self._used = time.monotonic()
         return self._semantic
 
@@ -140,18 +140,18 @@ class Upkeep:
 
     @property
     def notes(self) -> NotesIndex | None:
-        """The part of the semantic index that holds what models found out; opened, lost and made anew with it.
+        """The models' notes in the semantic index; opened, lost and rebuilt with it.
 
-        Its owner fills it: a new one says that it is not whole.
+        Its owner fills it: a new one reports that it is incomplete.
         """
         self._used = time.monotonic()
         return None if self._semantic is None else self._semantic.notes
 
     def open_semantic(self) -> SemanticIndex:
-        """Prove it in a child process, open it, and see that it belongs to this archive and embedder.
+        """Check it in a child process, open it, and make sure that it belongs to this archive and embedder.
 
         Raises:
-            IndexBroken: it could not be made to work even empty (the caller waits before trying again).
+            IndexBroken: not even an empty one works (the caller waits before trying again).
             Retry: the model or the Chroma server does not answer.
         """
         with self._opening:
@@ -169,8 +169,8 @@ class Upkeep:
                     self._prove(place, embedder)
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
-                    self._claim("semantic", place, index_contents(embedder, self._what))
-                self._archive.set_note(CONTENTS, index_contents(embedder, self._what))
+                    self._claim("semantic", place, index_contents(embedder, self._embed_scope))
+                self._archive.set_note(CONTENTS, index_contents(embedder, self._embed_scope))
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
                 raise
@@ -182,7 +182,7 @@ class Upkeep:
             return index
 
     def prepare_semantic(self, within_s: float) -> bool:
-        """Read what makes its filtered questions quick, once it is open, for about so long; whether more is left.
+        """Load the caches for filtered queries of the open index, for about so long; returns whether more is to load.
 
         Raises:
             Retry: as any call of the index.
@@ -193,34 +193,34 @@ class Upkeep:
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
             index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
-            unread = self._archive.unread(index_contents(embedder, self._what))
+            unread = self._archive.unread(index_contents(embedder, self._embed_scope))
             if index.count() == 0 and unread < self._archive.message_count():
                 self._archive.enqueue_all("semantic")
             return index
         return Semantic(place, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
 
     def _calibrated(self, embedder: Embedder) -> Calibration | None:
-        made = calibrated(self._archive, embedder)
-        if made is not None and not made.is_telling and NOT_TELLING not in self.choice:
+        calibration = calibrated(self._archive, embedder)
+        if calibration is not None and not calibration.is_telling and NOT_TELLING not in self.choice:
             self.choice += f"; {NOT_TELLING}"
             self._on_event("embedder", self.choice)
-        return made
+        return calibration
 
     def _prove(self, place: Path, embedder: Embedder) -> None:
         if not place.exists():
             return
         try:
-            is_filled = self._archive.note("semantic index").endswith(f" {index_contents(embedder, self._what)}")
-            held = sample(self._archive, embedder, self._kb, self._what) if is_filled else []
+            is_filled = self._archive.note("semantic index").endswith(f" {index_contents(embedder, self._embed_scope)}")
+            held = sample(self._archive, embedder, self._kb, self._embed_scope) if is_filled else []
             health.healthy(place, index_fingerprint(embedder), embedder.dims, held)
         except IndexBroken as error:
             self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             health.park(place)
 
     def load(self, within_s: float = _OPENING_S) -> None:
-        """For a question by meaning: open the semantic index, and have it and a model of this machine in memory.
+        """For a semantic query: open the index, and load it and a local model into memory.
 
-        Where the index takes longer, the answer is without it. What fails here is reported by whoever asks.
+        If the index takes longer, the answer does without it. The caller reports errors.
         """
         self._used = time.monotonic()
         if self.is_off:
@@ -238,17 +238,17 @@ class Upkeep:
                 embedder.load()
                 vector = embedder.embed(["."])[0]
                 if not isinstance(vector, BadInput):
-                    semantic.query(vector, Filters(), 1)  # Chroma reads its graph for the first question
+                    semantic.query(vector, Filters(), 1)  # Chroma loads its graph for the first query
             self._loaded = (embedder, semantic)
 
     def _try_to_open(self) -> None:
         try:
             self.open_semantic()
-        except (Retry, Skip):  # the state tells, and so does the question that waits for it
+        except (Retry, Skip):  # the state reports it, and so does the waiting query
             self._next_try = time.monotonic() + _RETRY_S
 
-    def rest(self, after_s: float) -> bool:
-        """Close the semantic index and give back the model's memory, if nobody has used them for so long."""
+    def close_if_idle(self, after_s: float) -> bool:
+        """Close the semantic index and unload the model if they were not used for so long."""
         with self._loading, self._opening:
             semantic = self._semantic
             if semantic is None or time.monotonic() - self._used < after_s:
@@ -260,7 +260,7 @@ class Upkeep:
             return True
 
     def semantic_drain(self) -> SemanticDrain:
-        """The way into the semantic index, opened if it was not."""
+        """A drain into the semantic index, which is opened if necessary."""
         self._used = time.monotonic()
         return SemanticDrain(
             self._archive,
@@ -269,11 +269,11 @@ class Upkeep:
             indexed_kb=self._kb[0],
             embedded_kb=self._kb[1],
             batch=self._batch,
-            what=self._what,
+            embed_scope=self._embed_scope,
         )
 
     def rebuild_semantic(self, error: IndexBroken) -> None:
-        """Park what is broken; it is opened anew, and refilled from the archive's vectors, on the next use.
+        """Park the broken index; the next use opens a new one and fills it from the archive's vectors.
 
         Raises:
             IndexBroken: as `rebuild_lexical`.
@@ -291,8 +291,8 @@ class Upkeep:
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is searched by meaning."""
-        return self._what == "none"
+        """Whether semantic search is off."""
+        return self._embed_scope == "none"
 
     @property
     def is_embedded(self) -> bool:
@@ -300,7 +300,7 @@ class Upkeep:
         return self._chroma == "embedded"
 
     def let_go_of_semantic(self) -> None:
-        """Close it as it is: it is proven, and opened anew, on the next use."""
+        """Close it; the next use checks and opens it again."""
         with self._opening:
             if self._semantic is not None:
                 self._semantic.close()
@@ -308,7 +308,7 @@ class Upkeep:
             self.semantic_state = "waiting: the disk is full"
 
     def _redact_anew(self) -> None:
-        """Where other things were hidden when the indexes were filled, every message is indexed again."""
+        """Index every message again if the redaction rules have changed since the indexes were filled."""
         if self._archive.note("redaction") == fingerprint():
             return
         self._archive.secrets.forget()
@@ -317,12 +317,12 @@ class Upkeep:
         if waiting:
             self._on_event("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
 
-    # -- belonging together --------------------------------------------------------------------------------------
+    # -- ownership by the archive --------------------------------------------------------------------------------
 
     def _claim(self, stage: str, place: Path, fingerprint: str = "") -> None:
-        """See that this directory is the one the archive filled; if not, everything goes into the outbox again.
+        """Check that this archive filled this directory; if not, put everything into the outbox again.
 
-        The name lies in the directory, so that it goes where that goes. It is written last.
+        The name is in the directory, so that it moves with it. It is written last.
         """
         note = place / _NAME
         name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
@@ -348,16 +348,16 @@ class Upkeep:
     def expect_model(self) -> None:
         """As `open_semantic`, but only if another model, or other settings, filled the index."""
         try:
-            is_same = self.is_off or self._archive.note(CONTENTS) == index_contents(self.embedder, self._what)
+            is_same = self.is_off or self._archive.note(CONTENTS) == index_contents(self.embedder, self._embed_scope)
         except Retry:
-            is_same = False  # to open it says what is wrong
+            is_same = False  # opening it will report the problem
         if not is_same:
             self.open_semantic()
         elif not self.is_open:
             self.semantic_state = ""
 
     def state(self) -> Json:
-        """For the status: both indexes, in plain words."""
+        """Both indexes, in plain words, for the status."""
         refused = self._archive.quarantined(EMBEDDER)
         return {
             "lexical": {"state": self.lexical_state, "count": _count(self.lexical)},
@@ -373,7 +373,7 @@ class Upkeep:
         }
 
     def _unopened_state(self) -> str:
-        """What can be said of the semantic index without opening it, which takes seconds."""
+        """The state of the semantic index without opening it, which would take seconds."""
         if self.is_off:
             return "off (embedding.what is none)"
         if self.is_embedded and not (self._directory / "semantic" / _NAME).exists():
@@ -381,7 +381,7 @@ class Upkeep:
         return "built; opened when it is needed" if self.is_embedded else "opened when it is needed"
 
     def close(self) -> None:
-        """The indexes first, the archive is the caller's."""
+        """Close the indexes and the embedder, but not the archive, which belongs to the caller."""
         with self._opening:
             self._is_closed = True
             self.lexical.close()
@@ -393,7 +393,7 @@ class Upkeep:
 
 
 def _count(index: LexicalIndex | SemanticIndex | NotesIndex | None) -> int | None:
-    """None while there is none, or none that answers: the status must not fail with what it is to show."""
+    """The index's size; None if there is no index or it fails, because the status must not fail with it."""
     try:
         return None if index is None else index.count()
     except Retry:

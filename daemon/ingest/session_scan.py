@@ -1,8 +1,8 @@
-"""One session of one source, scanned into the archive: what is new, altered or gone since the cursor.
+"""Scans one session of one source into the archive: everything new, changed or gone since the cursor.
 
-Every commit holds records, file edits, outbox entries and the cursor of the same messages. The listing says
-what to read, the content what changed. A record that cannot be read is quarantined with the reason; one that is being
-written is left for the next scan.
+Every commit contains the records, file edits, outbox entries and cursor of the same messages. The listing decides what
+we read, and the content decides what has changed. An unreadable record is quarantined with the reason; an unfinished
+one is left for the next scan.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ _DOUBT_MS = 2000
 """A message that changed this recently may change again within the resolution of its stamp: read it again (S2)."""
 
 _PATIENCE_S = 5.0
-"""A message that never comes to rest is archived this often, as far as it has got."""
+"""A message that keeps changing is archived this often, as it is."""
 
 
 @dataclass(slots=True)
 class ScanResult:
-    """What one scan of a source did."""
+    """The result of one scan of a source."""
 
     changed: int = 0
     removed: int = 0
     quarantined: int = 0
     postponed: set[str] = field(default_factory=set)
-    """Sessions with something still being written."""
+    """Sessions with unfinished messages."""
     places: set[str] = field(default_factory=set)
     """Directories of changed sessions and paths of changed files."""
 
-    def __iadd__(self, other: ScanResult) -> Self:
-        self.changed += other.changed
-        self.removed += other.removed
-        self.quarantined += other.quarantined
-        self.postponed |= other.postponed
-        self.places |= other.places
+    def __iadd__(self, result: ScanResult) -> Self:
+        self.changed += result.changed
+        self.removed += result.removed
+        self.quarantined += result.quarantined
+        self.postponed |= result.postponed
+        self.places |= result.places
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """What every session's scan works with."""
+    """The objects that every session's scan needs."""
 
     archive: Archive
     evidence: Evidence
@@ -70,10 +70,10 @@ class ScanContext:
 
 
 class SessionScan:
-    """Made for one session and thrown away; `result` says what it did."""
+    """One scan of one session; use it once. `result` has the outcome."""
 
     def __init__(self, context: ScanContext, source: Source, session_id: str, *, patient: bool) -> None:
-        """`patient`: a message that is being written is left for the next scan."""
+        """`patient`: an unfinished message is left for the next scan."""
         self._context = context
         self._archive = context.archive
         self._source = source
@@ -86,12 +86,12 @@ class SessionScan:
         self.result = ScanResult()
 
     def run(self, pulse: Callable[[], None]) -> tuple[int, int] | None:
-        """Scan it; how many of its messages (were seen, are kept), None where it could not be listed.
+        """Scan the session; returns how many messages (were listed, are archived), or None if it could not be listed.
 
         `pulse` is called after each commit of a long one.
         """
-        # OpenCode deletes a session's record last: read first, it is there for as long as a message is listed, and with
-        # it the title by which a session of ours is known.
+        # OpenCode deletes a session's record last. So if we read it first, it exists as long as a message is listed,
+        # and with it the title by which we recognise our own sessions.
         session = self._read_session()
         try:
             self._units = self._source.messages(self._id)
@@ -115,7 +115,7 @@ class SessionScan:
         return len(self._units), count
 
     def forget(self) -> int:
-        """The source no longer has the session; how many records lost their last source."""
+        """The source no longer has the session; returns how many records lost their last source."""
         self._batch.release(self._name, f"session {self._id}")
         self._forget(self._archive.marks(self._name, self._id))
         self.result.removed += self._batch.forget_session_source(self._id, self._name, self._context.now())
@@ -139,7 +139,7 @@ class SessionScan:
             self._concerns(session)
 
     def _concerns(self, session: Session) -> None:
-        """A change beside the messages concerns the session's directory and every path it touched."""
+        """Note a change beside the messages, which concerns the session's directory and every path it touched."""
         self.result.places |= self._batch.places(self._id) | ({session.directory} - {""})
 
     def _is_left_out(self, session: Session | None) -> bool:
@@ -149,7 +149,7 @@ class SessionScan:
         return is_own(session, self._read_messages())
 
     def _read_session(self) -> Session | None:
-        """The record as the source has it now; None, and noted in the result, when it cannot be read."""
+        """The source's current record; None, and noted in the result, if it cannot be read."""
         self._session = self._archive.session(self._id)
         try:
             return self._source.read_session(self._id)
@@ -163,8 +163,8 @@ class SessionScan:
         before = self._session
         self._batch.release(self._name, f"session {self._id}")
         if session.raw == b"{}" and before is not None:
-            # No record at the source: made up from the messages, or a session that is just being made or deleted. What
-            # the archive has says more, and the source has deleted it.
+            # No record at the source: made from the messages, or the session is just being created or deleted. The
+            # archived record has more, and the source has deleted it.
             self._batch.forget_session_source(self._id, self._name, self._context.now())
             return
         self._session = session
@@ -177,7 +177,7 @@ class SessionScan:
         self._batch.mark(self._name, self._id, "", "seen")
 
     def _reindex_title(self) -> None:
-        """Index again what is searched by the title: the first message, and by words every message."""
+        """Index again what contains the title: the first message, and in the lexical index every message."""
         for number, message_id in enumerate(self._archive.message_ids(self._id)):
             state = self._archive.state(message_id)
             if state is None:
@@ -188,7 +188,7 @@ class SessionScan:
     # -- messages ------------------------------------------------------------------------------------------------
 
     def _scan_messages(self, marks: Mapping[str, str], pulse: Callable[[], None]) -> int:
-        """Archive what is new or altered since `marks`; how many messages are kept now."""
+        """Archive messages that are new or changed since `marks`; returns how many are archived now."""
         count = waiting = 0
         altered: list[str] = []
         for message_id, unit in self._units.items():
@@ -208,7 +208,7 @@ class SessionScan:
         return count
 
     def _scan_message(self, message_id: str, unit: Unit, read: Callable[[], Reading]) -> bool:
-        """Archive one message; False when it has to wait or cannot be read."""
+        """Archive one message; False if it must wait or cannot be read."""
         try:
             reading = read()
         except SourceBusy:
@@ -216,7 +216,7 @@ class SessionScan:
             return False
         except ReconstituteError:
             raise
-        except Exception as error:  # noqa: BLE001 - a record of a shape nobody foresaw must not stop all the others
+        except Exception as error:  # noqa: BLE001 - a record of an unexpected shape must not stop the others
             reading = _unforeseen(message_id, error)
         if reading.event:
             self._archive.beside.put_event(self._batch, self._id, message_id, reading.event)
@@ -239,31 +239,31 @@ class SessionScan:
         return True
 
     def _stored_and_new(self) -> Iterator[Message]:
-        """The session's messages as its source has them now, then as the archive has them."""
+        """The session's messages in its source, then those in the archive."""
         yield from self._read_messages()
         yield from self._archive.messages(self._id)
 
     def _read_messages(self) -> Iterator[Message]:
-        """The session's messages as its source has them now, those that can be read."""
+        """The session's readable messages in its source."""
         for message_id in self._units:
             try:
                 message = self._source.read_message(self._id, message_id).message
             except (SourceBusy, BadRecord):
-                continue  # reported when its own turn comes
+                continue  # reported when the message itself is scanned
             except ReconstituteError:
                 raise
-            except Exception:  # noqa: BLE001 - as above: a shape nobody foresaw
+            except Exception:  # noqa: BLE001 - an unexpected shape, as above
                 _LOG.debug("passed over", source=self._name, message=message_id)
                 continue
             if message is not None:
                 yield message
 
     def _failed(self, unit: Unit, *, partly: bool = False) -> str:
-        """The cursor of a message that was not, or not wholly, read: a larger limit reads it again."""
+        """The cursor of a message that was not read, or only partly, so that a larger limit reads it again."""
         return f"{'~' if partly else '!'}{self._context.record_mb}!{unit.stamp}"
 
     def _is_moving(self, message: Message, unit: Unit) -> bool:
-        """Whether it is unfinished and changed a moment ago: OpenCode rewrites a text part for every token."""
+        """Whether it is unfinished and just changed, because OpenCode rewrites a text part for every token."""
         if message.is_complete or (self._context.now() - unit.changed) / 1000 >= self._context.quiet_s:
             return False
         first = self._context.begun.setdefault(message.id, self._context.clock())
@@ -289,7 +289,7 @@ class SessionScan:
                 self._name_large(message_id, unit, problem)
 
     def _name_large(self, message_id: str, unit: Unit, problem: Problem) -> None:
-        """Note which record the file holds; of several sources the newest version counts, as for smaller records."""
+        """Note which record is in the file; of several sources the newest version counts, as for smaller records."""
         origin = self._origin(unit)
         named = self._batch.large(message_id, problem.part_id)
         if named is None or origin.follows(Origin(*named["origin"])):
@@ -302,30 +302,30 @@ class SessionScan:
             self._batch.put_large(message_id, problem.part_id, reference)
 
     def _quarantine(self, place: str, entry: Json) -> None:
-        """Note that something there cannot be read, and log it once."""
+        """Note that a record cannot be read, and log it once."""
         if (self._archive.quarantined(self._name).get(place) or {}).get("reason") != entry["reason"]:
             _LOG.warning("set aside", source=self._name, place=place, reason=entry["reason"])
         self.result.quarantined += len(entry.get("records", (place,)))
         self._batch.quarantine(self._name, place, entry | {"time": self._context.now()})
 
     def _store(self, message: Message, unit: Unit, *, orphan: bool) -> bool:
-        """Put the message into the batch; whether its content was new."""
+        """Put the message into the batch; returns whether its content was new."""
         hash_ = records.message_digest(message)
         state = self._archive.state(message.id)
         if state is not None and state["hash"] == hash_:
             self._batch.keep_source(message.id, self._name)
         else:
             self._merge(message, unit, hash_, state)
-        if orphan:  # only its parts are left: the source removed the message
+        if orphan:  # the source removed the message and left its parts
             self._batch.tombstone(message.id, self._context.now())
         return state is None or state["hash"] != hash_
 
     def _merge(self, message: Message, unit: Unit, hash_: str, state: Json | None) -> None:
         stored = self._archive.message(message.id) if state is not None else None
-        made = combine(stored, state, message, self._origin(unit), hash_)
-        whole = made.message
+        combined = combine(stored, state, message, self._origin(unit), hash_)
+        whole = combined.message
         is_same = stored is not None and records.same(whole, stored)
-        if is_same and not made.versions and made.gone == (state or {}).get("gone"):
+        if is_same and not combined.versions and combined.gone == (state or {}).get("gone"):
             self._batch.keep_source(message.id, self._name)
             return
         changes = self._context.evidence.of_message(self._batch, whole, self._session, self._stored_and_new)
@@ -334,12 +334,12 @@ class SessionScan:
         self.result.places |= self._batch.message(
             whole,
             source=self._name,
-            generation=made.generation,
-            hash_=made.hash_,
+            generation=combined.generation,
+            hash_=combined.hash_,
             edits=changes,
-            versions=made.versions,
-            gone=made.gone,
-            origins=made.origins,
+            versions=combined.versions,
+            gone=combined.gone,
+            origins=combined.origins,
             unknown=unknown_types(whole),
         )
 
@@ -348,7 +348,7 @@ class SessionScan:
 
 
 def _has_changed(before: Session, session: Session) -> bool:
-    """Whether pages that name the session have to be made anew, even without another message of it."""
+    """Whether pages that name the session must be rendered again, even without a new message."""
     if (before.title, before.directory, before.archived) != (session.title, session.directory, session.archived):
         return True
     was, now = (records.load_object(record.raw).get("revert") for record in (before, session))

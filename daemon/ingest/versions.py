@@ -1,8 +1,8 @@
-"""What a message becomes when it is read again, or from another source: the newest version of each of its records.
+"""Combines readings of a message, also from several sources: the newest version of each of its records.
 
-What one source says now is newer than what it said before. Between sources the newer generation of OpenCode's storage
-wins, because OpenCode moves on from one to the next; between two of one generation, the one that changed last. Where
-each record came from is remembered, so the order in which the sources are read makes no difference.
+A source's current reading is newer than its former one. Between sources the newer generation of OpenCode's storage
+wins, because OpenCode migrates from one to the next; between two of one generation, the one that changed last. We store
+where each record came from, so the order in which the sources are read makes no difference.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _HEAD = ""
 
 
 class Origin(NamedTuple):
-    """Where and when a record was written: the source's generation, its last change (epoch ms), its name."""
+    """Where and when a record was written: the source's generation, the record's last change (epoch ms), the source."""
 
     generation: int
     changed: int
     source: str
 
-    def follows(self, other: Origin) -> bool:
-        """Whether what was read here is newer than what is stored from `other`."""
-        return self.source == other.source or self > other
+    def follows(self, stored: Origin) -> bool:
+        """Whether this reading is newer than the one `stored`."""
+        return self.source == stored.source or self > stored
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """`message` is what is to be stored, the rest what belongs to it (archive.Batch.message).
+    """`message` is the message to store; the other fields belong to it (archive.Batch.message).
 
-    `generation` and `hash_` are of the newest reading, also where a fuller version of an older one stays.
+    `generation` and `hash_` are of the newest reading, even if a fuller version of an older one stays.
     """
 
     message: Message
@@ -48,20 +48,20 @@ class Combined:
 
 
 def combine(stored: Message | None, state: Json | None, read: Message, origin: Origin, hash_: str) -> Combined:
-    """`read`, which came from `origin` and has this hash, over what is `stored` with this state."""
+    """Combine `read`, which came from `origin` and has this hash, with the `stored` message and its state."""
     if stored is None or state is None:
         return Combined(read, [], [], origin.generation, hash_, _origins(origin, {}))
     known: Json = state.get("origins") or {}
     newest = Origin(*known.get("newest", (state["generation"], 0, "")))
-    others = {name: Origin(*value) for name, value in known.get("others", {}).items()}
+    by_record = {name: Origin(*value) for name, value in known.get("others", {}).items()}
     is_newest = origin.follows(newest)
 
     def is_newer(part_id: str) -> bool:
-        return origin.follows(others.get(part_id, newest))
+        return origin.follows(by_record.get(part_id, newest))
 
     versions: list[tuple[str | None, bytes]]
     gone: Iterable[str] = state["gone"]
-    if _is_renumbered(others.get(_HEAD, newest)) != _is_renumbered(origin):
+    if _is_renumbered(by_record.get(_HEAD, newest)) != _is_renumbered(origin):
         older, newer = (stored, read) if is_newest else (read, stored)
         whole, versions = superseded(older, newer)
         names = {_HEAD, *part_ids(whole.parts)}
@@ -70,13 +70,13 @@ def combine(stored: Message | None, state: Json | None, read: Message, origin: O
         whole, versions, gone, from_stored = merged(stored, read, is_newer)
         names = {_HEAD, *part_ids(whole.parts)}
         from_read = names - from_stored
-    else:  # an older copy only adds what the newer one lacks, such as parts that OpenCode's import left behind
+    else:  # an older copy only adds what the newer one lacks, such as parts that OpenCode's import did not copy
         whole, versions, lacking, from_copy = merged(read, stored, lambda part_id: not is_newer(part_id))
         names = {_HEAD, *part_ids(whole.parts)}
         from_read = set(from_copy)
         gone = {*gone, *lacking}
     top = origin if is_newest else newest
-    came = {name: origin if name in from_read else others.get(name, newest) for name in names}
+    came = {name: origin if name in from_read else by_record.get(name, newest) for name in names}
     return Combined(
         whole,
         versions,
@@ -87,19 +87,19 @@ def combine(stored: Message | None, state: Json | None, read: Message, origin: O
     )
 
 
-def _origins(newest: Origin, others: dict[str, Origin]) -> Json:
-    return {"newest": list(newest)} | ({"others": {n: list(o) for n, o in others.items()}} if others else {})
+def _origins(newest: Origin, by_record: dict[str, Origin]) -> Json:
+    return {"newest": list(newest)} | ({"others": {n: list(o) for n, o in by_record.items()}} if by_record else {})
 
 
 def _is_renumbered(origin: Origin) -> bool:
-    """Whether this generation has no part records: their ids are made from places."""
+    """Whether this generation has no part records, so that ids of parts are made from places."""
     return origin.generation == DATABASE_2
 
 
 def is_own(session: Session | None, messages: Iterable[Message]) -> bool:
-    """Whether a session is ours. `session` is its record, or None; `messages` are only looked at without one.
+    """Whether a session is ours. `session` is its record, or None; `messages` are only read without a record.
 
-    The title that a session has now counts: one that the user renamed, to go on with it, is the user's.
+    The current title counts: a session that the user renamed, to continue it, is the user's.
     """
     if session is not None and session.raw != b"{}":
         return session.title.startswith(OWN_SESSION_TITLE)
@@ -107,7 +107,7 @@ def is_own(session: Session | None, messages: Iterable[Message]) -> bool:
 
 
 def is_own_message(message: Message) -> bool:
-    """Whether a message belongs to such a session: a prompt of ours, or the answer to one."""
+    """Whether a message belongs to such a session: our prompt, or the answer to it."""
     data = message.data
     if OWN_MARK in (data.get("agent"), data.get("mode")) or OWN_MARK in table(data.get("tools")):
         return True

@@ -1,8 +1,8 @@
-"""What OpenCode has on disk becomes Session, Message and Part. Read-only, always.
+"""Reads what OpenCode has on disk as Session, Message and Part. Never writes.
 
-A source lists cheap stamps first and reads a record only when its stamp is new. Stamps are opaque; equal stamps mean
-unchanged, different ones mean "look": whether anything changed is decided by content. All sources are read at once and
-united by id; the one with the higher `generation` wins.
+A source first lists stamps, which is cheap, and we read a record only if its stamp is new. Stamps are opaque. Equal
+stamps mean unchanged; different stamps mean that we must compare the content. All sources are read together and
+merged by id; the source with the higher `generation` wins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ JSON_TREE, DATABASE, DATABASE_2 = 1, 2, 3
 class Unit:
     """A message as a source lists it: its stamp, and when it or one of its parts last changed (epoch ms).
 
-    `is_event`: no message, but a record of its session that is listed among them, such as a change of the model.
+    `is_event`: not a message but another record of the session, such as a change of the model.
     """
 
     stamp: str
@@ -31,10 +31,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A record that could not be read: where, why, how large, and the hash of what was there.
+    """A record that could not be read: its place, the reason, its size and the hash of its bytes.
 
-    `part_id` tells which record of its message it is, empty for the message's own; `is_kept` that all of it has been
-    copied to a file named by its hash, `waits` that it could not be copied now.
+    `part_id` is empty for the record of the message itself. `is_kept`: the whole record was copied to a file named by
+    its hash. `waits`: it could not be copied now and will be tried again.
     """
 
     place: str
@@ -48,11 +48,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading one message gave.
+    """The result of reading one message.
 
-    `message` is None when nothing usable was there. `orphan` says that only its parts are left: OpenCode's clean-up
-    after a revert removes the message and leaves the parts (opencode-formats.md, Writing). `event` is the record where
-    the unit is no message: ``{id, sessionID, type, time, data}``, `data` as it was written.
+    `message` is None if nothing was usable. `orphan`: only the parts exist, because OpenCode's clean-up after a revert
+    removes the message and leaves the parts (opencode-formats.md, Writing). `event` is the record of a unit that is not
+    a message: ``{id, sessionID, type, time, data}``, `data` as it was written.
     """
 
     message: Message | None
@@ -63,7 +63,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class TodoList:
-    """A session's todo list as it stands, in order, each item as recorded; `time`: when it changed (epoch ms)."""
+    """A session's current todo list, in order, each item as recorded; `time`: when it changed (epoch ms)."""
 
     items: tuple[Json, ...]
     time: int
@@ -71,15 +71,15 @@ class TodoList:
 
 @dataclass(frozen=True, slots=True)
 class RevertMark:
-    """A moment at which a session was taken back, or the taking back was undone (opencode-formats.md, Reverts).
+    """A revert of a session, or the undoing of a revert (opencode-formats.md, Reverts).
 
     At `time` (epoch ms) the session went back to where `message_id` (or its `part_id`, else empty) begins, and the
-    files with it, as far as the `patch` parts from there on tell of them (opencode-formats.md, Tools 13); `snapshot` is
-    the tree of how they were just before, and `diff` is `git diff` from that tree to the files after it. Where no part
-    was worth keeping before the one that a user chose, OpenCode records the prompt of that turn as `message_id` and no
-    part, though the files keep what came before it: then only `diff` tells. `is_undone` says that this revert was taken
-    back: files are as in `snapshot` again. A revert that the next prompt made final has no further mark. Without
-    `is_exact`, `time` is only the latest at which it can have been.
+    files with it, if the `patch` parts from there on name them (opencode-formats.md, Tools 13). `snapshot` is the tree
+    just before, and `diff` is `git diff` from that tree to the files after the revert. If no part before the chosen one
+    was worth keeping, OpenCode records the prompt of that turn as `message_id` and no part, although the files keep the
+    earlier changes: then only `diff` is right. `is_undone`: this revert was undone, and the files are as in `snapshot`
+    again. A revert that the next prompt made final has no further mark. Without `is_exact`, `time` is only the latest
+    possible time.
     """
 
     time: int
@@ -96,7 +96,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Stable across restarts: the cursor is kept under it."""
+        """Stable across restarts, because the cursor is stored under it."""
 
     @property
     def kind(self) -> str:
@@ -104,13 +104,13 @@ class Source(Protocol):
 
     @property
     def generation(self) -> int:
-        """Which of two records with one id wins."""
+        """Of two records with the same id, the one with the higher generation wins."""
 
     def touched(self) -> Iterable[str] | None:
-        """Sessions that may have changed since the last call; None: cannot tell, look at all."""
+        """Sessions that may have changed since the last call; None: unknown, check all of them."""
 
     def hint(self, path: str) -> None:
-        """A watch event named this path; `touched` will account for it."""
+        """A watch event named this path; the next `touched` includes its session."""
 
     def sessions(self) -> Mapping[str, str]:
         """Every session and the stamp of its record.
@@ -124,7 +124,7 @@ class Source(Protocol):
         """Every message of a session."""
 
     def read_session(self, session_id: str) -> Session:
-        """The session's record; where only its messages are left, one made from what they tell.
+        """The session's record; if only its messages exist, a record made from them.
 
         Raises:
             BadRecord: unreadable, and not because it is being written.
@@ -139,20 +139,20 @@ class Source(Protocol):
         """
 
     def readings(self, session_id: str, message_ids: Sequence[str]) -> Iterator[tuple[str, Callable[[], Reading]]]:
-        """Each of these messages with what reads it, as `read_message` does.
+        """Each of these messages with a function that reads it, as `read_message` does.
 
-        A source may look up several at once. Nothing is locked while it waits to be asked for the next one.
+        A source may look up several at once. It holds no lock between two items.
         """
 
     def reverts(self, session_id: str) -> list[RevertMark]:
-        """The session's reverts in order, as far as this source tells; most tell only the one that is pending.
+        """The session's reverts in order, if this source records them; most sources only have a pending one.
 
         Raises:
             BadRecord, SourceBusy: as `read_session`.
         """
 
     def todos(self, session_id: str) -> TodoList | None:
-        """The session's todo list; None where this source knows of none.
+        """The session's todo list; None if this source has none.
 
         Raises:
             BadRecord, SourceBusy: as `read_session`.
@@ -161,9 +161,9 @@ class Source(Protocol):
     def projects(self) -> list[Json]:
         """Every project: ``{id, worktree, vcs, name, sandboxes[], directories[], time, raw}``.
 
-        Texts are empty and lists too where the record says nothing; `raw` is the record as it stands. One that cannot
-        be read has its ``id`` and the reason under ``problem``.
+        Texts and lists are empty if the record lacks them; `raw` is the record as written. An unreadable project has
+        its ``id``, and the reason under ``problem``.
         """
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""

@@ -1,8 +1,7 @@
-"""What OpenCode's configuration says of formatters: read from the disk as it is now, or from a text that was recorded.
+"""The formatters in OpenCode's configuration, as it is on disk now or as it was recorded.
 
 OpenCode merges the configuration of the user's home with those of the session's folder and of every folder above it,
-and with the one that whoever manages the machine has put into /etc/opencode.
-Only what it says of formatters is looked at, and nothing else of it is kept.
+and with the administrator's in /etc/opencode. We read and keep only the formatters.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy
@@ -23,7 +21,7 @@ from daemon.opencode import json_files
 CONFIGURATIONS = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
 """Where a folder has its configuration."""
 ANY = "*"
-"""In place of an extension: a configuration whose text is not known may name every one."""
+"""In place of an extension: a configuration whose text is unknown may name any extension."""
 
 _GLOBAL = ("config.json", "opencode.json", "opencode.jsonc")
 _LONGEST = 1 << 20  # bytes
@@ -33,7 +31,7 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What configurations say of formatters: whether built-in ones are switched on, and extensions added."""
+    """The formatters that configurations allow: whether built-in ones are on, and which extensions are added."""
 
     is_on: bool = False
     extensions: frozenset[str] = frozenset()
@@ -46,12 +44,12 @@ class Settings:
 
 
 UNKNOWN = Settings(is_on=True, extensions=frozenset({ANY}))
-"""Of a configuration that was there and whose text is not known."""
+"""For a configuration that existed and whose text is unknown."""
 
 
 @lru_cache(maxsize=256)
 def settings_in(text: str) -> Settings:
-    """What a configuration says, JSON with comments; one that cannot be read may say anything."""
+    """The settings in a configuration (JSON with comments); UNKNOWN if it cannot be parsed."""
     plain = _LAST_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text.removeprefix("\ufeff")))
     try:
         formatter = records.table(records.loads(plain.encode("utf-8", "replace"))).get("formatter")
@@ -63,7 +61,7 @@ def settings_in(text: str) -> Settings:
 
 
 def places(directory: str) -> Iterator[str]:
-    """The paths where the configuration of a session in `directory` may lie, but for the user's own."""
+    """The paths where the configuration of a session in `directory` may lie, except the user's own."""
     folder = directory
     while folder.startswith("/"):
         yield from (posixpath.join(folder, name) for name in CONFIGURATIONS)
@@ -80,7 +78,7 @@ def configured_by(path: str) -> Iterator[str]:
 
 
 def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Settings:
-    """What the configuration of a session in `directory` says on this machine now; one that is not there, nothing."""
+    """The settings for a session in `directory` on this machine now; missing files add nothing."""
     settings = settings_in(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
     for place in (*_of_machine(environment), *_of_user(environment, directory), *places(directory)):
         try:
@@ -91,7 +89,7 @@ def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Sett
 
 
 def _of_machine(environment: Mapping[str, str]) -> Iterator[str]:
-    """The managed configuration; OpenCode's own tests name another folder with that variable."""
+    """The administrator's configuration; OpenCode's own tests set another folder by this variable."""
     folder = environment.get("OPENCODE_TEST_MANAGED_CONFIG_DIR") or "/etc/opencode"
     yield from (posixpath.join(folder, name) for name in _GLOBAL)
 
@@ -112,12 +110,12 @@ def to_json(settings: Settings) -> str:
 
 
 def from_json(text: str) -> Settings:
-    """What `to_json` made; of an empty text, nothing."""
+    """The inverse of `to_json`; an empty text gives empty settings."""
     entry = records.table(records.loads(text.encode())) if text else {}
     return Settings(bool(entry.get("on")), frozenset(entry.get("extensions") or ()))
 
 
-def _listed(tables: Iterable[Any]) -> Iterator[str]:
+def _listed(tables: Iterable[object]) -> Iterator[str]:
     for table in tables:
         extensions = records.table(table).get("extensions")
         yield from (

@@ -26,15 +26,15 @@ from daemon.errors import SourceBusy, SourceMissing
 
 _SUFFIXES = ("", "-wal", "-shm")
 _LOCKED_REST_S = 1.0
-"""After a lock the database is left alone for this long, so that the other sources need not wait."""
+"""After a lock we do not try the database for this long, so that the other sources need not wait."""
 
 _SWAPS = 3
-"""How often opening begins again because a file was replaced meanwhile."""
+"""How often we start opening again because a file was replaced meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The database file, its WAL and its shared memory: (device, inode) of each, None where there is no such file.
+    """The database file, its WAL and its shared memory: (device, inode) of each, None if it does not exist.
 
     `written` is the database file's (mtime, size), which checkpoints change; the WAL otherwise only grows.
     """
@@ -44,30 +44,30 @@ class _Files:
     wal_size: int
 
     def are_others(self, opened: _Files) -> bool:
-        """Whether one of the `opened` files is no longer at its path; one that is new beside them does not count."""
+        """Whether one of the `opened` files is no longer at its path. A new file beside them does not count."""
         return any(was not in (None, now) for was, now in zip(opened.identities, self.identities, strict=True))
 
     def are_outdated(self, now: _Files) -> bool:
-        """Whether what a connection to these files keeps in memory may differ from what is `now` there."""
+        """Whether the cache of a connection to these files may differ from the files as they are `now`."""
         if self.identities != now.identities or self.written != now.written:
             return True
         return now.wal_size < self.wal_size  # cut off: the shared memory may still promise what was behind
 
 
 def irregular(database: str) -> str:
-    """Which file of a database is no regular one, if any: SQLite would wait for whoever writes into a FIFO."""
+    """The file of a database that is not a regular file, or "". SQLite would block on a FIFO."""
     paths = [f"{database}{suffix}" for suffix in (*_SUFFIXES, "-journal")]
     return next((path for path in paths if os.path.exists(path) and not os.path.isfile(path)), "")
 
 
 class TooLargeError(Exception):
-    """A value is larger than whoever asked for it allows."""
+    """A value is larger than the caller allows."""
 
 
 class Connection:
     """Opens on first use, and again whenever one of the three files has been replaced or rewritten.
 
-    `replaced` counts how often other files have been found: nothing learned from the former ones holds any more.
+    `replaced` counts how often the files were replaced. Nothing learned from the former files holds any more.
     """
 
     def __init__(self, path: Path, busy_ms: int = 200) -> None:
@@ -119,7 +119,7 @@ class Connection:
         try:
             connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
             connection.execute("PRAGMA query_only=1")
-            connection.text_factory = bytes  # what is stored may not be UTF-8, and a message must not be lost for it
+            connection.text_factory = bytes  # stored text may not be UTF-8, and no message must be lost for that
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # only now the other two are opened
         except BaseException:
             connection.close()
@@ -152,7 +152,7 @@ class Connection:
             wal.st_size if wal else 0,
         )
 
-    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of one short query; texts come as bytes.
 
         Raises:
@@ -166,8 +166,8 @@ class Connection:
                 raise self._failure(error) from None
 
     @contextmanager
-    def moment(self, largest: int) -> Iterator[Callable[[str, Sequence[Any]], Iterator[tuple[Any, ...]]]]:
-        """A query that may be made again and again, each time of the database as it is at this one moment.
+    def moment(self, largest: int) -> Iterator[Callable[[str, Sequence[object]], Iterator[tuple[Any, ...]]]]:
+        """A query function; all its calls see the database as it is at this one moment.
 
         Keep it open for a moment only. Rows come one by one; texts come as bytes.
 
@@ -176,7 +176,7 @@ class Connection:
             SourceBusy, SourceMissing: as for `rows`.
         """
 
-        def query(sql: str, arguments: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        def query(sql: str, arguments: Sequence[object]) -> Iterator[tuple[Any, ...]]:
             try:
                 yield from connection.execute(sql, arguments)
             except sqlite3.DataError as error:

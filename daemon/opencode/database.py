@@ -2,7 +2,7 @@
 
 Rows are updated in place far more often than added, so a session's messages are listed with the update times of all
 their rows, and content decides what changed. ``message.data`` and ``part.data`` are the JSON records without their ids.
-What a revert removed is taken from the journal, where there is one.
+What a revert removed is read from the journal, if there is one.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from daemon.opencode.journal import Journal
 from daemon.opencode.shared import PIECE, Gathered, orphan_record, oversize, pending_revert, project_record
 
 _HOT_S = 900.0
-"""A session stays under observation this long after its last insert: its rows may be updated in place."""
+"""We keep checking a session this long after its last insert, because its rows may be updated in place."""
 
 _Rows: TypeAlias = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
-"""Those of a message's parts, and its own: rowid, id, type of the value, and the value, or None if it is not read."""
+"""The rows of a message's parts, and its own row: rowid, id, type of the value, and the value, or None if unread."""
 
 _PARTS = "SELECT rowid, id, typeof(data), {data} FROM part WHERE message_id = ? ORDER BY id"
 _MESSAGE = "SELECT rowid, id, typeof(data), {data} FROM message WHERE id = ?"
 _AT_ONCE, _BYTES_AT_ONCE = 100, 4 << 20
-"""Messages that are read in one go, at most, and their bytes."""
+"""The most messages, and bytes, that one query reads."""
 
 _NO_ROW = (0, None)
 _RECENT = 64
-"""Rows that are looked at once more where the newest row is gone: its number is given to the next one."""
+"""Rows to read again if the newest row is gone, because SQLite gives its number to the next row."""
 
 
 class Database:
@@ -60,7 +60,7 @@ class Database:
         self.name = f"db:{connection.path}"
         self._version: tuple[int, int] | None = None
         self._replaced = connection.replaced
-        self._last_row: dict[str, tuple[int, Any]] = {"message": _NO_ROW, "part": _NO_ROW}
+        self._last_row: dict[str, tuple[int, object]] = {"message": _NO_ROW, "part": _NO_ROW}
         self._counts = {"session": 0, "message": 0}
         self._events: dict[str, int] = {}
         self._updated = 0
@@ -72,14 +72,14 @@ class Database:
         self._connection.close()
 
     def hint(self, path: str) -> None:
-        """Events on the database need no notes: data_version tells whether anything was committed."""
+        """Does nothing: `data_version` shows whether anything was committed."""
 
     # -- what may have changed -----------------------------------------------------------------------------------
 
     def touched(self) -> Iterable[str] | None:
-        """See Source. New rows by rowid, moved event numbers, touched sessions, and whatever was hot a while ago.
+        """See Source. Sessions with new rows, new event numbers or a changed session row, and recently active ones.
 
-        None also where rows are gone and the journal does not say whose.
+        Also None if rows are gone and the journal does not say which session they belonged to.
         """
         version = self._connection.data_version()
         if version == self._version:
@@ -99,11 +99,11 @@ class Database:
         if not first:
             now = self._clock()
             self._hot |= dict.fromkeys(changed, now)
-            self._hot = {session: seen for session, seen in self._hot.items() if now - seen < _HOT_S}
+            self._hot = {session: inserted for session, inserted in self._hot.items() if now - inserted < _HOT_S}
         return None if first or (is_less and not journaled) else list(self._hot)
 
     def _journaled(self) -> set[str]:
-        """The sessions of which the journal has new lines."""
+        """The sessions with new events in the journal."""
         changed: set[str] = set()
         if self._connection.columns("event_sequence"):
             for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
@@ -113,7 +113,7 @@ class Database:
         return changed
 
     def _has_less(self) -> bool:
-        """Whether a table has lost rows: it has fewer, or its newest row is gone, though others may have come.
+        """Whether a table has lost rows: it has fewer, or its newest row is gone, even if new rows have come.
 
         Parts are not counted, there are too many; they go with their messages.
         """
@@ -130,7 +130,7 @@ class Database:
         return is_less
 
     def _added(self, table: str) -> set[str]:
-        """The sessions with rows behind the last one that was seen."""
+        """The sessions with rows after the last one that we have read."""
         changed: set[str] = set()
         sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"
         for session_id, row, id_ in self._connection.rows(sql, (self._last_row[table][0],)):
@@ -139,7 +139,7 @@ class Database:
         return changed
 
     def _altered(self) -> set[str]:
-        """The sessions whose own row was touched."""
+        """The sessions whose own row has changed."""
         changed: set[str] = set()
         sql = "SELECT id, time_updated FROM session WHERE time_updated >= ?"
         for session_id, updated in self._connection.rows(sql, (self._updated,)):
@@ -161,20 +161,20 @@ class Database:
         return stamps
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
-        """See Source. Also those without a row that the journal still has."""
+        """See Source. Includes removed messages that the journal still has."""
         self._journal.follow(session_id)
         sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"
-        listed: dict[str, list[tuple[str, Any]]] = {}
+        listed: dict[str, list[tuple[str, object]]] = {}
         for message_id, updated in self._connection.rows(sql, (session_id,)):
             listed[_text(message_id)] = [("", updated)]
         telling = _telling(self._connection.columns("part"))
         sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"
         for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
             listed.setdefault(_text(message_id), []).append((_text(part_id), updated))
-        left = self._journal.left(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
-        for message_id, (rows, _) in left.items():
+        removed = self._journal.removals(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
+        for message_id, (rows, _) in removed.items():
             listed.setdefault(message_id, []).extend(rows)
-        return {name: _unit(rows, left[name].changed if name in left else 0) for name, rows in listed.items()}
+        return {name: _unit(rows, removed[name].changed if name in removed else 0) for name, rows in listed.items()}
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class Database:
             version=records.text(row.get("version")),
         )
 
-    def _session_row(self, session_id: str) -> dict[str, Any] | None:
+    def _session_row(self, session_id: str) -> Json | None:
         names = sorted(self._connection.columns(self.session_table))
         if not names:
             return None
@@ -216,39 +216,39 @@ class Database:
         """See Source."""
         place = 0
         while place < len(message_ids):
-            some = self._at_once(message_ids[place : place + _AT_ONCE])
-            for message_id, rows in zip(message_ids[place:], some, strict=False):
+            batch = self._at_once(message_ids[place : place + _AT_ONCE])
+            for message_id, rows in zip(message_ids[place:], batch, strict=False):
                 yield message_id, partial(self._of_rows, session_id, message_id, rows)
-            place += len(some)
+            place += len(batch)
 
     def _at_once(self, message_ids: Sequence[str]) -> list[_Rows | None]:
-        """The rows of the first of these messages, of one at least; None for one that is large, or cannot be had now.
+        """The rows of the first of these messages, at least one; None for a message that is large or unavailable now.
 
-        Such a message is read for itself, which tells what is wrong.
+        Such a message is then read alone, which reports the reason.
         """
-        some: list[_Rows | None] = []
-        left = _BYTES_AT_ONCE
+        batch: list[_Rows | None] = []
+        bytes_left = _BYTES_AT_ONCE
         try:
             with self._connection.moment(PIECE) as query:
                 for message_id in message_ids:
                     rows: _Rows = [], []
                     try:
-                        for found, sql in zip(rows, (_PARTS, _MESSAGE), strict=True):
+                        for target, sql in zip(rows, (_PARTS, _MESSAGE), strict=True):
                             for row in query(sql.format(data="data"), (message_id,)):
-                                left -= len(row[3]) if isinstance(row[3], bytes) else 0
-                                if left < 0:
-                                    return some or [None]
-                                found.append(row)
+                                bytes_left -= len(row[3]) if isinstance(row[3], bytes) else 0
+                                if bytes_left < 0:
+                                    return batch or [None]
+                                target.append(row)
                     except TooLargeError:
-                        some.append(None)
+                        batch.append(None)
                     else:
-                        some.append(rows)
+                        batch.append(rows)
         except (SourceBusy, SourceMissing):
             return [None] * len(message_ids)
-        return some
+        return batch
 
     def _of_rows(self, session_id: str, message_id: str, rows: _Rows | None) -> Reading:
-        """`rows` are the message's, read a moment ago; without them they are looked up, and each value by itself."""
+        """`rows` are the message's rows if just read; otherwise they are queried, and each value by itself."""
         problems: list[Problem] = []
         gathered = Gathered(session_id, message_id, self._large)
         part_rows = rows[0] if rows else self._connection.rows(_PARTS.format(data="NULL"), (message_id,))
@@ -280,7 +280,7 @@ class Database:
     ) -> bytes | None:
         """The ``data`` of a row as a record with `fields` put before its own.
 
-        None, and a problem, where that cannot be had.
+        If that fails: None, and an entry in `problems`.
         """
         number, id_, type_, raw = row
         place = f"{table} {_text(id_)}"
@@ -303,7 +303,7 @@ class Database:
             return None
 
     def _removed(self, session_id: str, message_id: str, gathered: Gathered, problems: list[Problem]) -> Reading:
-        """A message without a row: what the journal has of it, with the parts that still have rows."""
+        """A message without a row: its record in the journal, with the parts that still have rows."""
         self._journal.follow(session_id)
         raw = self._journal.message(session_id, message_id, problems)
         for part in self._journal.parts(session_id, message_id, gathered.ids, problems, calls_only=False):
@@ -320,7 +320,7 @@ class Database:
             return Reading(None, tuple(problems))
 
     def reverts(self, session_id: str) -> list[RevertMark]:
-        """See Source. From the journal; where that tells nothing, the one that is pending."""
+        """See Source. From the journal; if it has none, the pending revert."""
         return self._journal.reverts(session_id) or self._pending_revert(session_id)
 
     def _pending_revert(self, session_id: str) -> list[RevertMark]:
@@ -330,7 +330,7 @@ class Database:
         return pending_revert(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
 
     def todos(self, session_id: str) -> TodoList | None:
-        """See Source. An empty one, too: OpenCode removes the rows of a list that was emptied."""
+        """See Source. The list may be empty: OpenCode removes the rows of a list that was emptied."""
         names = sorted(self._connection.columns("todo") - {"session_id"})
         if not names:
             return None
@@ -381,11 +381,11 @@ def _or_null(columns: frozenset[str], name: str) -> str:
 
 
 def _telling(columns: frozenset[str]) -> str:
-    """The column that tells an altered row: its update time; without one only the content itself does."""
+    """The column that shows whether a row changed: its update time, or the content if there is none."""
     return "time_updated" if "time_updated" in columns else "data"
 
 
-def _unit(rows: list[tuple[str, Any]], changed: int = 0) -> Unit:
+def _unit(rows: list[tuple[str, object]], changed: int = 0) -> Unit:
     total = hashlib.sha256()
     for part_id, updated in sorted(rows, key=lambda row: row[0]):
         total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))

@@ -2,8 +2,8 @@
 not observed).
 
 A row's ``data`` is one whole message. It is turned into the same message and part records as the older generations, so
-that the rest of the house knows one shape; the row as written stays inside the message record under ``v2``. Every field
-is optional: what is unknown becomes a part of its own type and is kept.
+that all other code knows one shape; the row as written stays inside the message record under ``v2``. Every field is
+optional: unknown content becomes a part of its own type and is kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
@@ -28,7 +27,7 @@ _EVENTS = frozenset({"agent-switched", "model-switched", "location-switched", "i
 
 
 _SHAPE = 2
-"""Of the messages that are made of these rows; raise it when more is drawn from a row, so that all are read again."""
+"""Version of the records made from these rows; raise it when a row yields more, so that all are read again."""
 
 TYPE = "type2"
 """The field of a message record that says which type its row has."""
@@ -106,7 +105,7 @@ class Database2(Database):
         return ((message_id, partial(self.read_message, session_id, message_id)) for message_id in message_ids)
 
     def reverts(self, session_id: str) -> list[RevertMark]:
-        """See Source. The journal beside these tables tells of the older ones."""
+        """See Source. Older reverts are in the journal beside these tables."""
         return self._pending_revert(session_id)
 
     def _reading(self, session_id: str, message_id: str, type_: str, created: int, verbatim: bytes) -> Reading:
@@ -121,7 +120,7 @@ class Database2(Database):
 
 
 def is_session_event(row_id: str, type_: str) -> bool:
-    """Whether a row of ``session_message`` is no message; of a type that nobody knows yet its id decides."""
+    """Whether a row of ``session_message`` is not a message; for an unknown type, its id decides."""
     return type_ in _EVENTS or (type_ not in _MESSAGES and row_id.startswith("evt_"))
 
 
@@ -190,7 +189,7 @@ def _contents(row: Json, type_: str) -> Iterator[Json]:
 
 
 def _about(row: Json, type_: str) -> Json | None:
-    """What a synthetic text is said to be about, or what a skill is called, as a text of its own."""
+    """The description of a synthetic text, or the name of a skill, as a text of its own."""
     if type_ not in ("synthetic", "skill"):
         return None
     words = dict.fromkeys(records.text(row.get(name)).strip() for name in ("name", "skill", "description"))
@@ -198,8 +197,8 @@ def _about(row: Json, type_: str) -> Json | None:
     return {"type": "text", "text": "\n".join(words_left), "synthetic": True} if words_left else None
 
 
-def _listed(value: object) -> list[Any]:
-    """A list out of somebody else's row; a single value in its place is one item, nothing is none."""
+def _listed(value: object) -> list[object]:
+    """A list from a row that others wrote; a single value counts as one item, null as none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -218,7 +217,7 @@ def _attachment(item: object, type_: str) -> Json:
 
 
 def _shell(row: Json) -> Json:
-    """A command that the user ran, as a call of bash; one that was stopped changed what it changed, and is an error."""
+    """A command that the user ran, as a call of bash. An interrupted one is an error, but may have changed files."""
     recorded_status = row.get("status")
     status = (
         "completed" if recorded_status in ("completed", "exited", None) else records.text(recorded_status, "running")
@@ -249,11 +248,11 @@ def _assistant(row: Json) -> Iterator[Json]:
                 yield _tool(fields)
             case "text" | "reasoning":
                 yield fields
-            case other:
-                yield {**fields, "type": str(other or "unknown")}
+            case type_:
+                yield {**fields, "type": str(type_ or "unknown")}
     if snapshot.get("end") or row.get("finish"):
-        made = {"type": "step-finish", "reason": row.get("finish"), "snapshot": snapshot.get("end")}
-        yield made | _moment(times.get("completed"))
+        finish = {"type": "step-finish", "reason": row.get("finish"), "snapshot": snapshot.get("end")}
+        yield finish | _moment(times.get("completed"))
 
 
 def _patch(row: Json) -> Json | None:
@@ -280,28 +279,34 @@ def _moment(time: object) -> Json:
 def _tool(fields: Json) -> Json:
     """A tool call in the older shape: text content joined as the output, other content kept as attachments."""
     state = records.table(fields.get("state"))
-    content: list[Any] = state["content"] if isinstance(state.get("content"), list) else []
+    content: list[object] = state["content"] if isinstance(state.get("content"), list) else []
     texts = [item["text"] for item in content if isinstance(item, dict) and isinstance(item.get("text"), str)]
-    others = [item for item in content if not (isinstance(item, dict) and isinstance(item.get("text"), str))]
+    attachments = [item for item in content if not (isinstance(item, dict) and isinstance(item.get("text"), str))]
     status = "pending" if state.get("status") == "streaming" else records.text(state.get("status"), "running")
-    made: Json = {"status": status, "input": state.get("input"), "time": _span(records.table(fields.get("time")))}
+    call: Json = {"status": status, "input": state.get("input"), "time": _span(records.table(fields.get("time")))}
     metadata = state.get("metadata", state.get("structured"))
     if metadata is not None:
-        made["metadata"] = metadata
+        call["metadata"] = metadata
     if status == "completed":
-        made["output"] = "\n".join(texts)
+        call["output"] = "\n".join(texts)
     elif texts:
-        made["metadata"] = {**records.table(metadata), "output": "\n".join(texts)}
+        call["metadata"] = {**records.table(metadata), "output": "\n".join(texts)}
     if "error" in state:
         error = state["error"]
-        made["error"] = (
+        call["error"] = (
             error if isinstance(error, str) else records.text(records.table(error).get("message")) or str(error)
         )
-    if others:
-        made["attachments"] = others
+    if attachments:
+        call["attachments"] = attachments
     known = {"type", "id", "name", "state", "time"}
-    rest = {name: value for name, value in fields.items() if name not in known}
-    return {"type": "tool", "tool": records.text(fields.get("name")), "callID": fields.get("id"), "state": made, **rest}
+    extra = {name: value for name, value in fields.items() if name not in known}
+    return {
+        "type": "tool",
+        "tool": records.text(fields.get("name")),
+        "callID": fields.get("id"),
+        "state": call,
+        **extra,
+    }
 
 
 def _span(time: Json) -> Json:

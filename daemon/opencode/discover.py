@@ -1,6 +1,6 @@
-"""Which sources there are: the JSON trees and every database, all at once (docs/reliability.md, S1 and S4).
+"""Finds all sources: the JSON trees and every database, side by side (docs/reliability.md, S1 and S4).
 
-Decided by what is really there, not by a version number: other release channels use ``opencode-<channel>.db``,
+We look at the files and tables, not at a version number: other release channels use ``opencode-<channel>.db``,
 ``OPENCODE_DB`` names any file, and the newer tables stand beside frozen older ones in one file. Databases of OpenCode's
 under other names, such as backups, are not read; the status names them.
 """
@@ -29,10 +29,10 @@ from daemon.opencode.json_tree import JsonTree
 KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"})
 
 _REST_S = 5.0
-"""A file that could not be read is left alone this long: opening and closing it may wake our own watch (S5)."""
+"""We do not open an unreadable file again for this long, because opening and closing it may wake our own watch (S5)."""
 _HEADER = b"SQLite format 3\0"
 _TABLES = ({"session", "message", "part"}, {"session", "session_message"}, {"session_v2"})
-"""One of these sets of tables is what makes a database OpenCode's."""
+"""A database with one of these sets of tables is OpenCode's."""
 
 
 class Sources:
@@ -54,22 +54,21 @@ class Sources:
         self._sources: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
-        self._others = OtherDatabases()
+        self._unconfigured = OtherDatabases()
         self.troubles: dict[str, str] = {}
         self.unfollowed: list[Path] = []
-        """OpenCode's databases beside the followed ones, which nobody has named."""
+        """OpenCode's databases beside the ones we read, which no setting names."""
 
     def current(self) -> list[Source]:
-        """What the last refresh found, oldest generation first."""
+        """The sources as of the last refresh, oldest generation first."""
         return sorted(self._sources.values(), key=lambda source: (source.generation, source.name))
 
     def refresh(self, *, anew: bool = False) -> list[Source]:
-        """Look again. What cannot be used is named in `troubles`, by place; the rest goes on.
+        """Look for sources again. Unusable ones are named in `troubles`, by place; the others still work.
 
-        With `anew` every database is opened again first: a full scan trusts no connection that is already open.
+        With `anew`, first open every database again, because a full scan trusts no open connection.
 
-        Cheap enough for every look: a file's tables may come after the file, and newer ones beside older ones, without
-        an event that would tell.
+        Call this before every scan. It is cheap, and no event reports that tables were created in a file.
         """
         if anew:
             for connection in self._connections.values():
@@ -95,7 +94,7 @@ class Sources:
         followed = {os.path.realpath(path): path for path in reversed((*databases, *self._databases))}
         for path in sorted(followed.values()):
             self._add_database(path, troubles)
-        self.unfollowed = self._others.among(path for path in files if os.path.realpath(path) not in followed)
+        self.unfollowed = self._unconfigured.among(path for path in files if os.path.realpath(path) not in followed)
         self.troubles = troubles
         return self.current()
 
@@ -141,13 +140,13 @@ class Sources:
 
 
 class OtherDatabases:
-    """Recognises OpenCode's databases among other files; a file is looked into again only when it changes."""
+    """Recognises OpenCode's databases among other files. A file is read again only if it has changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
 
     def among(self, paths: Iterable[Path]) -> list[Path]:
-        """Those of `paths` that are databases of OpenCode's. None of them may be open in this process.
+        """Those of `paths` that are OpenCode's databases. None of them may be open in this process.
 
         Closing a file that SQLite has open in the same process would release SQLite's locks on it.
         """

@@ -1,10 +1,9 @@
-"""OpenCode 1.18's event journal: what a revert removed from the tables still stands there (opencode-formats.md,
-Writing).
+"""OpenCode 1.18's event journal, which still has what a revert removed from the tables (opencode-formats.md, Writing).
 
-``event`` is append-only per session, numbered by ``seq``; each event holds the whole record. Followed with a cursor per
-session, in memory: the first look at a session walks its events once, in short queries, later looks read only what was
-added. Of part events even that is done only for sessions that lost something. A table that is absent or of another
-layout tells nothing. Sessions lose their events when they are deleted.
+``event`` is append-only per session, numbered by ``seq``; each event holds the whole record. We keep a cursor per
+session in memory: the first time we read all its events, in short queries, and later only the new ones. Part events
+are read only for sessions that lost something. A missing table or one of another layout counts as empty. OpenCode
+deletes the events of a session with the session.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from daemon.records import time_of, time_until
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
 _AT_ONCE = 500
-"""Events per query: no read transaction is long, whatever the session's size."""
+"""Events per query, so that no read transaction is long."""
 
 _SETTLING_MS = 10_000
-"""A message without a row and without a removal counts as removed only when it is this old."""
+"""A message without a row and without a removal event counts as removed only at this age."""
 
 _VERSION = re.compile(r"\.\d+$")
 _AT_ONE_STROKE_MS = 5_000
-"""A revert that becomes final is cleared and its message removed within this time, in whichever order."""
+"""When a revert becomes final, its clearing and the removal of messages come within this time, in either order."""
 
 _PART_EVENTS = "type LIKE 'message.part.updated%'"
 _HEAD_PATHS = (
@@ -43,8 +42,8 @@ _HEAD_PATHS = (
 _PART_PATHS = ("part.id", "part.messageID", "part.type", "part.state.status")
 
 
-class Left(NamedTuple):
-    """What the journal has of a message beyond its rows: (part id or "" for itself, event number), and since when."""
+class RemovedRows(NamedTuple):
+    """Records of a message that have no row: (part id or "" for the message, event), and when they changed."""
 
     rows: list[tuple[str, str]]
     changed: int
@@ -58,13 +57,13 @@ class _Event(NamedTuple):
     size: int
 
 
-class _Seen(NamedTuple):
+class _MessageState(NamedTuple):
     first: int
     last: int
     time: int
 
 
-class _PartSeen(NamedTuple):
+class _PartState(NamedTuple):
     message_id: str
     seq: int
     is_done_call: bool
@@ -72,17 +71,17 @@ class _PartSeen(NamedTuple):
 
 @dataclass(slots=True)
 class _Log:
-    """What one session's journal says up to `cursor`; parts up to `parts_cursor`."""
+    """The state of one session's journal up to `cursor`; of its parts up to `parts_cursor`."""
 
     cursor: int = -1
-    messages: dict[str, _Seen] = field(default_factory=dict)
+    messages: dict[str, _MessageState] = field(default_factory=dict)
     removed: dict[str, tuple[int, int]] = field(default_factory=dict)  # message id -> (event number, time)
     removed_parts: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     marks: list[RevertMark] = field(default_factory=list)
     revert: RevertMark | None = None
     is_final: bool = False  # something was removed since `revert`
     parts_cursor: int = -1
-    parts: dict[str, _PartSeen] = field(default_factory=dict)
+    parts: dict[str, _PartState] = field(default_factory=dict)
     of_message: dict[str, list[str]] = field(default_factory=dict)
     bad: dict[int, tuple[str, int]] = field(default_factory=dict)  # event number -> (event id, size)
 
@@ -100,7 +99,7 @@ class Journal:
     # -- following -----------------------------------------------------------------------------------------------
 
     def follow(self, session_id: str) -> None:
-        """Read what was added for this session. Call it before listing rows: what is made meanwhile is not missed.
+        """Read this session's new events. Call it before listing rows, so that no message is missed in between.
 
         Raises:
             SourceBusy, SourceMissing: as for every query.
@@ -122,13 +121,13 @@ class Journal:
             self._take(log, event)
             log.cursor = event.seq
 
-    def _events(self, session_id: str, after: int, wanted: str, paths: tuple[str, ...]) -> Iterator[_Event]:
-        """The events behind `after`; of those that are `wanted`, the values at `paths`."""
+    def _events(self, session_id: str, after: int, kinds: str, paths: tuple[str, ...]) -> Iterator[_Event]:
+        """The events after `after`; for those that match the SQL condition `kinds`, also the values at `paths`."""
         queried = ", ".join(f"'$.{path}'" for path in paths)
         sound = "CASE WHEN typeof(data) = 'text' AND length(data) <= ? THEN json_valid(data) ELSE 0 END"
         sql = (
-            f"SELECT seq, id, type, {wanted}, CASE WHEN {wanted} AND {sound} THEN json_extract(data, {queried}) END, "
-            f"CASE WHEN {wanted} THEN length(data) ELSE 0 END "
+            f"SELECT seq, id, type, {kinds}, CASE WHEN {kinds} AND {sound} THEN json_extract(data, {queried}) END, "
+            f"CASE WHEN {kinds} THEN length(data) ELSE 0 END "
             "FROM event WHERE aggregate_id = ? AND seq > ? ORDER BY seq LIMIT ?"
         )
         while True:
@@ -150,8 +149,8 @@ class Journal:
         now = self._time(event.id, records.integer(updated))
         match event.kind:
             case "message.updated" if isinstance(id_, str):
-                seen = log.messages.get(id_)
-                log.messages[id_] = _Seen(seen.first if seen else event.seq, event.seq, now)
+                state = log.messages.get(id_)
+                log.messages[id_] = _MessageState(state.first if state else event.seq, event.seq, now)
                 log.removed.pop(id_, None)
             case "message.removed" if isinstance(message_id, str):
                 log.removed[message_id] = (event.seq, now)
@@ -175,13 +174,13 @@ class Journal:
                     if part_id not in log.parts:
                         log.of_message.setdefault(message_id, []).append(part_id)
                     is_done_call = type_ == "tool" and status == "completed"
-                    log.parts[part_id] = _PartSeen(message_id, event.seq, is_done_call)
+                    log.parts[part_id] = _PartState(message_id, event.seq, is_done_call)
             log.parts_cursor = event.seq
 
-    # -- telling -------------------------------------------------------------------------------------------------
+    # -- answers -------------------------------------------------------------------------------------------------
 
-    def left(self, session_id: str, listed: Mapping[str, Collection[str]]) -> dict[str, Left]:
-        """What was removed: whole messages, and completed tool calls out of messages that are still there.
+    def removals(self, session_id: str, listed: Mapping[str, Collection[str]]) -> dict[str, RemovedRows]:
+        """What was removed: whole messages, and completed tool calls of messages that still exist.
 
         `listed` are the messages that have rows, with the ids of their parts, read after `follow`.
         """
@@ -190,29 +189,31 @@ class Journal:
             return {}
         gone = [message_id for message_id in {**log.messages, **log.removed} if message_id not in listed]
         gone = [message_id for message_id in gone if self._is_gone(log, message_id)]
-        torn = [message_id for message_id in log.removed_parts if message_id in listed]
-        if not gone and not torn:
+        incomplete = [message_id for message_id in log.removed_parts if message_id in listed]
+        if not gone and not incomplete:
             return {}
         self._follow_parts(session_id, log)
-        left: dict[str, Left] = {}
+        removals: dict[str, RemovedRows] = {}
         for message_id in gone:
             rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in log.of_message.get(message_id, ())]
-            seen, removed = log.messages.get(message_id), log.removed.get(message_id)
-            if seen is not None:
-                rows.append(("", f"event {seen.last}"))
+            state, removed = log.messages.get(message_id), log.removed.get(message_id)
+            if state is not None:
+                rows.append(("", f"event {state.last}"))
             elif removed is not None and any(seq < removed[0] for seq in log.bad):
-                rows = rows or [("", f"unreadable before {removed[0]}")]  # read, it names what is damaged
+                rows = rows or [("", f"unreadable before {removed[0]}")]  # reading it reports the damage
             if rows:
-                left[message_id] = Left(rows, max(seen.time if seen else 0, removed[1] if removed else 0))
-        for message_id in torn:
+                removals[message_id] = RemovedRows(rows, max(state.time if state else 0, removed[1] if removed else 0))
+        for message_id in incomplete:
             lost = self._lost_calls(log, message_id, listed[message_id])
             if lost:
                 rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in lost]
-                left[message_id] = Left(rows, max(log.removed_parts[message_id][part_id][1] for part_id in lost))
-        return left
+                removals[message_id] = RemovedRows(
+                    rows, max(log.removed_parts[message_id][part_id][1] for part_id in lost)
+                )
+        return removals
 
     def _is_gone(self, log: _Log, message_id: str) -> bool:
-        """Whether a message without a row is removed (the journal says so, or it is old), not moved to OpenCode 2."""
+        """Whether a message without a row was removed (by the journal, or by its age), not moved to OpenCode 2."""
         if message_id not in log.removed and self._clock() * 1000 - log.messages[message_id].time < _SETTLING_MS:
             return False
         if not self._connection.columns("session_message"):
@@ -232,12 +233,12 @@ class Journal:
             return []
         self._follow_parts(session_id, log)
         if calls_only:
-            wanted = self._lost_calls(log, message_id, known_ids)
+            wanted_ids = self._lost_calls(log, message_id, known_ids)
         else:
-            wanted = [part_id for part_id in log.of_message.get(message_id, ()) if part_id not in known_ids]
+            wanted_ids = [part_id for part_id in log.of_message.get(message_id, ()) if part_id not in known_ids]
             problems += self._damage(session_id, log, message_id)
         parts = []
-        for part_id in wanted:
+        for part_id in wanted_ids:
             seq = log.parts[part_id].seq
             try:
                 parts.append(records.part(self._record(session_id, seq, "part"), message_id, session_id))
@@ -246,20 +247,20 @@ class Journal:
         return parts
 
     def message(self, session_id: str, message_id: str, problems: list[Problem]) -> bytes | None:
-        """The last record of a removed message, as written into the journal; None where it has none that is sound."""
+        """The last record of a removed message, as written into the journal; None if there is no readable one."""
         log = self._known(session_id)
-        seen = log.messages.get(message_id) if log is not None else None
-        if seen is None:
+        state = log.messages.get(message_id) if log is not None else None
+        if state is None:
             return None
         try:
-            return self._record(session_id, seen.last, "info")
+            return self._record(session_id, state.last, "info")
         except BadRecord as error:
-            place = self._place(session_id, seen.last)
+            place = self._place(session_id, state.last)
             problems.append(Problem(place, f"{place}: {error}"))
             return None
 
     def reverts(self, session_id: str) -> list[RevertMark]:
-        """Each revert, and each that was taken back, in order."""
+        """Each revert and each undoing of one, in order."""
         self.follow(session_id)
         log = self._logs.get(session_id)
         return list(log.marks) if log is not None else []
@@ -281,8 +282,8 @@ class Journal:
 
     def _damage(self, session_id: str, log: _Log, message_id: str) -> list[Problem]:
         """Events that cannot be read and may concern this message: between its first and its removal."""
-        seen, removed = log.messages.get(message_id), log.removed.get(message_id)
-        first, last = seen.first if seen else 0, removed[0] if removed else log.cursor
+        state, removed = log.messages.get(message_id), log.removed.get(message_id)
+        first, last = state.first if state else 0, removed[0] if removed else log.cursor
         problems = []
         for seq, (event_id, size) in log.bad.items():
             if not first <= seq <= last:
@@ -300,7 +301,7 @@ class Journal:
 
 
 def _removed(log: _Log, message_id: str, now: int) -> None:
-    """A removal makes a pending revert final, also where the session's record was cleared a moment before."""
+    """A removal makes a pending revert final, even if the session's record was cleared a moment before."""
     log.is_final = True
     last = log.marks[-1] if log.marks else None
     if last is not None and last.is_undone and last.message_id == message_id and now - last.time < _AT_ONE_STROKE_MS:
@@ -308,7 +309,7 @@ def _removed(log: _Log, message_id: str, now: int) -> None:
 
 
 def _revert(log: _Log, fields: list[Any], now: int) -> None:
-    """One state of the session's `revert` after another: set, set elsewhere, taken back, or made final."""
+    """Follow the session's `revert` from state to state: set, moved, undone, or made final."""
     marks = pending_revert(dict(zip(("messageID", "partID", "snapshot", "diff"), fields, strict=True)), now)
     before, log.revert = log.revert, replace(marks[0], is_exact=True) if marks else None
     if log.revert is None:
@@ -320,7 +321,7 @@ def _revert(log: _Log, fields: list[Any], now: int) -> None:
 
 
 def _values(raw: bytes | None) -> list[Any] | None:
-    """What ``json_extract`` gave; None also where it is no valid UTF-8, which SQLite does not mind."""
+    """The result of ``json_extract``; also None if it is not valid UTF-8, which SQLite accepts."""
     if raw is None:
         return None
     try:

@@ -29,7 +29,7 @@ _SETTLING_S = 2.0
 
 
 def read(path: Path, limit: int) -> bytes:
-    """The bytes of a record file, unchanged while they were read, at most `limit`.
+    """The bytes of a record file, at most `limit`, which did not change while we read them.
 
     Raises:
         SourceBusy: it changed meanwhile, or is gone again.
@@ -43,7 +43,7 @@ def read(path: Path, limit: int) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
-    """A record file, open for reading, and its size; when it is left, it must not have changed.
+    """A record file, open for reading, and its size. On exit the file must not have changed.
 
     Raises:
         SourceBusy, BadRecord: as for `read`.
@@ -82,7 +82,7 @@ def load(
             age = clock() - path.stat().st_mtime
         except OSError:
             age = 0.0
-        if 0 <= age < _SETTLING_S:  # a time in the future is no youth
+        if 0 <= age < _SETTLING_S:  # a time in the future does not count as young
             raise SourceBusy(f"{path}: {error}, and young: being written") from None
         raise BadRecord(f"{path}: {error}") from None
 
@@ -90,7 +90,7 @@ def load(
 def session_diffs(
     data_dir: Path, session_id: str, record_mb: int = 64, clock: Callable[[], float] = time.time
 ) -> tuple[list[Json], int]:
-    """What the file of a session says, and when it was last written (epoch ms); ([], 0) where there is none.
+    """The diffs in a session's file, and when it was last written (epoch ms); ([], 0) if there is no file.
 
     Each entry is as OpenCode wrote it: ``{file, before, after, additions, deletions, status?}``, or with ``patch`` for
     before and after; `file` is relative to the work tree. Entries that are no objects are left out.
@@ -126,7 +126,7 @@ def read_output(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | 
     """As `_read_output`, from the first of the data directories that has it.
 
     Raises:
-        OSError: as there; one that tells of a file that is there goes before one that is not.
+        OSError: as there; an error about an existing file goes before one about a missing file.
     """
     reason: OSError = FileNotFoundError()
     for folder in folders:

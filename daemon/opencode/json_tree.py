@@ -1,7 +1,7 @@
 """The JSON tree of OpenCode up to 1.1.65: one file a record (opencode-formats.md, Directory and Records and Writing).
 
 A session is known by its own file or by messages that name it, never through its project, whose file may be missing.
-A file that is being written is not taken for a bad one (json_files). No link is followed.
+A file that is being written does not count as damaged (json_files). No link is followed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class JsonTree:
     # -- what may have changed -----------------------------------------------------------------------------------
 
     def hint(self, path: str) -> None:
-        """Note which session a changed path belongs to; without one, all sessions are looked at."""
+        """Note which session a changed path belongs to; if that is unknown, `touched` returns None."""
         try:
             relative = Path(path).relative_to(self.storage).parts
         except ValueError:
@@ -160,7 +160,7 @@ class JsonTree:
             try:
                 return records.text(self._parse(Path(entry.path))[1].get("sessionID")) or None
             except (BadRecord, SourceBusy):
-                continue  # the next one may tell; if none does, the next full scan asks again
+                continue  # the next one may name it; if none does, the next full scan tries again
         return None
 
     def messages(self, session_id: str) -> dict[str, Unit]:
@@ -272,7 +272,7 @@ class JsonTree:
         return Reading(message, tuple(problems), orphan)
 
     def reverts(self, session_id: str) -> list[RevertMark]:
-        """See Source. The tree tells only a pending one; its record was touched when it was made."""
+        """See Source. The tree has only a pending revert, and the record changed when it was made."""
         session = self.read_session(session_id)
         return pending_revert(records.load_object(session.raw).get("revert"), session.updated)
 
@@ -339,13 +339,13 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from entries
     except (FileNotFoundError, NotADirectoryError):
-        return  # a folder that is not there holds nothing; a missing storage/ is told apart in `sessions`
+        return  # a missing folder is empty; `sessions` checks for a missing storage/
     except OSError as error:
         raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
 
 
 def _may_read(path: str | Path) -> bool:
-    """Whether a file or folder can be read as far as its permissions go; one that is not there can."""
+    """Whether permissions allow reading a file or folder; True if it does not exist."""
     if os.access(path, os.R_OK, effective_ids=True):
         return not os.path.isdir(path) or os.access(path, os.X_OK, effective_ids=True)
     try:
@@ -358,7 +358,7 @@ def _may_read(path: str | Path) -> bool:
 
 
 def _holds_something(folder: str) -> bool:
-    """Whether a folder has entries; one that cannot be listed has, for all we know."""
+    """Whether a folder has entries; True if it cannot be listed."""
     try:
         return any(_entries(folder))
     except BadRecord:
@@ -377,5 +377,5 @@ def _stamp(entry: os.DirEntry[str]) -> str:
     return "{}-{}-{}".format(*_stat(entry))
 
 
-def _newer(entry: os.DirEntry[str], other: os.DirEntry[str] | None) -> bool:
-    return other is None or _stat(entry) > _stat(other)
+def _newer(entry: os.DirEntry[str], incumbent: os.DirEntry[str] | None) -> bool:
+    return incumbent is None or _stat(entry) > _stat(incumbent)

@@ -1,8 +1,8 @@
-"""What the readers of all storages share: large messages, oversized records, projects, reverts.
+"""Code that the readers of all storages share: large messages, oversized records, projects, reverts.
 
 The parts of a small message stay in memory. Those of a large one are written to a spool as they are read, so that a
 second pass sees the same bytes although OpenCode goes on writing. A record over ``limits.record_mb`` is not parsed: it
-is copied to a file of its own and named. OpenCode keeps at most one pending revert in a session's record; the next
+is copied to a file of its own and reported. OpenCode keeps at most one pending revert in a session's record; the next
 prompt makes it final by removing messages (opencode-formats.md, Reverts).
 
 A project's `worktree` is the last folder used in OpenCode 1.1 and the first in 1.18, so no path is resolved by it. With
@@ -78,7 +78,7 @@ class Gathered:
 
 
 def oversize(large: LargeFiles | None, place: str, part_id: str, size: int, pieces: Iterable[bytes]) -> Problem:
-    """A record over the limit, kept whole if there is room, and named. `part_id` is empty for the message's own."""
+    """The problem for a record over the limit, which is copied whole if there is space (`part_id`: see Problem)."""
     reason = f"{place}: {size} bytes, more than limits.record_mb allows"
     if large is None:
         return Problem(place, reason, size, part_id=part_id)
@@ -90,7 +90,7 @@ def oversize(large: LargeFiles | None, place: str, part_id: str, size: int, piec
 
 
 def project_record(data: Json, time: Json, raw: bytes, directories: list[str] | None = None) -> Json:
-    """A project out of its record; `sandboxes` may be an array or, in a database, the text of one."""
+    """A project from its record; `sandboxes` may be an array or, in a database, JSON text."""
     return {
         "id": records.text(data.get("id")),
         "worktree": records.text(data.get("worktree")),
@@ -113,12 +113,12 @@ def _texts(value: object) -> list[str]:
         try:
             value = records.loads(value.encode())
         except BadRecord:
-            return []  # the text as it stands is still in `raw`
+            return []  # the original text is still in `raw`
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def pending_revert(revert: object, time: int) -> list[RevertMark]:
-    """The revert that a session's record shows as pending, since `time` at the latest; none for any other value."""
+    """The pending revert in a session's record, made at `time` at the latest; empty for any other value."""
     data = records.table(revert)
     message_id = records.text(data.get("messageID"))
     if not message_id:
@@ -144,7 +144,7 @@ def orphan_record(session_id: str, message_id: str, parts: Sequence[Part], now_m
 
 
 def _start(part: Part) -> int:
-    """When it was begun, epoch ms; 0 where it does not say so."""
+    """When the part started, epoch ms; 0 if it does not say so."""
     own = records.table(part.data.get("time"))
     of_call = records.table(records.table(part.data.get("state")).get("time"))
     return records.integer(own.get("start")) or records.integer(of_call.get("start"))

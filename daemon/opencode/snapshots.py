@@ -1,9 +1,9 @@
 """OpenCode's git snapshots, read object by object: the only importer of dulwich.
 
 Both layouts, loose objects, packs and alternates (opencode-formats.md, Directory and Snapshots). Nothing is ever
-written there and no git process started; every object is checked against its id before it is handed out. What cannot be
-had comes back as a reason and never as an exception: OpenCode's git prunes and repacks while we read. Open packs are
-bounded in number.
+written there and no git process started; every object is checked against its id before it is returned. A failure is
+returned as a reason and never raised, because OpenCode's git prunes and repacks while we read. The number of open packs
+is bounded.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LONGEST_LIST = 1 << 20
 class GitObject:
     """One object, or why there is none.
 
-    `kind` is ``blob`` or ``tree``, empty where nothing was found. `size` is set where it is larger than was asked for:
-    `raw` is then empty. Otherwise `reason` tells what is wrong; trying again later may help.
+    `kind` is ``blob`` or ``tree``, or empty if there is no object. `size` is set if it is larger than the limit, and
+    `raw` is then empty. Otherwise `reason` says what is wrong; trying again later may help.
     """
 
     kind: str = ""
@@ -57,10 +57,10 @@ class Snapshots:
         self._roots = [data_dir / "snapshot" for data_dir in data_dirs]
         self._unread: list[str] = []
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
-        """By real path; where an object was found last stands last, and is asked first."""
+        """By real path; the folder with the last found object is last, and is searched first."""
 
     def refresh(self) -> None:
-        """Look which repositories and alternates there are now."""
+        """List the repositories and alternates that exist now."""
         self._unread.clear()
         listed = dict.fromkeys(path for root in self._roots for path in _object_folders(root, self._unread))
         for path in self._folders.keys() - listed.keys():
@@ -112,16 +112,16 @@ def _object_folders(root: Path, unread: list[str]) -> Iterator[str]:
     Lists of alternates that cannot be read go into `unread`, with the reason.
     """
     waiting = [(str(path), 0) for pattern in ("*/objects", "*/*/objects") for path in sorted(root.glob(pattern))]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while waiting:
         folder, depth = waiting.pop(0)
         real = os.path.realpath(folder)
-        if real in seen or not os.path.isdir(real):
+        if real in visited or not os.path.isdir(real):
             continue  # an alternate that is gone: what it held alone is gone with it
-        seen.add(real)
+        visited.add(real)
         yield real
         if depth < _DEPTH:
-            waiting += [(other, depth + 1) for other in _alternates(real, unread)]
+            waiting += [(alternate, depth + 1) for alternate in _alternates(real, unread)]
 
 
 def _alternates(folder: str, unread: list[str]) -> list[str]:
@@ -151,7 +151,7 @@ class _Folder:
         self.packs.clear()
 
     def read(self, object_id: str, most: int) -> GitObject:
-        """Packs known, loose, then packs that have come since: git repacks at any moment."""
+        """Look in known packs, loose objects, then new packs, because git repacks at any moment."""
         object_ = self._packed(object_id, most)
         if object_.kind:
             return object_
@@ -164,7 +164,7 @@ class _Folder:
         return object_ if object_.kind or object_.reason else loose
 
     def _list(self) -> bool:
-        """Note which packs there are; whether that has changed."""
+        """List the packs; True if they have changed."""
         try:
             names = set(os.listdir(os.path.join(self._path, "pack")))
         except OSError:
@@ -241,7 +241,7 @@ def _index(path: str) -> PackIndex:
 
 
 def _checked(object_: GitObject, object_id: str, place: str) -> GitObject:
-    """The object, unless its content does not belong to its id."""
+    """The object, or a reason if its content does not match its id."""
     if object_.size or not object_.kind:
         return object_
     head = f"{object_.kind} {len(object_.raw)}\0".encode()
@@ -251,7 +251,7 @@ def _checked(object_: GitObject, object_id: str, place: str) -> GitObject:
 
 
 def _inflate(file: IO[bytes], most: int) -> GitObject:
-    """A loose object: deflated ``<type> <size>NUL<content>``. The size is looked at before the content is unpacked.
+    """A loose object: deflated ``<type> <size>NUL<content>``. The size is checked before the content is unpacked.
 
     Raises:
         zlib.error, ValueError: it is damaged.
@@ -267,12 +267,12 @@ def _inflate(file: IO[bytes], most: int) -> GitObject:
     size = int(digits)
     if size > most:
         return GitObject(kind, size=size)
-    rest = stream.decompress(stream.unconsumed_tail + file.read(size + size // 100 + _HEAD), size + 1)
-    return GitObject(kind, content + rest)
+    remainder = stream.decompress(stream.unconsumed_tail + file.read(size + size // 100 + _HEAD), size + 1)
+    return GitObject(kind, content + remainder)
 
 
 def _packed_size(path: str, offset: int) -> int:
-    """How large the object at `offset` of a pack will be: git's pack format tells it before the content.
+    """The unpacked size of the object at `offset` of a pack, which git's format has before the content.
 
     Raises:
         OSError, zlib.error, IndexError: the pack is gone or damaged.
@@ -281,13 +281,13 @@ def _packed_size(path: str, offset: int) -> int:
         file.seek(offset)
         head = file.read(512)
     kind = head[0] >> 4 & 7
-    rest, place = _number(head, 1) if head[0] & 0x80 else (0, 1)
+    high_bits, place = _number(head, 1) if head[0] & 0x80 else (0, 1)
     if kind == _OFFSET_DELTA:
         _, place = _number(head, place)
     elif kind == _NAMED_DELTA:
         place += 20
     else:
-        return rest << 4 | head[0] & 15
+        return high_bits << 4 | head[0] & 15
     delta = zlib.decompressobj().decompress(head[place:], 32)  # size of the base, size of the outcome, instructions
     _, place = _number(delta, 0)
     return _number(delta, place)[0]

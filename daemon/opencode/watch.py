@@ -1,7 +1,7 @@
-"""File events as hints: something changed there, look. The only importer of watchdog.
+"""File events as hints that something has changed. The only importer of watchdog.
 
-An event never carries data and a lost one loses nothing: scans find everything (docs/reliability.md, W1-W4). Overflow,
-a full watch table, a missing folder: the answer is always to look at everything; the status says why. Reading
+An event never carries data, and losing one loses nothing, because scans find everything (docs/reliability.md, W1-W4).
+On an overflow, a full watch table or a missing folder we scan everything, and the status says why. Reading
 OpenCode's database read-only through a held connection raises no event, so we do not wake ourselves (S5).
 """
 
@@ -31,7 +31,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 Hint = Callable[[str | None], None]
-"""Called from watchdog's thread with a path, or None: cannot tell what, look at all. Must return at once."""
+"""Called from watchdog's thread with a path, or None if anything may have changed. Must return at once."""
 
 _RELEVANT = (
     FileCreatedEvent,
@@ -47,8 +47,8 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({
     "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs", "tmpfs", "xfs", "zfs",
 })  # fmt: skip
-"""File systems that only this machine's kernel writes to, so it tells of every write. A network, a virtual machine's
-host and FUSE write behind its back."""
+"""File systems that only this machine's kernel writes to, so that it reports every write. A network file system, a
+virtual machine's host and FUSE can change files without an event."""
 
 
 class Watch:
@@ -82,7 +82,7 @@ class Watch:
         self.trouble = ""
 
     def start(self) -> None:
-        """Begin; a failure leaves scans, and says so in `trouble`."""
+        """Start watching. If that fails, only scans find changes, and `trouble` says why."""
         warnings.filterwarnings("ignore", message="Callback with id", category=RuntimeWarning)
         self.trouble = ""
         self._roots = {}
@@ -111,7 +111,7 @@ class Watch:
         return list(dict.fromkeys((*places, *((str(path.parent), False) for path in self._databases))))
 
     def _check_limit(self) -> None:
-        """Watchdog 7.1.0 starts without a word when the watch table is full, or where it may not read a folder."""
+        """Watchdog 7.1.0 reports no error if the watch table is full or a folder is unreadable, so we check."""
         closed: list[str] = []
         folders = 0
         for folder in self._data_dirs:
@@ -121,7 +121,7 @@ class Watch:
         try:
             allowed = int(_LIMIT.read_text())
         except (OSError, ValueError):
-            return  # not a kernel that tells; the periodic scan covers it
+            return  # the kernel does not say; the periodic scan covers it
         if folders > 0.9 * allowed:
             self.trouble = (
                 f"{', '.join(map(str, self._data_dirs))}: {folders} folders, and fs.inotify.max_user_watches is "
@@ -130,7 +130,7 @@ class Watch:
             )
 
     def stale(self) -> bool:
-        """Whether a watched place has appeared, vanished, been replaced or become readable: start again."""
+        """Whether a watched place has appeared, vanished, been replaced or become readable: then `restart`."""
         if self._observer is None:
             return False
         if any(os.access(folder, os.R_OK | os.X_OK, effective_ids=True) for folder in self._closed):
@@ -140,14 +140,14 @@ class Watch:
         return not self._observer.is_alive()
 
     def sees(self, files: Sequence[Path]) -> bool:
-        """Whether every write to these files leads to a hint. False where that is not known."""
+        """Whether every write to these files leads to a hint. False if that is unknown."""
         if self._observer is None or self.trouble or not self._observer.is_alive():
             return False
         folders = {os.path.dirname(os.path.realpath(path)) for path in files}
         return folders <= self._local
 
     def stop(self) -> None:
-        """End; no hint comes after this returns."""
+        """Stop watching; no hint comes after this returns."""
         logging.getLogger("watchdog.observers").removeHandler(self._overflow)
         if self._observer is not None and self._observer.is_alive():
             self._observer.stop()
@@ -155,7 +155,7 @@ class Watch:
         self._observer = None
 
     def restart(self) -> None:
-        """Watch what is there now, and have everything looked at."""
+        """Watch the places that exist now, and hint that everything may have changed."""
         self.stop()
         self.start()
         self._hint(None)
@@ -165,7 +165,7 @@ class _Handler(FileSystemEventHandler):
     """Drains the queue and does nothing else, so that the kernel's queue does not overflow (W2)."""
 
     def __init__(self, hint: Hint, only: Sequence[str] = ()) -> None:
-        """With `only`, nothing but these files and those whose names begin as theirs do is a hint."""
+        """With `only`, just these files, and files whose names start like theirs, cause a hint."""
         self._hint = hint
         self._only = tuple(only)
 
@@ -206,7 +206,7 @@ def file_system(place: str, mounts: Path = _MOUNTS) -> str:
 
 
 def _inode(place: str) -> int | None:
-    """Which directory stands at `place` (W4); None when there is none."""
+    """The inode of the directory at `place` (W4); None if there is none."""
     try:
         status = os.stat(place)
     except OSError:

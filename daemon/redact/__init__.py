@@ -1,9 +1,9 @@
-"""Secrets are taken out of text before it leaves the archive: index, pages, socket, logs, model requests.
+"""Removes secrets from text before it leaves the archive: index, pages, socket, logs, model requests.
 
 `redact` is deterministic, idempotent and linear; the same secret always becomes the same marker, so that redacted texts
-can still be compared (docs/reliability.md, X1 to X4). It goes by shape and by name, never by randomness alone, so code,
-hashes and ids come back as they were; a text with nothing in it comes back as the same object. What was recognised once
-in a session (`known`) is hidden wherever that session has it. It cannot know a secret that has neither shape nor name.
+can still be compared (docs/reliability.md, X1 to X4). It recognises secrets by form and by name, never by randomness
+alone, so code, hashes and ids stay unchanged; a text without secrets is returned as the same object. A secret that was
+once recognised in a session (`known`) is hidden everywhere in that session. A secret without form or name is not found.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from daemon.redact.detection import Span, find
 from daemon.redact.values import is_value
 
 VERSION = "4"
-"""Of what is hidden; raise it when documents that were indexed before are to be made anew."""
+"""Version of the rules; raise it so that indexed documents are redacted again."""
 
 DEEPEST = 100
-"""Levels of a JSON value that are walked; no tool's input comes near."""
+"""Levels of a JSON value that we descend; no tool's input is nearly as deep."""
 
 _MOST_PASSES = 4
 _MARKER = re.compile(r"\[REDACTED:([a-z0-9-]{1,20}):[0-9a-f]{8}\]")
@@ -31,9 +31,9 @@ _EDITS = (("oldString", "newString"), ("old_string", "new_string"))
 """Fields of a call that replaces one text by another."""
 _NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag", "label", "parameterKey", "ParameterKey")
 _VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument", "parameterValue", "ParameterValue"})
-"""Fields of a record that stands for one name and its value."""
+"""Value fields of a record with one name and its value."""
 _LONGEST_FIELD = 4096
-"""Characters; what is longer is a document, in which the name of the field tells nothing."""
+"""Characters; a longer value is a document, about which the field's name says nothing."""
 _LOGINS = frozenset({"-u", "--user", "--proxy-user"})
 _COOKIES = frozenset({"cookie", "cookies"})
 """Names of fields that hold cookies, each with its own name."""
@@ -41,13 +41,13 @@ _SAYS = (*WORDS, "cookie")
 
 
 def fingerprint() -> str:
-    """Changes whenever what is hidden may have changed: with this version, and with what the user configured."""
+    """Changes whenever redaction may have changed: with this version, and with the user's configuration."""
     return f"{VERSION} {known.fingerprint()}".strip()
 
 
 def redact(text: str) -> str:
-    """`text` with every secret replaced by ``[REDACTED:kind:hash8]``; the same object where there is none."""
-    for _ in range(_MOST_PASSES):  # what was hidden may leave a form that only now is complete
+    """`text` with every secret replaced by ``[REDACTED:kind:hash8]``; the same object if there is none."""
+    for _ in range(_MOST_PASSES):  # a replacement may complete the form of another secret
         spans = find(text)
         if not spans:
             break
@@ -65,10 +65,10 @@ def _replaced(text: str, spans: list[Span]) -> str:
 
 
 def redact_value(value: object) -> Any:
-    """A JSON value with every string in it redacted, and every key that is a secret itself. A name and its secret are
-    seen together: ``{"password": "..."}``, ``["--password", "..."]``, ``{"name": "DB_PASSWORD", "value": "..."}``.
+    """A JSON value with every string and every secret key redacted. A name and its value are judged together:
+    ``{"password": "..."}``, ``["--password", "..."]``, ``{"name": "DB_PASSWORD", "value": "..."}``.
 
-    What lies deeper than DEEPEST levels becomes its JSON text, redacted: a record may be nested to hang a reader.
+    A value deeper than DEEPEST levels becomes redacted JSON text, because a record may be nested to hang a reader.
     """
     return _walked(value, DEEPEST, "")
 
@@ -88,17 +88,17 @@ def _walked(value: object, levels: int, name: str) -> Any:
         flags = ["", *(item if isinstance(item, str) and item.startswith("-") else "" for item in value)]
         return [_walked(item, levels - 1, flag or name) for item, flag in zip(value, flags, strict=False)]
     named = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
-    made = {
+    redacted = {
         redact(key) if isinstance(key, str) else key: _walked(item, levels - 1, _name(str(key), named, name))
         for key, item in value.items()
     }
     for before, after in _EDITS:
-        made |= _replacement(made.get(before), made.get(after), after)
-    return made
+        redacted |= _replacement(redacted.get(before), redacted.get(after), after)
+    return redacted
 
 
 def _replacement(before: object, after: object, key: str) -> dict[str, str]:
-    """What an edit put in the place of a secret, and nothing else, is a secret of the same kind."""
+    """The new text of an edit that replaced exactly a secret, redacted as a secret of the same kind."""
     if not isinstance(before, str) or not isinstance(after, str):
         return {}
     whole, secret = _MARKER.fullmatch(before.strip(_QUOTES)), after.strip(_QUOTES)
@@ -109,7 +109,7 @@ def _replacement(before: object, after: object, key: str) -> dict[str, str]:
 
 
 def _name(key: str, named: str, parent: str) -> str:
-    """What tells of a field: the name its record gives it, its own key, or that it is a cookie."""
+    """The name by which to judge a field: the name in its record, its own key, or that it is a cookie."""
     if parent.lower() in _COOKIES and (key in _VALUES or not named):
         return parent
     return (named or parent) if (named or parent) and key in _VALUES else key
@@ -123,24 +123,24 @@ def _text(value: object) -> str:
 
 
 def marker(kind: str, secret: str) -> str:
-    """What stands for a secret: equal secrets have equal markers."""
+    """The marker in place of a secret; equal secrets have equal markers."""
     digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
     return f"[REDACTED:{kind}:{digest[:8]}]"
 
 
 def _is_telling(name: str) -> bool:
-    """Whether the name of a field, or a flag, may say what its value is."""
+    """Whether the name of a field, or a flag, may identify its value as a secret."""
     lowered = name.lower()
     return name in _LOGINS or any(word in lowered for word in _SAYS)
 
 
 def _is_field(name: str) -> bool:
-    """Whether a word is the name of a secret and nothing else, so that what follows it in a pair is one."""
+    """Whether a word is exactly the name of a secret, so that the second value of a pair is one."""
     return name_kind(name) != "" and " " not in name
 
 
 def _secrets_in_field(name: str, item: str) -> list[Span]:
-    """The secrets in `item`, the value of a field or the word behind a flag called `name`."""
+    """The secrets in `item`, the value of a field or flag called `name`."""
     if len(item) > _LONGEST_FIELD:
         return find(item)
     if name in _LOGINS and (size := item.find(":") + 1) and len(item) - size >= 4:

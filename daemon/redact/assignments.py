@@ -1,7 +1,7 @@
-"""Secrets known by the name they are given: ``DB_PASSWORD=...``, ``"apiKey": "..."``, ``the password is '...'``.
+"""Finds secrets by the name before them: ``DB_PASSWORD=...``, ``"apiKey": "..."``, ``the password is '...'``.
 
-Finds where a name that means a secret, in one of several languages, is followed by a value, and judges by the form in
-which they stand whether the value is a literal. Nothing is hidden for looking random alone (docs/reliability.md, X2).
+A name for a secret, in one of several languages, is followed by a value, and the form of both decides whether the value
+is a literal. Nothing is hidden only because it looks random (docs/reliability.md, X2).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORDS = (
     "pass", "pwd", "secret", "token", "key", "credential", "auth", "psk", "dockerc",
     "contrase", "senha", "kennwort", "пароль", "密码", "パスワード",
 )  # fmt: skip
-"""One of these is in every text that `find` can find something in (lower case)."""
+"""Every text with a match of `find` contains one of these (lower case)."""
 
 _LOGINS = (
     r"passwords?", "passwd", "passphrase", "passcode",
@@ -101,7 +101,7 @@ _PLAIN_RESULT = re.compile(r"[A-Za-z]{0,16}\d{0,3}\Z")
 _WORD_BEFORE = re.compile(r"[\w.\"'-]")
 _LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
 _CLOSED = re.compile(r"</|<br|\\{0,3}[\"'`]|\]\]>|\]\(|&(?=\w)")
-"""The end of what a tool wrote: of its element, its string, its code, its link."""
+"""The end of a value in a tool's output: of its element, its string, its code, its link."""
 _GOES_ON = re.compile(r"[ \t]?[,;)][ \t]{0,4}(?:[^\s]|\Z|\n)|[ \t]{1,4}[A-Za-z]")
 _CALLED = re.compile(r"[\w)\]>]")
 _CALL = re.compile(r"\([ \t]{0,4}[\"'][\w.-]{0,40}\Z")
@@ -116,7 +116,7 @@ _ENDS_IN_NAME = re.compile(rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NA
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
-    """Spans of literal secrets in `text` as (start, end, kind), in order and apart; `lowered` has the same length."""
+    """Spans of literal secrets in `text` as (start, end, kind), ordered and disjoint; `lowered` has the same length."""
     position = 0
     while match := _ASSIGNMENT.search(lowered, position):
         start, end = match.span(match.lastgroup or 0)
@@ -132,7 +132,7 @@ def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 
 def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
-    """Passwords of several words, or of letters only, where a line of a configuration file has nothing else."""
+    """Passwords of several words, or of letters only, alone in a line of a configuration file."""
     for match in _PHRASE.finditer(lowered):
         start, end = match.span("plain") if match["plain"] else match.span("phrase")
         value = text[start:end].lower() if match["plain"] else text[start:end]
@@ -147,7 +147,7 @@ def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 
 def name_kind(name: str) -> str:
-    """What the value of a field called `name` is: "password", "secret", or "" where the name says neither."""
+    """The kind of a field called `name`: "password", "secret", or "" for neither."""
     lowered = name.lower()
     if not any(map(lowered.__contains__, WORDS)) or len(name) > 100:
         return ""
@@ -210,7 +210,7 @@ def _is_test_result(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_cell(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
-    """A cell beside one that holds a secret's name and nothing else: a row of a table or of a CSV file."""
+    """A cell beside one that contains only a secret's name, in a table or a CSV file."""
     before = _CELL_START.search(text[max(0, match.start() - 60) : match.start()])
     is_alone = before is not None and _CELL_END.match(text, match.end(match.lastgroup or 0))
     return bool(
@@ -232,7 +232,7 @@ def _in_marker(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_env(match: re.Match[str], text: str) -> bool:
-    """NAME=value without blanks and in capitals: the value is what it is, never a variable."""
+    """NAME=value in capitals and without blanks, where the value is a literal, never a variable."""
     name = text[match.start() : match.start("separator")]
     return match["separator"] == "=" and name.isupper() and match.start("bare") == match.end("separator")
 
@@ -243,7 +243,7 @@ def _is_pair(match: re.Match[str], text: str) -> bool:
 
 
 def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:
-    """Whether an unquoted value that could be a variable's name is a secret all the same (YAML, INI)."""
+    """Whether an unquoted value that could be a variable's name is still a secret (YAML, INI)."""
     if "." in value:
         return False
     if is_password and match["separator"] in {":", "：", "="} and _is_told(value, match, text):
@@ -259,9 +259,9 @@ def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password:
 
 
 def _is_told(value: str, match: re.Match[str], text: str) -> bool:
-    """Whether a password of letters and digits is the end of a line or of what a tool wrote, or stands in a sentence.
+    """Whether a password of letters and digits ends a line or a tool's value, or is in a sentence.
 
-    More is asked of what code may have, too: ``password = value1``, ``login(password: Type1, ...)``.
+    A form that code may have too needs more evidence: ``password = value1``, ``login(password: Type1, ...)``.
     """
     end = match.end("bare")
     is_spaced = match["separator"] == "=" and match.start("bare") > match.end("separator")
@@ -276,7 +276,7 @@ def _is_told(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_in_code(before: str) -> bool:
-    """Whether a bracket of a call or of an object is open, outside of quotes, where the line goes on."""
+    """Whether a bracket of a call or an object is open at the end of `before`, outside of quotes."""
     line = before.rpartition("\n")[2]
     if any(line.count(quote) % 2 for quote in "\"'`"):
         return False
@@ -292,4 +292,4 @@ _FORMS: dict[str, Callable[[str, re.Match[str], str, bool], bool]] = {
     "flag": _is_flag, "quotedflag": _is_flag, "cell": _is_cell, "block": _is_block, "paired": _is_paired,
     "bare": _is_bare,
 }  # fmt: skip
-"""How the value of each form is judged; of all others a value is surely a literal."""
+"""The check of a value for each form; in all other forms a value is surely a literal."""

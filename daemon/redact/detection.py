@@ -19,7 +19,7 @@ _LAST_RUN = re.compile(r"[A-Za-z0-9_=.-]{20,300}")
 _LONG_RUN = re.compile(r"[A-Za-z0-9_+/=.~:$,%-]{20,}+")
 """No provider's key is shorter."""
 _LEAST_CUT = 12
-"""Letters and digits in one piece behind a provider's prefix that tell a key that was cut off from words."""
+"""So many letters and digits in one piece after a provider's prefix are a truncated key, not words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
             yield end - len(run[0]) + key.start(), end - len(ending[0] if ending else ""), _CUT_KINDS[key["prefix"]]
 
 
-def _is_random(rest: str) -> bool:
-    """Whether digits stand among letters as in no word and no name that is joined of words and versions."""
-    pieces = _PIECE.findall(rest)
+def _is_random(text: str) -> bool:
+    """Whether digits and letters are mixed as in no word, and in no name made of words and versions."""
+    pieces = _PIECE.findall(text)
     mixed = sum(
         any(map(str.isdigit, piece)) and any(map(str.isupper, piece)) and any(map(str.islower, piece))
         for piece in pieces

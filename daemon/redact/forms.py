@@ -1,6 +1,6 @@
-"""Secrets that show themselves by the form they stand in: a header, a URL, a cookie, a login file, a private key.
+"""Finds secrets by the form around them: a header, a URL, a cookie, a login file, a private key.
 
-As `rules`: every pattern begins with literal text and takes runs possessively, so that looking stays linear.
+As in `rules`, every pattern begins with literal text and uses possessive quantifiers, so that a search is linear.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PLAIN_URL_PASSWORDS = frozenset(
 
 
 def is_reference(secret: str) -> bool:
-    """Whether what stands where a secret would is a variable, a template or a mark for something left out."""
+    """Whether the text in the place of a secret is a variable, a template or a mark of an omission."""
     return (
         secret[0] in "$<{%*[:"
         or "${" in secret
@@ -70,13 +70,13 @@ def _is_url_token(match: re.Match[str]) -> bool:
 
 
 def _is_netrc(match: re.Match[str]) -> bool:
-    """Behind the entry of a machine and its login, word by word as the file has them, and not in a sentence."""
+    """After a machine and its login, word by word as in the file, and not in a sentence."""
     before = match.string[max(0, match.start() - 300) : match.start()]
     return _NETRC_ENTRY.search(before) is not None and _is_quoted_sql(match)
 
 
 def _is_sql(match: re.Match[str]) -> bool:
-    """In a statement about a user: in prose a library is identified by its name, too."""
+    """In a statement about a user, because in prose a library is "identified by" its name, too."""
     before = match.string[max(0, match.start() - 200) : match.start("secret")].lower()
     return any(
         word in before for word in ("user", "role", "login", "grant", "alter", "password for")
@@ -173,7 +173,7 @@ FORMS: tuple[Rule, ...] = (
     Rule("password", ("mysql", "mariadb"), _MYSQL, _secret_has_digit),
     Rule("password", ("docker login",), _LOGIN, _secret_has_digit),
 )
-"""The first that matches names the kind."""
+"""The first match determines the kind."""
 
 
 _COOKIE = re.compile(
@@ -215,7 +215,7 @@ _KEY_LINE = re.compile(
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int, str]]:
-    """Private keys, whole or cut off at either end, as (start, end, kind). Code that only names a header stays."""
+    """Private keys, whole or truncated at either end, as (start, end, kind). Code with only a header stays."""
     for match in _PUTTY.finditer(text) if "Private-MAC: " in text else ():
         yield *match.span(), "private-key"
     if "PRIVATE KEY" not in text:
@@ -240,34 +240,34 @@ def private_keys(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _whole(text: str, start: int, finish: tuple[int, int]) -> int:
-    """The end of a key whose last line is there; 0 where what lies between is no key."""
+    """The end of a key that has its last line; 0 if the text between is not a key."""
     body = text[start : finish[0]] if finish[0] - start <= _MOST_KEY else ""
     material = sum(len(run) for run in _MATERIAL.findall(body))
     return finish[1] if "-----BEGIN" not in body and material >= 24 and material * 2 >= len(body.strip()) else 0
 
 
 def _forward(text: str, start: int) -> int:
-    """Where the lines of a key end that has no last line; 0 where there are none."""
+    """The end of the lines of a key without its last line; 0 if there are none."""
     at, material = start, 0
     while at < len(text) and at - start < _MOST_KEY and (line := _KEY_LINE.match(text, at)) and line.end() > at:
         material += sum(len(run) for run in _MATERIAL.findall(line[0]))
         at = line.end()
-    rest = re.compile(r"\s*[A-Za-z0-9+/=]{16,}").match(text, at)
-    if rest is not None:  # the text goes on behind the key on the same line
-        at, material = rest.end(), material + len(rest[0])
+    last_run = re.compile(r"\s*[A-Za-z0-9+/=]{16,}").match(text, at)
+    if last_run is not None:  # the text goes on behind the key on the same line
+        at, material = last_run.end(), material + len(last_run[0])
     return at if material >= 24 else 0
 
 
 def _backward(text: str, start: int, least: int) -> int:
-    """Where the lines of a key begin that has no first line."""
+    """The start of the lines of a key without its first line."""
     at, floor = start, max(least, start - _MOST_KEY)
     while at > floor:
         low = max(floor, at - _LONGEST_LINE)
         begun = text.rfind("\n", low, at - 1) + 1 or low
         line = text[begun:at]
         if begun == low > floor or not _KEY_LINE.fullmatch(line) or (len(line) > 40 and not _MATERIAL.search(line)):
-            rest = _MATERIAL.match(line.rstrip()[::-1])
-            return at - len(line) + len(line.rstrip()) - rest.end() if rest is not None else at
+            last_run = _MATERIAL.match(line.rstrip()[::-1])
+            return at - len(line) + len(line.rstrip()) - last_run.end() if last_run is not None else at
         at = begun
     return at
 
@@ -279,7 +279,7 @@ _LATIN = re.compile(rb"[\t\n\r -~]{24,}")
 
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
-    """Runs of base64 that hold readable text, as (start, end, that text); images and hashes are none."""
+    """Runs of base64 with readable text, as (start, end, that text); not images and hashes."""
     for run in _RUN.finditer(text):
         json = _JSON.search(run[0])  # a path before it is of the same letters
         for start in dict.fromkeys((0, json.start() if json else 0)):

@@ -1,8 +1,8 @@
-"""Secrets hidden by their value, as CI systems do, and the user's own patterns (`redact.extra`, `redact.allow`).
+"""Hides secrets by their value, as CI systems do, and by the user's patterns (`redact.extra`, `redact.allow`).
 
-Reading a session's records from the archive makes its secrets known (`learn`), and everything that the same thread or
-task redacts from then on has them hidden. The archive itself calls `learn`, so no reader can forget to. `only` replaces
-what is known for the length of a block.
+Reading a session's records from the archive makes its secrets known (`learn`), and the same thread or task then hides
+them in everything it redacts. The archive itself calls `learn`, so no reader can forget it. `only` replaces the known
+values within a block.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from types import MappingProxyType
 import regex  # type: ignore[import-untyped]  # it ships no types
 
 LEAST = 8
-"""Characters of the shortest value that is hidden by itself."""
+"""Characters of the shortest value that is hidden by its value alone."""
 _SURE = 16
-"""Characters from which on a value is hidden inside longer words, too."""
+"""A value of at least so many characters is hidden inside longer words, too."""
 _MOST = 4096
 """Values that one piece of work keeps."""
 
@@ -31,7 +31,7 @@ _NOTED: ContextVar[dict[str, str] | None] = ContextVar("noted secrets", default=
 _VALUES: ContextVar[Mapping[str, str]] = ContextVar("known secrets", default=MappingProxyType({}))
 _JOINING = re.compile(r"[A-Za-z0-9]")
 _PATIENCE_S = 2.0
-"""Seconds that one pattern of a user may take for one text; afterwards all of it is hidden."""
+"""Seconds that one pattern of a user may take for one text; after that, the whole text is hidden."""
 
 
 def learn(values: Mapping[str, str]) -> None:
@@ -43,7 +43,7 @@ def learn(values: Mapping[str, str]) -> None:
 
 @contextmanager
 def only(values: Mapping[str, str]) -> Iterator[None]:
-    """These values and no others, for as long as it lasts."""
+    """Hide only these values within the block."""
     token = _VALUES.set(values)
     try:
         yield
@@ -52,7 +52,7 @@ def only(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def note(secrets: Iterable[tuple[str, str]]) -> None:
-    """Remember what was recognised, for whoever asked for it with `noting`."""
+    """Record recognised secrets for a caller that uses `noting`."""
     noted = _NOTED.get()
     if noted is None:
         return
@@ -63,7 +63,7 @@ def note(secrets: Iterable[tuple[str, str]]) -> None:
 
 @contextmanager
 def noting() -> Iterator[dict[str, str]]:
-    """What is recognised meanwhile, as value -> kind: what is long and mixed enough to be known by its value."""
+    """Collect the secrets recognised in the block, value -> kind, that are distinct enough to be hidden by value."""
     noted: dict[str, str] = {}
     token = _NOTED.set(noted)
     try:
@@ -73,7 +73,7 @@ def noting() -> Iterator[dict[str, str]]:
 
 
 def is_distinct(secret: str) -> bool:
-    """Whether a value can be told from ordinary words wherever it stands: long, and of digits and letters mixed."""
+    """Whether a value differs from ordinary words in any context: long, and of mixed digits and letters."""
     if len(secret) < LEAST or "\n" in secret:
         return False
     has_digit, has_letter = any(c.isdigit() for c in secret), any(c.isalpha() for c in secret)
@@ -84,7 +84,7 @@ def is_distinct(secret: str) -> bool:
 
 
 def find(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where known values and the user's patterns stand in `text`, as (start, end, kind)."""
+    """Matches of known values and of the user's patterns in `text`, as (start, end, kind)."""
     yield from _values(text)
     yield from _extra(text)
 
@@ -114,10 +114,10 @@ _IN_USE = _Custom()
 
 
 def configure(extra: Sequence[str], allow: Sequence[str]) -> None:
-    """Hide what matches a pattern of `extra`; leave alone what a pattern of `allow` matches whole.
+    """Hide matches of the patterns in `extra`; never hide a text that a pattern of `allow` matches whole.
 
     Raises:
-        regex.error: a pattern is none.
+        regex.error: a pattern is invalid.
     """
     _IN_USE.extra = [regex.compile(pattern) for pattern in extra]
     _IN_USE.allow = [regex.compile(pattern) for pattern in allow]
@@ -126,12 +126,12 @@ def configure(extra: Sequence[str], allow: Sequence[str]) -> None:
 
 
 def fingerprint() -> str:
-    """Changes with what is configured; empty while nothing is."""
+    """Changes with the configuration; empty without one."""
     return _IN_USE.fingerprint
 
 
 def _extra(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where `extra` matches: its group ``secret``, or the whole match."""
+    """Matches of `extra`: the group ``secret``, or the whole match."""
     for pattern in _IN_USE.extra:
         group: int | str = "secret" if "secret" in pattern.groupindex else 0
         try:
@@ -143,7 +143,7 @@ def _extra(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def is_allowed(secret: str) -> bool:
-    """Whether the user has said that this is no secret."""
+    """Whether the user's configuration says that this is not a secret."""
     try:
         return any(pattern.fullmatch(secret, timeout=_PATIENCE_S) for pattern in _IN_USE.allow)
     except TimeoutError:

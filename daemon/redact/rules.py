@@ -1,9 +1,9 @@
-"""The table of secrets that providers mark with a prefix of their own.
+"""The table of secrets with a provider's prefix.
 
-Each rule names cheap words one of which must be in the text before its pattern is tried. Every pattern begins with
-literal text, takes runs possessively and starts only where a word starts, so no character is looked at more than a
-constant number of times (docs/reliability.md, X4). The group `secret` is what is replaced; without it, the whole match.
-No rule goes by randomness alone: hashes, ids and base64 images have no prefix and stay (docs/reliability.md, X2).
+A rule's pattern is tried only if the text contains one of the rule's words, which is a cheap check. Every pattern
+begins with literal text, uses possessive quantifiers and starts only at a word, so each character is read only a
+constant number of times (docs/reliability.md, X4). The group `secret` is replaced; without it, the whole match. No rule
+uses randomness alone: hashes, ids and base64 images have no prefix and stay (docs/reliability.md, X2).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Check = Callable[[re.Match[str]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of secret; `check` may refuse a match the pattern alone cannot judge."""
+    """One kind of secret; `check` may reject a match that the pattern alone cannot judge."""
 
     kind: str
     words: tuple[str, ...]
     source: str
     check: Check | None = None
     before: int = 0
-    """Characters before the match that belong to the secret, for one whose mark stands at its end."""
+    """Characters before the match that belong to the secret, for a secret whose mark is at its end."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Compiled when it is first needed: all of them cost every command 50 ms of its start, hardly one is used."""
+        """Compiled on first use, because compiling all of them takes 50 ms and few are used."""
         return _compiled(self.source)
 
     @property
@@ -234,7 +234,7 @@ _KEYS = (
 VENDORS: tuple[Rule, ...] = (
     *_KEYS, *_CODE_HOSTS, *_MODELS, *_CLOUDS, *_PACKAGES, *_SHOPS, *_MESSAGES, *_OPERATIONS,
 )  # fmt: skip
-"""All of them; the first one that matches names the kind."""
+"""All of them; the first match determines the kind."""
 
 UNMISTAKABLE = frozenset((
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-",
@@ -247,4 +247,4 @@ UNMISTAKABLE = frozenset((
     "dp.pt.", "dp.st.", "dp.ct.", "sntrys_", "sntryu_", "tskey-", "dt0c01.", "AGE-SECRET-KEY-1", "ops_eyJ",
     "eyJhbGciOi",
 ))  # fmt: skip
-"""Prefixes of which even a part of a key is told: of one provider, and the beginning of no word or name."""
+"""Prefixes by which even a part of a key is recognised: of one provider, and the beginning of no word or name."""

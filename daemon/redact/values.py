@@ -1,4 +1,4 @@
-"""Whether a value behind a name that means a secret is one, or ordinary text: a label, path, type or placeholder."""
+"""Decides whether a value after a secret's name is a secret or ordinary text: a label, path, type or placeholder."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ TYPE_NOUNS = frozenset(
     Options Request Response Dto Model Form Reset Error Exception Token Component Props State Context Builder""",
     )
 )
-"""With one of these the name of a type ends."""
+"""Names of types end with one of these."""
 JOINING = frozenset(re.findall(r"\w+", "the and for with this that from into when will have has was are can see"))
 """Words that any sentence has: a passphrase, too."""
 LABELS = ORDINARY - JOINING
-"""One of these tells that a text of several words is no passphrase."""
+"""A text of several words with one of these is not a passphrase."""
 
 LONGEST = 512
 _REFERENCE = re.compile(
@@ -55,17 +55,17 @@ NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "cred")
 
 
 def is_reference(lowered: str) -> bool:
-    """Whether a value, in lower case, names where the secret is, or stands in its place."""
+    """Whether a value, in lower case, refers to the secret's place, or is a placeholder."""
     return _REFERENCE.match(lowered) is not None or _PLACEHOLDER.search(lowered) is not None
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value is nothing but words, versions and small numbers, joined by punctuation."""
+    """Whether a value is only words, versions and small numbers, joined by punctuation."""
     return all(_PLAIN_SEGMENT.match(segment) for segment in SEGMENTS.split(value))
 
 
 def is_value(value: str, *, is_password: bool) -> bool:
-    """Whether the whole value of a field whose name says secret is one."""
+    """Whether the whole value of a field with a secret's name is a secret."""
     lowered = value.lower()
     if is_reference(lowered) or "\n" in value or len(value) > LONGEST:
         return False
@@ -76,10 +76,10 @@ def is_value(value: str, *, is_password: bool) -> bool:
 
 
 def is_phrase(value: str, *, is_plain: bool = True) -> bool:
-    """Whether a value that a name says is a password is one, though it has neither digits nor symbols.
+    """Whether a value after a password's name is a password although it has neither digits nor symbols.
 
-    A label, a message or a type is none; of several words only where the name `is_plain`, which in files of
-    translations it is not.
+    A label, a message or a type is not one; several words are one only if the name `is_plain`, which it is not in files
+    of translations.
     """
     words = value.split(" ")
     lowered = value.lower()
@@ -126,7 +126,7 @@ def is_prose_password(value: str) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """``user_password2``, ``dbPass1``: several words, one of which means a secret, digits only behind a word."""
+    """``user_password2``, ``dbPass1``: several words, one of which means a secret, with digits only after a word."""
     words = [word for word in _HUMPS.split(value) if word]
     if len(words) > 1 and words[-1] in TYPE_NOUNS:
         return True

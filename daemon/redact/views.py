@@ -1,8 +1,8 @@
-"""The same text as its layers of writing hide it: escapes undone, colours and markup taken out, lines put together.
+"""Views of a text without its layers of encoding: escapes resolved, colours and markup removed, lines joined.
 
-A secret in a transcript seldom stands as it was typed: a tool prints JSON, a log colours it, a diff or a listing puts
-something before each line. In place of rules that know all of that, the rules look at these views of a text, and what
-they find there is traced back to the text itself. A view is only looked at, never handed out.
+A secret in a transcript is rarely in its original form: a tool prints JSON, a log colours it, a diff or a listing adds
+something before each line. So that rules need not know all of that, they search these views, and each match is traced
+back to the text itself. A view is only searched, never returned to callers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])|(?=[^0-9]*[0-9])(?=[^A-Za
 
 
 class View:
-    """A text made of pieces of another one, and where each of its characters comes from."""
+    """A text made of pieces of another one, with the origin of each character."""
 
     def __init__(self, text: str, starts: list[int], sources: list[tuple[int, int]]) -> None:
         self.text = text
@@ -70,7 +70,7 @@ class View:
         return lower(self.text)
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where the characters from `start` to `end` (not included, and not before `start`) stand in the source."""
+        """The place in the source of the characters from `start` to `end` (exclusive, at least `start`)."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, at: int) -> tuple[int, int]:
@@ -82,7 +82,7 @@ class View:
 
 
 def lower(text: str) -> str:
-    """Lower case of the same length; a few letters would grow, and then only ASCII is lowered."""
+    """Lower case of the same length; if a letter would grow, only ASCII is lowered."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
@@ -91,9 +91,9 @@ _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
 def peeled(text: str) -> View | None:
-    """Without escapes (JSON, repr, URL, HTML, CSV), colours, emphasis and invisible characters; None where it has none.
+    """Without escapes (JSON, repr, URL, HTML, CSV), colours, emphasis and invisible characters; None if it has none.
 
-    Escapes of escapes are undone in one go, however deep: it does not matter what exactly a layer was.
+    Nested escapes are resolved in one pass, however deep, because it does not matter what exactly a layer was.
     """
     if not any(map(text.__contains__, _MARKS)) and not _NOT_PLAIN.search(text):
         return None
@@ -126,8 +126,8 @@ def _with_blanks(text: str) -> str:
 
 
 def unwrapped(text: str) -> View | None:
-    """Without what a diff, a listing or a quotation puts before each line, and with runs of key material that a line
-    break cuts put together; None where there is nothing of the kind.
+    """The text without the line prefixes of a diff, a listing or a quotation, and with key material joined across line
+    breaks; None if there are none.
     """
     bare = _changed(text, ((match.start(), match.end(), "") for match in _LEAD.finditer(text) if match[0]))
     whole = bare.text if bare is not None else text
@@ -138,7 +138,7 @@ def unwrapped(text: str) -> View | None:
 
 
 def _goes_on(match: re.Match[str]) -> bool:
-    """Whether what the next line begins with is key material, and no word or name."""
+    """Whether the next line begins with key material, not with a word or name."""
     return (
         _MIXED.match(match["next"]) is not None if not match["rest"] else _DIGITS_TOO.match(match["next"]) is not None
     )

@@ -1,7 +1,7 @@
-"""A Message becomes what we keep of it: pure functions, one module each.
+"""Pure functions over one message, one module each.
 
 `replay` makes Ollama messages, `document` and `chunks` searchable text, `paths` the paths that a message is about, and
-`evidence` what its records tell of files. `tool_calls` takes a tool call apart, `own_calls` recognises our own, and
-`shell` reads the commands of shell calls. Nothing here touches a disk, a clock or the network, and nothing raises on
-what a record may hold.
+`evidence` the edits of files that it records. `tool_calls` reads the fields of a tool call, `own_calls` recognises our
+own calls, and `shell` reads the commands of shell calls. Nothing here touches a disk, a clock or the network, and no
+record makes it raise.
 """

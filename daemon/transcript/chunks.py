@@ -5,9 +5,9 @@ with an overlap, so that what stands on a border is whole in one of them. Same d
 Whoever changes a rule for chunks changes CHUNKER_VERSION: it is part of the semantic index's fingerprint, so everything
 is embedded again and old and new chunks never mix.
 
-A window is what was said in a message and in the few before it, so that a message is also found by the words of its
-neighbours. Of a long message head and tail count. In front stand the session's title and the day. Windows are in the
-lexical index alone: with a rule for them raise SCHEMA in index/lexical/schema.py.
+A window is the spoken text of a message and of the few before it, so that a search also finds a message by the words of
+its neighbours. Only the head and the tail of a long message count. The window starts with the session's title and the
+day. Only the lexical index has windows: if you change a rule for them, raise SCHEMA in index/lexical/schema.py.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\U0001f
 _CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?;:]\s|[。！？]"), re.compile(r"\s"))
 _JOINT = "\n\n"
 BEFORE = 2
-"""How many of the messages before it a message is read with."""
+"""Earlier messages in a message's window."""
 
-SAID = frozenset({Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK, Kind.TITLE})
+SPOKEN = frozenset({Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK, Kind.TITLE})
 MOST = 2000
 """Characters of one message that count."""
 
@@ -116,8 +116,8 @@ def _resume(text: str, start: int, end: int) -> int:
 
 
 def spoken_text(sections: Iterable[Section]) -> str:
-    """What was said in one message: all of it, or its first three and its last quarter of MOST characters."""
-    texts = (section.text.strip() for section in sections if section.kind in SAID)
+    """The spoken text of one message: all of it, or its first three and its last quarter of MOST characters."""
+    texts = (section.text.strip() for section in sections if section.kind in SPOKEN)
     text = "\n".join(text for text in texts if text)
     if len(text) <= MOST:
         return text
@@ -127,7 +127,7 @@ def spoken_text(sections: Iterable[Section]) -> str:
 def window(texts: Sequence[str], title: str, created: int) -> str:
     """The text of a window: `texts` are the `spoken_text` of the messages before and of its own, in order.
 
-    `created` is the message's time in epoch ms. Where nothing was said at all there is no window, only "".
+    `created` is the message's time in epoch ms. Without any spoken text the window is empty.
     """
     spoken = [text for text in texts if text]
     if not spoken:
@@ -136,7 +136,7 @@ def window(texts: Sequence[str], title: str, created: int) -> str:
 
 
 def day(created: int) -> str:
-    """The day in UTC, spelt so that each part of it and the whole can be asked for; "" for a time out of all reason."""
+    """The day in UTC, spelt so that a search finds its parts and the whole; "" for an impossible time."""
     try:
         moment = datetime.fromtimestamp(created / 1000, UTC)
     except (OverflowError, OSError, ValueError):

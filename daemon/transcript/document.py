@@ -1,9 +1,9 @@
 """A message as searchable text: one redacted section per part, of the kind that recall filters by.
 
-Tool inputs become readable text, not JSON escapes. A part that is too long keeps its head and its tail and says what
-was left out; the archive has all of it. Answers of our own recall that a session quotes are dropped, so that a search
-never finds itself (docs/reliability.md, S13): what stands between our marks, what our tools answered, what a shell call
-of ours printed. Nothing here decides what is embedded: `chunks` does.
+Tool inputs become readable text, not JSON escapes. A part that is too long keeps its head and its tail, with a note of
+what is left out; the archive has all of it. Quoted answers of our own recall are dropped, so that a search never finds
+itself (docs/reliability.md, S13): text between our marks, and the output of our tools and of our shell commands.
+`chunks`, not this module, decides what is embedded.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RECALL_END = "reconstitute:recall>>>"
 """Our tools put these lines around what they quote from sessions; the block is never indexed again."""
 _MARK = re.compile(f"{re.escape(RECALL_BEGIN)}|{re.escape(RECALL_END)}")
 _ERROR = "error"
-"""Stands in the place of a part's id for the error of a message."""
+"""Used as the part id of a message's error."""
 
 _LONG = 64 << 10
-"""Characters of a field that is no password or key any more."""
+"""A field of so many characters is not a password or key."""
 _MARGIN = 1 << 16
-"""Characters; twice the longest secret that is cut through at the edge of a window."""
+"""Characters; twice the longest secret that the edge of a window may cut."""
 
 _READ_TEXT = ("Called the Read tool", "<path>", "<file>", "Called the list tool", "Called the List tool")
 _NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldString", "newString"})
@@ -57,7 +57,7 @@ def sections(message: Message, indexed_kb: int) -> Iterator[Section]:
 
 
 def _failure(message: Message) -> str:
-    """The message's own error, as ``name: message``: what the model's server said, or that it was stopped."""
+    """The message's own error, as ``name: message``: of the model's server, or that it was stopped."""
     error = message.data.get("error")
     table = records.table(error)
     words = [error, table.get("name"), records.table(table.get("data")).get("message") or table.get("message")]
@@ -66,13 +66,13 @@ def _failure(message: Message) -> str:
 
 
 def _redacted(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Each path redacted. One look at all of them first: hardly any holds a secret, and a message names many."""
+    """Each path redacted. We check all of them at once first, because there are many and hardly any holds a secret."""
     together = "\n".join(names)
     return names if redact(together) == together else tuple(redact(name) for name in names)
 
 
 def _excerpt(text: str, limit: int) -> str:
-    """`text`, redacted and capped. Of a long one only what can be shown is redacted, and a margin around it."""
+    """`text`, redacted and capped. Of a long text we redact only the part that is displayed, and a margin around it."""
     if len(text) <= limit + 2 * _MARGIN:
         return capped(redact(text), limit)
     tail = limit // 4
@@ -81,10 +81,10 @@ def _excerpt(text: str, limit: int) -> str:
 
 
 def redacted_end(text: str, size: int, end: int, margin: int = _MARGIN) -> str:
-    """The first (`end` 1) or last (-1) `size` characters of the redacted text, which is redacted no further than that.
+    """The first (`end` 1) or last (-1) `size` characters of the redacted text, redacting no more than necessary.
 
-    The window is cut somewhere, maybe through a secret, of which the rest cannot be told: what stands there must be
-    well outside of what is shown (`margin` characters), also where redacting made the text before it shorter.
+    The edge of the window may cut a secret, which then cannot be recognised. So the edge must lie at least `margin`
+    characters outside the displayed text, even after redaction has shortened the text before it.
     """
     width = size + margin
     while width < len(text):
@@ -127,8 +127,8 @@ def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
         url = records.text(part.data.get("url"))
         yield Kind.PROMPT, "", readable([part.data.get("filename"), "" if url.startswith("data:") else url])
     elif part.type not in ("compaction", "retry"):
-        rest = {key: value for key, value in part.data.items() if key not in ("id", "sessionID", "messageID", "type")}
-        yield Kind.TOOL_OUTPUT, "", _clean(rest)
+        fields = {key: value for key, value in part.data.items() if key not in ("id", "sessionID", "messageID", "type")}
+        yield Kind.TOOL_OUTPUT, "", _clean(fields)
 
 
 def _spoken(part: Part, role: str, text: str) -> tuple[Kind, str]:
@@ -141,7 +141,7 @@ def _spoken(part: Part, role: str, text: str) -> tuple[Kind, str]:
 def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
     state: Json = records.table(part.data.get("state"))
     tool = valid_text(records.text(part.data.get("tool")))
-    if is_own_call(part):  # neither what was asked of it: who asks again is not looking for the question
+    if is_own_call(part):  # skip its input too, because a search should not find an earlier search
         return
     yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, _clean(state.get("input"))
     if shows_own_answer(part):  # the command stays: it is what was done
@@ -149,24 +149,24 @@ def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
     for name in ("output", "error"):
         yield Kind.TOOL_OUTPUT, tool, _clean(state.get(name))
     yield Kind.TOOL_OUTPUT, tool, partial_output(state)
-    given = readable(state.get("input"))
+    call_input = readable(state.get("input"))
     for _, patch in patches(state):
-        yield Kind.TOOL_INPUT, tool, _unsaid(patch, given)
+        yield Kind.TOOL_INPUT, tool, _unsaid(patch, call_input)
 
 
-def _unsaid(patch: str, given: str) -> str:
-    """The lines that a patch adds and removes and that the call's input does not have: most calls say all of them."""
+def _unsaid(patch: str, call_input: str) -> str:
+    """The lines that a patch adds or removes and the call's input lacks; most inputs have all of them."""
     lines = [
         line[1:].strip() for line in patch.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))
     ]
-    given_lines = {line.strip() for line in given.splitlines()}
-    return "\n".join(line for line in lines if line and line not in given_lines)
+    input_lines = {line.strip() for line in call_input.splitlines()}
+    return "\n".join(line for line in lines if line and line not in input_lines)
 
 
 def _clean(value: object) -> str:
-    """As `readable`, redacted while the names of the fields still tell what their values are.
+    """As `readable`, redacted while the names of the fields still show what their values are.
 
-    Long texts are redacted later, and only as far as they are shown (`_excerpt`): no name makes a secret of them.
+    Long texts are redacted later, and only the displayed part (`_excerpt`), because they cannot be a secret by name.
     """
     if not isinstance(value, dict):
         return readable(value if isinstance(value, str) else redact_value(value))
@@ -190,7 +190,7 @@ def readable(value: object, label: str = "") -> str:
 
 
 def without_recall(text: str, kind: Kind) -> str:
-    """`text` without the blocks between our marks. A tool's output that was cut off inside one ends there."""
+    """`text` without the blocks between our marks. A tool's output that was cut inside a block ends there."""
     if RECALL_BEGIN not in text:
         return text
     pieces: list[str] = []

@@ -1,4 +1,4 @@
-"""The text functions of JavaScript that OpenCode's tools are built on, where Python's own ones differ from them.
+"""JavaScript's text functions that OpenCode's tools use and that differ from Python's.
 
 Blank means what JavaScript calls white space: U+FEFF belongs to it, the separators U+001C to U+001F and U+0085 do not.
 Lengths and edit distances are counted in UTF-16 code units. Nothing here knows of files or of OpenCode.
@@ -65,7 +65,7 @@ def _places(text: str, old: str) -> list[int]:
 
 
 def _expanded(text: str, old: str, new: str, at: int) -> str:
-    """`new` as it stands in the place of the `old` at `at`."""
+    """`new` expanded for the `old` at `at`."""
 
     def replacement(match: re.Match[str]) -> str:
         match match[0]:
@@ -82,19 +82,19 @@ def _expanded(text: str, old: str, new: str, at: int) -> str:
 
 
 class TooCostlyError(Exception):
-    """An answer would take longer than anybody should wait for."""
+    """An answer would take too long."""
 
 
 class Costs:
-    """A budget of steps of about a microsecond, spent by whoever works for one answer."""
+    """A budget of steps of about a microsecond each, shared by all work for one answer."""
 
     def __init__(self, limit: int) -> None:
-        self._left = limit
+        self._remaining = limit
 
     def spend(self, steps: int) -> None:
-        """Takes `steps` off; raises TooCostlyError when the budget is used up."""
-        self._left -= steps
-        if self._left < 0:
+        """Subtract `steps`; raises TooCostlyError when the budget is used up."""
+        self._remaining -= steps
+        if self._remaining < 0:
             raise TooCostlyError
 
 
@@ -134,24 +134,24 @@ def _without_common_ends(a: array[int], b: array[int]) -> tuple[array[int], arra
 
 
 def _counted(a: array[int], b: array[int]) -> int:
-    """Bit i of `plus` and `minus` tells whether the table goes up or down by one from row i to row i + 1."""
+    """Bit i of `plus` and `minus` is set if the table goes up or down by one from row i to row i + 1."""
     places: dict[int, int] = {}
     for number, unit in enumerate(a):
         places[unit] = places.get(unit, 0) | 1 << number
-    every = (1 << len(a)) - 1
+    mask = (1 << len(a)) - 1
     last = 1 << (len(a) - 1)
-    plus, minus, total = every, 0, len(a)
+    plus, minus, total = mask, 0, len(a)
     for unit in b:
-        same = places.get(unit, 0)
-        across = (((same & plus) + plus) ^ plus) | same | minus
-        up = minus | (every & ~(across | plus))
+        matches = places.get(unit, 0)
+        across = (((matches & plus) + plus) ^ plus) | matches | minus
+        up = minus | (mask & ~(across | plus))
         down = plus & across
         if up & last:
             total += 1
         elif down & last:
             total -= 1
-        up = (up << 1 | 1) & every
-        down = (down << 1) & every
-        plus = down | (every & ~(across | up))
+        up = (up << 1 | 1) & mask
+        down = (down << 1) & mask
+        plus = down | (mask & ~(across | up))
         minus = up & across
     return total

@@ -1,8 +1,8 @@
-"""Which recorded calls asked us: recall's own tools, and shell calls that ran one of our reading commands.
+"""Recognises recorded calls of our own: recall's tools, and shell calls that ran one of our reading commands.
 
-What such a call answered is quoted from sessions that are archived already: indexed again, a search would find itself
-(docs/reliability.md, S13). The archive keeps it all. A shell call's outputs are one text, so that what another command
-of the same call printed goes with ours. Where a command cannot be read with certainty it counts as ours.
+The output of such a call quotes sessions that are already archived. If we indexed it, a search would find itself
+(docs/reliability.md, S13). The archive keeps it all. The output of a shell call is one text, so the output of other
+commands in the same call is left out with ours. A command that we cannot read with certainty counts as ours.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ READING = word_set(
     "recall recall-get recall-context recall-messages recall-sessions recall-timeline recall-files search files "
     "history show export trajectory mcp"
 )
-"""Our commands whose answer is quoted from the records, as that of `reconstitute PATH` may be."""
+"""Our commands whose output quotes the records, as that of `reconstitute PATH` may."""
 DOING = word_set("restore alias status models index run adapter service config")
-"""The others: what they print is what they did."""
+"""Our other commands, which print only what they did."""
 _PROGRAM = "reconstitute"
 _MODULE = "daemon.cli"
 _SOCKET = "reconstitute/control.sock"
@@ -36,7 +36,7 @@ _SHELL_TOOLS = frozenset({"bash", "shell"})
 _CARRIERS = word_set(
     "bash sh zsh dash ksh fish eval ssh su xargs parallel find watch script docker podman kubectl tmux at batch"
 )
-"""They run a command that stands among their arguments, as words or as one text."""
+"""They run a command from their arguments, as words or as one text."""
 _FLAGS = word_set("-v --verbose")
 _ASKING = word_set("-h --help --version")
 _LOOKED_UP = re.compile(rf"[\"']?(?:\$\(|`)\s*(?:which|command -v|type -[pP])\s+{_PROGRAM}\s*[)`][\"']?")
@@ -50,18 +50,18 @@ def is_own_tool(name: str) -> bool:
 
 
 def is_own_call(part: Part) -> bool:
-    """Whether a tool part is a call of our own tools: neither what was asked nor what was answered is news."""
+    """Whether a tool part is a call of our own tools, so that neither its input nor its output is new."""
     return part.type == "tool" and is_own_tool(valid_text(records.text(part.data.get("tool"))))
 
 
 def shows_own_answer(part: Part) -> bool:
-    """Whether the output of a tool part is an answer of ours, by whichever door."""
+    """Whether the output of a tool part is an answer of ours, from a tool or a shell command."""
     if is_own_call(part):
         return True
     if part.type != "tool" or records.text(part.data.get("tool")).lower() not in _SHELL_TOOLS:
         return False
-    given = records.table(records.table(part.data.get("state")).get("input"))
-    return runs_us(valid_text(records.text(given.get("command"))))
+    call_input = records.table(records.table(part.data.get("state")).get("input"))
+    return runs_us(valid_text(records.text(call_input.get("command"))))
 
 
 def runs_us(command: str) -> bool:
@@ -83,7 +83,7 @@ def _runs_us(command: str, depth: int) -> bool:
 
 
 def _simple(statement: Statement | Sequence) -> Iterator[Simple]:
-    """Every simple command of a script, in its order, those of substitutions before the one they stand in."""
+    """Every simple command of a script, in order, those in substitutions before their command."""
     if isinstance(statement, Simple):
         for inner in statement.inner:
             yield from _simple(inner)
@@ -93,7 +93,7 @@ def _simple(statement: Statement | Sequence) -> Iterator[Simple]:
     if isinstance(statement, Sequence):
         parts = tuple(item for item, _ in statement.items)
     elif isinstance(statement, Chain):
-        parts = (statement.first, *(right for _, right in statement.rest))
+        parts = statement.statements
     elif isinstance(statement, Pipeline):
         parts = statement.parts
     else:
@@ -110,12 +110,12 @@ def _is_ours(command: Simple, script: Script, scope: words.Scope, depth: int) ->
     program = unwrapped(fields)
     if program is None:
         return False
-    name, given = program.field.text.rpartition("/")[2], [field.text for field in program.arguments]
-    if name == _PROGRAM or (PYTHON.fullmatch(name) and given[:2] == ["-m", _MODULE]):
-        return _reads(given if name == _PROGRAM else given[2:])
+    name, arguments = program.field.text.rpartition("/")[2], [field.text for field in program.arguments]
+    if name == _PROGRAM or (PYTHON.fullmatch(name) and arguments[:2] == ["-m", _MODULE]):
+        return _reads(arguments if name == _PROGRAM else arguments[2:])
     if name == "curl":
-        return any(text.endswith(_SOCKET) for text in given)
-    return name in _CARRIERS and any(_runs_us(text, depth + 1) for text in _carried(command, script, given))
+        return any(text.endswith(_SOCKET) for text in arguments)
+    return name in _CARRIERS and any(_runs_us(text, depth + 1) for text in _carried(command, script, arguments))
 
 
 def _assign(assignments: tuple[str, ...], scope: words.Scope) -> None:
@@ -127,7 +127,7 @@ def _assign(assignments: tuple[str, ...], scope: words.Scope) -> None:
 
 
 def _fields(raw: str, scope: words.Scope) -> list[words.Field]:
-    """A word's fields; of one that is not known, as ``$VENV/bin/reconstitute``, what stands behind the last slash."""
+    """A word's fields; of an unknown one, as ``$VENV/bin/reconstitute``, the part after the last slash."""
     fields = words.fields(raw, scope)
     if fields and all(field.exact for field in fields):
         return fields
@@ -137,19 +137,19 @@ def _fields(raw: str, scope: words.Scope) -> list[words.Field]:
     return [words.Field(end)] if re.fullmatch(r"[\w.-]+", end) else [words.Field("", exact=False)]
 
 
-def _reads(given: list[str]) -> bool:
-    """Whether our program, given these words, answers from the records; a word that is not known may ask for it."""
-    first = _first(given)
+def _reads(arguments: list[str]) -> bool:
+    """Whether our program, run with these words, answers from the records; an unknown word counts as yes."""
+    first = _first(arguments)
     return first is not None and first not in DOING
 
 
-def _first(given: list[str]) -> str | None:
-    """The word that says what our program does; None where it only tells of itself."""
-    left = given[::-1]
-    while left:
-        word = left.pop()
-        if word == "--config" and left:
-            left.pop()
+def _first(arguments: list[str]) -> str | None:
+    """The subcommand of our program; None if it only prints its help or version."""
+    remaining = arguments[::-1]
+    while remaining:
+        word = remaining.pop()
+        if word == "--config" and remaining:
+            remaining.pop()
         elif word in _ASKING:
             return None
         elif word not in _FLAGS and not word.startswith("--config="):
@@ -157,12 +157,12 @@ def _first(given: list[str]) -> str | None:
     return None
 
 
-def _carried(command: Simple, script: Script, given: list[str]) -> Iterator[str]:
+def _carried(command: Simple, script: Script, arguments: list[str]) -> Iterator[str]:
     """The commands that a carrier may run: each argument by itself, our name with what follows, and its input."""
-    for at, text in enumerate(given):
+    for at, text in enumerate(arguments):
         yield text
-        if text.rpartition("/")[2] in (_PROGRAM, _MODULE) and _first(given[at + 1 :]) in READING:
-            yield " ".join([_PROGRAM, *given[at + 1 :]])
+        if text.rpartition("/")[2] in (_PROGRAM, _MODULE) and _first(arguments[at + 1 :]) in READING:
+            yield " ".join([_PROGRAM, *arguments[at + 1 :]])
     for redirect in command.redirects:
         if redirect.target.startswith(MARK):
             yield script.bodies[int(redirect.target.removeprefix(MARK))].text

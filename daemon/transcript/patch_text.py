@@ -108,11 +108,11 @@ def _read_hunks(file: FilePatch, lines: list[str], at: int, end: int) -> int:
         new: list[str] = []
         at += 1
         while at < end and not lines[at].startswith(("@@", "***")):
-            sign, rest = lines[at][:1], lines[at][1:]
+            sign, text = lines[at][:1], lines[at][1:]
             if sign in (" ", "-"):
-                old.append(rest)
+                old.append(text)
             if sign in (" ", "+"):
-                new.append(rest)
+                new.append(text)
             at += 1
         ends_file = at < end and lines[at].strip() == "*** End of File"
         file.hunks.append((context, tuple(old), tuple(new), ends_file))

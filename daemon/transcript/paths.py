@@ -1,9 +1,9 @@
-"""The paths that a message is about, and the work tree that its relative names start at.
+"""The paths that a message is about, and the work tree that its relative names start from.
 
 Touched paths come first: from tool inputs, patch headers, results, patch parts, summaries and the message's recorded
 edits (what a shell command did to files). They are taken as they are. Our own recall touches nothing, nor does its
-answer mention anything. Paths that texts mention follow. They are read conservatively: an address is no path, a route
-like ``/todos`` is none, a bare name counts only where it is quoted as code. All are absolute, normalised by their text,
+answer mention anything. Paths that texts mention follow. We read them conservatively: a URL is not a path, a route like
+``/todos`` is not one, and a bare name counts only if it is quoted as code. All are absolute, normalised by their text,
 each once, at most MOST of them.
 """
 
@@ -13,7 +13,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord
@@ -36,16 +35,16 @@ _CODE = re.compile(r"\s-|[=;|&]|: ")
 _HOST = re.compile(
     r"(?:www\.|[\w-]+\.(?:com|org|net|io|dev|ai|co|de|eu|uk|edu|gov|me|sh|xyz|info)$|localhost|\d[\d.]*$)"
 )
-_SEEN = frozenset({Operation.FOLDER, Operation.STATE, Operation.SNAPSHOT, Operation.STEP, Operation.RUN})
-"""What tells of a file's state, or only that something ran; all else changed or read a file, or may have."""
+_STATES = frozenset({Operation.FOLDER, Operation.STATE, Operation.SNAPSHOT, Operation.STEP, Operation.RUN})
+"""Operations that record a file's state, or only that something ran; all others may change or read a file."""
 _PAIRS = frozenset({Operation.MOVE, Operation.COPY})
 
 
-def paths(message: Message, session: Session | None, made: Iterable[FileEdit] = ()) -> tuple[str, ...]:
-    """Absolute paths, touched ones first, each group in order of appearance; `made` are the message's edits."""
+def paths(message: Message, session: Session | None, edits: Iterable[FileEdit] = ()) -> tuple[str, ...]:
+    """Absolute paths, touched ones first, each group in order of appearance; `edits` are the message's."""
     ordered: dict[str, None] = {}
     base = working_directory(message, session)
-    for path in chain(_touched(message, session, base), _edited(made), _mentioned(message, base)):
+    for path in chain(_touched(message, session, base), _edited(edits), _mentioned(message, base)):
         if path is not None and path != "/":
             ordered[path] = None
         if len(ordered) >= MOST:
@@ -72,9 +71,9 @@ def _touched(message: Message, session: Session | None, base: str) -> Iterator[s
         yield absolute(unquoted(records.text(records.table(diff).get("file"))), root)
 
 
-def _edited(made: Iterable[FileEdit]) -> Iterator[str | None]:
-    for edit in made:
-        if edit.operation in _SEEN:
+def _edited(edits: Iterable[FileEdit]) -> Iterator[str | None]:
+    for edit in edits:
+        if edit.operation in _STATES:
             continue
         yield edit.path
         if edit.other and edit.operation in _PAIRS:
@@ -87,24 +86,24 @@ def _of_call(part: Part, base: str) -> Iterator[str | None]:
     if is_own_call(part):
         return
     state = records.table(part.data.get("state"))
-    given, metadata = records.table(state.get("input")), records.table(state.get("metadata"))
+    call_input, metadata = records.table(state.get("input")), records.table(state.get("metadata"))
     for key in PATH_KEYS:
-        yield absolute(records.text(given.get(key)), base)
-    for file in patch_text.parse(records.text(given.get("patchText"))):
+        yield absolute(records.text(call_input.get(key)), base)
+    for file in patch_text.parse(records.text(call_input.get("patchText"))):
         yield absolute(file.path, base)
         yield absolute(file.move_to, base)
-    entries: list[Any] = [*_list(metadata.get("files")), metadata.get("filediff"), metadata]
+    entries: list[object] = [*_list(metadata.get("files")), metadata.get("filediff"), metadata]
     for entry in entries:
         for key in ("filePath", "movePath", "file", "filepath"):
             yield absolute(records.text(records.table(entry).get(key)), base)
 
 
-def _list(value: object) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 def unquoted(name: str) -> str:
-    """A file name as it is, from one that git has quoted because of a tab, a quote or a backslash in it.
+    """The plain form of a file name that git has quoted because it contains a tab, a quote or a backslash.
 
     OpenCode joins the quoted name to the folder as it stands (opencode-formats.md, Tools 2); a name that cannot be read
     so comes back empty.
@@ -154,8 +153,8 @@ def _spoken(message: Message) -> Iterator[str]:
         if is_own_call(part):
             continue
         state: Json = records.table(part.data.get("state"))
-        given = records.table(state.get("input"))
-        texts = [part.data.get("text"), given.get("command"), given.get("prompt"), part.data.get("prompt")]
+        call_input = records.table(state.get("input"))
+        texts = [part.data.get("text"), call_input.get("command"), call_input.get("prompt"), part.data.get("prompt")]
         yield from (valid_text(text[:_MOST_TEXT]) for text in texts if isinstance(text, str))
         if not shows_own_answer(part):
             outputs.append(records.text(state.get("output"))[:_MOST_TEXT])
@@ -163,7 +162,7 @@ def _spoken(message: Message) -> Iterator[str]:
 
 
 def _path_of(word: str, base: str, root: str | None, *, is_quoted: bool) -> str | None:
-    """The path that a word names, or None where it need not be one. `root` is the first folder of an absolute base."""
+    """The path that a word names, or None if it need not be a path. `root` is the first folder of an absolute base."""
     if "://" in word or len(word) > 512 or word.startswith(("-", "//", "@")):
         return None
     word = _PLACE.sub("", word.rstrip(".,:;!?")).rstrip(":")
@@ -184,17 +183,19 @@ def _path_of(word: str, base: str, root: str | None, *, is_quoted: bool) -> str 
 # -- work trees --------------------------------------------------------------------------------------------------
 
 
-def work_tree(message: Message, session: Session | None, *, given: str = "", names: Sequence[str] = ()) -> str | None:
-    """The absolute folder that `names` are relative to; None outside git, and where it cannot be known.
+def work_tree(
+    message: Message, session: Session | None, *, known_root: str = "", names: Sequence[str] = ()
+) -> str | None:
+    """The absolute folder that `names` are relative to; None outside git, and if it is unknown.
 
     The message's own `path.root` decides (a project's record mixes up clones: opencode-formats.md, Tools 1). A user's
-    message has none: then `given`, or the session record's `path` (1.18), or what the names themselves allow.
+    message has none: then `known_root`, or the session record's `path` (1.18), or what the names themselves allow.
 
-    `given` is what the caller knows, such as the `path.root` of another message of the turn. Names recorded in a
-    session begin with the session's folder as seen from the work tree; so where they cannot, the session's folder is
-    the work tree, and where they might, nothing is known.
+    `known_root` comes from the caller, such as the `path.root` of another message of the turn. Names recorded in a
+    session begin with the session's folder as seen from the work tree. If they cannot, the session's folder is the
+    work tree; if they might, the work tree is unknown.
     """
-    root = records.text(records.table(message.data.get("path")).get("root")) or given
+    root = records.text(records.table(message.data.get("path")).get("root")) or known_root
     if root:
         return _below_root(root)
     return None if session is None else session_tree(session, names)
@@ -222,6 +223,6 @@ def session_tree(session: Session, names: Sequence[str] = ()) -> str | None:
 
 
 def _below_root(path: str) -> str | None:
-    """`path` made absolute, None for "/" (which OpenCode records outside git) and for what is no path."""
+    """`path` made absolute; None for "/" (which OpenCode records outside git) and for a text that is not a path."""
     folder = absolute(path, "")
     return None if folder == "/" else folder

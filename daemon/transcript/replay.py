@@ -1,9 +1,9 @@
-"""A message as Ollama's ``messages[]``: exact, in part order, nothing of the conversation lost.
+"""Converts a message to Ollama's ``messages[]``: exact, in part order, with the whole conversation.
 
 One text part is one message's content, so that part boundaries stay visible; consecutive tool calls share one assistant
-message, as one step of the model made them, and their results follow in the same order. What Ollama has no place for
-stands as a line of JSON in the content: ``[opencode_part:TYPE] {…}``. Bookkeeping parts (step-start, step-finish,
-patch, snapshot) are no conversation and are left out; they stay in the archive. It raises on no record, of any shape.
+message, as one step of the model made them, and their results follow in the same order. Data that Ollama has no field
+for becomes a line of JSON in the content: ``[opencode_part:TYPE] {…}``. Bookkeeping parts (step-start, step-finish,
+patch, snapshot) are not conversation and are left out; they stay in the archive. No record makes it raise.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from daemon import records
 from daemon.model import Json, Message, OllamaMessage, Part
@@ -24,30 +22,30 @@ BOOKKEEPING = frozenset({"step-start", "step-finish", "patch", "snapshot"})
 KNOWN_TYPES = BOOKKEEPING | {"text", "reasoning", "tool", "file", "agent", "subtask", "compaction", "retry"}
 ROLES = frozenset({"user", "assistant", "system"})
 INTERRUPTED = "[Tool execution was interrupted]"
-"""What OpenCode shows the model for a call that never got a result."""
+"""OpenCode shows the model this text for a call without a result."""
 _IDS = frozenset({"id", "sessionID", "messageID", "type"})
 IMAGE = re.compile(r"data:image/[\w.+-]+(?:;[\w=.+-]+)*;base64,", re.ASCII)
 _AS_THEY_ARE = frozenset({"role", "images"})
 _RECORD = "[opencode_"
-"""How a line of JSON begins that stands for what Ollama has no place for."""
+"""The beginning of a line of JSON for data that Ollama has no field for."""
 
 
 def replay(message: Message) -> list[OllamaMessage]:
     """The message as entries of ``messages[]``, ready to be sent; every string is valid UTF-8."""
-    making = _Making(message.role if message.role in ROLES else "user")
+    conversation = _Conversation(message.role if message.role in ROLES else "user")
     system = message.data.get("system")
     if isinstance(system, str) and system:
-        making.messages.append({"role": "system", "content": valid_text(system)})
+        conversation.messages.append({"role": "system", "content": valid_text(system)})
     if message.role not in ROLES:
-        making.say(f"[opencode_role:{valid_text(message.role)}]")
+        conversation.say(f"[opencode_role:{valid_text(message.role)}]")
     for part in message.parts:
-        _add(making, part)
+        _add(conversation, part)
     error = message.data.get("error")
     if error:
         name = records.text(records.table(error).get("name")) or "unknown"
-        making.say(f"[opencode_error:{valid_text(name)}] {compact(error)}")
-    making.flush()
-    return making.messages
+        conversation.say(f"[opencode_error:{valid_text(name)}] {compact(error)}")
+    conversation.flush()
+    return conversation.messages
 
 
 def unknown_types(message: Message) -> list[str]:
@@ -55,8 +53,8 @@ def unknown_types(message: Message) -> list[str]:
     return [part.type for part in message.parts if part.type not in KNOWN_TYPES]
 
 
-class _Making:
-    """The messages so far, the one being filled, and the results that wait for its last tool call."""
+class _Conversation:
+    """The messages so far, the open one, and the tool results that will follow it."""
 
     def __init__(self, role: str) -> None:
         self.messages: list[OllamaMessage] = []
@@ -72,7 +70,7 @@ class _Making:
         self._results = []
 
     def _message_for(self, role: str, *filled: str) -> OllamaMessage:
-        """The open message, or a new one where it is another's, or where one of these fields is already taken."""
+        """The open message, or a new one if the role differs or one of these fields is already filled."""
         if self._open is None or self._open["role"] != role or any(self._open.get(name) for name in filled):
             self.flush()
             self._open = {"role": role, "content": ""}
@@ -99,29 +97,29 @@ class _Making:
         return self._role == "assistant"
 
 
-def _add(making: _Making, part: Part) -> None:
+def _add(conversation: _Conversation, part: Part) -> None:
     text = part.data.get("text")
     if part.type in BOOKKEEPING:
         return
     if part.type == "text" and isinstance(text, str):
-        making.say(valid_text(text))
-    elif part.type == "reasoning" and isinstance(text, str) and making.thinks:
-        making.think(valid_text(text))
+        conversation.say(valid_text(text))
+    elif part.type == "reasoning" and isinstance(text, str) and conversation.thinks:
+        conversation.think(valid_text(text))
     elif part.type == "tool" and isinstance(part.data.get("state"), dict):
-        _add_call(making, part)
+        _add_call(conversation, part)
     elif part.type == "file" and (image := _image(part.data)) is not None:
-        making.say(_block("file", {key: value for key, value in part.data.items() if key != "url"}))
-        making.show(image)
+        conversation.say(_block("file", {key: value for key, value in part.data.items() if key != "url"}))
+        conversation.show(image)
     else:
-        making.say(_block(part.type, part.data))
+        conversation.say(_block(part.type, part.data))
 
 
 def _block(kind: str, data: Json) -> str:
-    rest = {key: value for key, value in data.items() if key not in _IDS}
-    return f"[opencode_part:{valid_text(kind)}] {compact(rest)}"
+    fields = {key: value for key, value in data.items() if key not in _IDS}
+    return f"[opencode_part:{valid_text(kind)}] {compact(fields)}"
 
 
-def _add_call(making: _Making, part: Part) -> None:
+def _add_call(conversation: _Conversation, part: Part) -> None:
     state: Json = part.data["state"]
     name = valid_text(records.text(part.data.get("tool"))) or "unknown"
     arguments = state.get("input")
@@ -140,11 +138,11 @@ def _add_call(making: _Making, part: Part) -> None:
     answer: OllamaMessage = {"role": "tool", "tool_name": name, "content": "\n".join(line for line in content if line)}
     if images:
         answer["images"] = images
-    making.call(name, arguments, answer)
+    conversation.call(name, arguments, answer)
 
 
 def _result(state: Json) -> str:
-    """The output, also where OpenCode has since pruned it from the prompt, or what there was of it, and the error."""
+    """The output (also if OpenCode has pruned it from the prompt) or a part of it, and the error."""
     partial = partial_output(state)
     if state.get("status") in ("pending", "running"):
         return f"{partial}\n{INTERRUPTED}" if partial else INTERRUPTED
@@ -179,14 +177,14 @@ def _is_base64(text: str) -> bool:
     return bool(text)
 
 
-def clean_replay(message: Message, entries: Sequence[OllamaMessage] | None = None) -> list[OllamaMessage]:
-    """The replay of `message`, redacted; structure and images are kept. `entries`: the replay, where it is known.
+def clean_replay(message: Message) -> list[OllamaMessage]:
+    """The replay of `message`, redacted; structure and images are kept.
 
-    A secret is recognised by the text around it. Where `replay` writes a record as a line of JSON its line breaks are
-    escaped, and what stood at the end of a line (``password: ...``) cannot be recognised any more; so such records are
-    redacted before they are written out, all others after.
+    A secret is recognised by the text around it. If `replay` writes a record as a line of JSON, its line breaks are
+    escaped, and a secret at the end of a line (``password: ...``) can no longer be recognised. So such records are
+    redacted before they are written out, and all others after.
     """
-    entries = replay(message) if entries is None else entries
+    entries = replay(message)
     if any(_RECORD in str(entry.get("content")) for entry in entries):
         entries = replay(_clean_records(message))
     return [
@@ -213,5 +211,5 @@ def _clean_record(data: Json) -> Json:
     return redacted
 
 
-def _attachment(value: object) -> Any:
+def _attachment(value: object) -> object:
     return _clean_record(value) if isinstance(value, dict) else redact_value(value)

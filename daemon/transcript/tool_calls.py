@@ -1,7 +1,7 @@
-"""How a message's records are taken apart: the fields of a tool call, valid text, absolute paths.
+"""Reads fields of a message's records: tool calls, valid text, absolute paths.
 
-Every field of somebody else's record may be missing or of another type; these functions then answer a default. Nothing
-is looked up on the disk: a path is normalised by its text only.
+Any field of a record may be missing or of another type; these functions then return a default. Nothing is looked up on
+the disk: a path is normalised by its text only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from daemon.model import FileEdit, Json, Launch, Message, Operation, Part, Sessi
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_PATH = 4096  # PATH_MAX of Linux
 PATH_KEYS = ("filePath", "path", "file_path", "filepath", "file", "filename", "target_file", "notebook_path")
-"""What tools call the file they work on: OpenCode's own names first, then those MCP servers use."""
+"""Field names of a tool's file: OpenCode's own names first, then those of MCP servers."""
 
 
 def valid_text(text: str) -> str:
@@ -40,14 +40,14 @@ def valid(value: object) -> Any:
 
 
 def partial_output(state: Json) -> str:
-    """What a call that failed, was stopped or still runs had printed until then; empty where it ended by itself."""
+    """The output so far of a call that failed, was stopped or still runs; empty if it completed."""
     if state.get("status") == "completed" or state.get("output"):
         return ""
     return valid_text(records.text(records.table(state.get("metadata")).get("output")))
 
 
 def patches(state: Json) -> list[tuple[str, str]]:
-    """(file, patch) of each change that a call is recorded to have made, in any version's shape."""
+    """(file, patch) of each recorded change of a call, in any version's shape."""
     metadata = records.table(state.get("metadata"))
     listed = metadata.get("files")
     changed = [*(listed if isinstance(listed, list) else []), metadata.get("filediff")]
@@ -64,9 +64,9 @@ def compact(value: object) -> str:
 
 
 def absolute(path: str, base: str) -> str | None:
-    """`path` as an absolute path without ``.``, ``..`` or doubled slashes; None where that cannot be said.
+    """`path` as an absolute path without ``.``, ``..`` or doubled slashes; None if it cannot be resolved.
 
-    Links are not followed: the disk of today says nothing about the disk of then.
+    Links are not followed, because today's disk says nothing about the disk at that time.
     """
     path = valid_text(path)
     if not path or "\0" in path or len(path) > _LONGEST_PATH:
@@ -79,13 +79,13 @@ def absolute(path: str, base: str) -> str | None:
 
 
 def working_directory(message: Message, session: Session | None) -> str:
-    """What OpenCode resolves a relative path against: the message's `path.cwd`, else the session's directory."""
+    """The folder of relative paths in OpenCode: the message's `path.cwd`, else the session's directory."""
     cwd = records.text(records.table(message.data.get("path")).get("cwd"))
     return valid_text(cwd or (session.directory if session else ""))
 
 
 def worktree(message: Message, session: Session | None) -> str:
-    """What snapshot and diff paths are relative to: `path.root`.
+    """The folder of snapshot and diff paths: `path.root`.
 
     Project records mix up clones (opencode-formats.md, Tools 1).
     """
@@ -95,13 +95,13 @@ def worktree(message: Message, session: Session | None) -> str:
 
 
 def first_text(table: Json, keys: tuple[str, ...]) -> str:
-    """The first of these fields that is a text with something in it, or an empty one."""
+    """The first of these fields that is a text and not empty, or an empty text."""
     return next((value for key in keys if isinstance(value := table.get(key), str) and value), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool part: what was asked, what came of it, when (epoch ms), and where relative paths start."""
+    """One tool part: its input, its result, its times (epoch ms), and the folder of relative paths."""
 
     part: Part
     tool: str
@@ -115,17 +115,17 @@ class Call:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether it was cut off half-way, so that nobody knows how far it came (opencode-formats.md, Tools 14)."""
+        """Whether it was interrupted, so that it is unknown how far it came (opencode-formats.md, Tools 14)."""
         error = records.text(self.state.get("error")).lower()
         return self.status == "running" or (self.status == "error" and ("abort" in error or "interrupt" in error))
 
     def path(self, keys: tuple[str, ...] = PATH_KEYS) -> str | None:
-        """The absolute path of the file it works on."""
+        """The absolute path of the call's file."""
         return absolute(first_text(self.input, keys), self.base)
 
 
 def call(part: Part, message: Message, session: Session | None) -> Call:
-    """A tool part taken apart. The end of a call that has none is its start, then the message's time."""
+    """The Call of a tool part. Without a recorded end, its end is its start, or else the message's time."""
     state = records.table(part.data.get("state"))
     time = records.table(state.get("time"))
     start = records.integer(time.get("start")) or records.integer(time.get("end")) or message.created
@@ -144,13 +144,13 @@ def call(part: Part, message: Message, session: Session | None) -> Call:
 
 @lru_cache(maxsize=256)
 def release(version: str) -> tuple[int, ...] | None:
-    """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
+    """An OpenCode version as numbers that compare; None if it is not of the form 1.2.3."""
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     return tuple(int(number) for number in match.groups()) if match else None
 
 
 def file_edit(
-    made: Call,
+    tool_call: Call,
     version: str,
     path: str,
     operation: Operation,
@@ -170,14 +170,14 @@ def file_edit(
     recursive: bool = False,
     launch: Launch | None = None,
 ) -> FileEdit:
-    """What `made` did to `path`, at the time the call ended; texts are made valid Unicode."""
+    """The effect of `tool_call` on `path`, at the time the call ended; texts are made valid Unicode."""
     return FileEdit(
         path=path,
-        time=made.end,
-        session_id=made.part.session_id,
-        message_id=made.part.message_id,
-        part_id=made.part.id,
-        tool=made.tool,
+        time=tool_call.end,
+        session_id=tool_call.part.session_id,
+        message_id=tool_call.part.message_id,
+        part_id=tool_call.part.id,
+        tool=tool_call.tool,
         operation=operation,
         content=_valid_or_none(content),
         old=_valid_or_none(old),
@@ -188,7 +188,7 @@ def file_edit(
         after=_valid_or_none(after),
         other=_valid_or_none(other),
         existed=existed,
-        started=made.start if made.start < made.end else None,
+        started=tool_call.start if tool_call.start < tool_call.end else None,
         version=version,
         note=valid_text(note),
         blob=blob,
@@ -202,6 +202,6 @@ def _valid_or_none(text: str | None) -> str | None:
     return None if text is None else valid_text(text)
 
 
-def unclear(made: Call, version: str, paths: Iterable[str | None], note: str) -> list[FileEdit]:
-    """`made` may have changed these paths in a way that its record does not tell."""
-    return [file_edit(made, version, path, Operation.UNCLEAR, note=note) for path in paths if path is not None]
+def unclear(tool_call: Call, version: str, paths: Iterable[str | None], note: str) -> list[FileEdit]:
+    """The edits of a call that may have changed these paths in an unknown way."""
+    return [file_edit(tool_call, version, path, Operation.UNCLEAR, note=note) for path in paths if path is not None]

@@ -1,9 +1,9 @@
 """LevelDB, held by one process: the only importer of plyvel.
 
-Our own flock is taken before LevelDB is touched, because a second open in one process silently drops LevelDB's lock
-(docs/reliability.md, L1); every read verifies checksums, because a flipped bit is otherwise passed over in silence
-(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business. A large
-value is read whole and written in pieces (bodies).
+We take our own flock before we touch LevelDB, because a second open in one process silently drops LevelDB's lock
+(docs/reliability.md, L1). Every read verifies checksums, because LevelDB otherwise ignores a flipped bit (L2). Every
+write is one synced batch. Keys and values are bytes; the archive interprets them. A large value is read whole and
+written in pieces (bodies).
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _ASIDE = (
 )
 _USERS_S, _USERS_AT_THE_END_S = 2.0, 1.0
 _LEAST_FREE = 1 << 20
-"""Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
+"""Bytes; with less, LevelDB cannot even open, because its write-ahead log does not fit."""
 
 
 class Store:
     """One database directory, ``leveldb`` beneath `directory`, behind ``daemon.lock``."""
 
     def __init__(self, directory: Path) -> None:
-        """Open, and create where nothing is and nothing was made before.
+        """Open the database, or create it if there is none and never was one.
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
             ArchiveCorrupt: files are missing (nothing was changed), LevelDB refuses them, or the disk refuses LevelDB;
                 the message says which.
-            DiskFull: there is no room to open it.
+            DiskFull: there is no space to open it.
         """
         durable.make_private_dir(directory)
         self._place = directory / "leveldb"
@@ -99,7 +99,7 @@ class Store:
     def _open(self, *, is_new: bool) -> Any:
         """Open it twice, because only paranoid checks find a flipped bit in the index of a table, which hides keys.
 
-        With them LevelDB refuses a log that a power cut has torn, so an open without them takes up the log first.
+        But paranoid checks refuse a log that a power cut has torn, so an open without them recovers the log first.
         """
         for paranoid in (False, True):
             database = plyvel.DB(
@@ -115,7 +115,7 @@ class Store:
         return database
 
     def _dictionaries(self) -> dict[int, bytes]:
-        """What values are compressed with, by number. A copy that is gone is made again from the other one.
+        """The compression dictionaries by number. A missing copy is restored from the other one.
 
         Raises:
             ArchiveCorrupt: LevelDB's copies fail their check, or the disk refuses a new copy.
@@ -139,15 +139,15 @@ class Store:
         self._write({dictionaries.key(number): raw}, ())
 
     def _refused(self, action: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
-        """The error for something that LevelDB did not do; without room it is nothing but that."""
+        """The error for an action that LevelDB refused: DiskFull if the disk is full."""
         kind = DiskFull if _is(cause, FULL) or self._is_full() else ArchiveCorrupt
         return kind(f"{self._place}: {action}: {_text(cause)}; {self._outer_fix(cause) or fix}")
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless.
 
-        Nobody enters from now on, and those who read or write get a moment to end: LevelDB that is closed under them
-        takes the process with it.
+        From now on no call is accepted, and running reads and writes get a moment to end, because closing LevelDB under
+        them would crash the process.
         """
         database, self._db, self._is_closed = self._db, None, True
         if database is not None:
@@ -165,7 +165,7 @@ class Store:
         value = self.stored(key)
         if Body.parse(value) is None:
             return value
-        with self._using, self._database().snapshot() as moment:  # a new value takes the pieces of the old one away
+        with self._using, self._database().snapshot() as moment:  # a new value removes the old pieces
             return self._whole(key, self.stored(key, moment), moment)
 
     def stored(self, key: bytes, moment: Any = None, *, cached: bool = True) -> bytes | None:
@@ -175,8 +175,8 @@ class Store:
             ArchiveCorrupt: it failed its checksum.
         """
         users = self._using
-        with users.entering:  # not by `with users`: that costs as much as the look itself
-            users.entered += 1
+        with users.entering:  # not `with users`, which costs as much as the read itself
+            users.entries += 1
         try:
             database = (self._db or self._database()) if moment is None else moment
             value: bytes | None = database.get(key, verify_checksums=True, fill_cache=cached)
@@ -185,7 +185,7 @@ class Store:
             raise self.corrupt(error) from error
         finally:
             with users.leaving:
-                users.left += 1
+                users.exits += 1
 
     def _whole(self, key: bytes, value: bytes | None, moment: object) -> bytes | None:
         body = Body.parse(value)
@@ -223,13 +223,13 @@ class Store:
             raise self.corrupt(error) from error
 
     def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
-        """All of `changes`, synced, or none; None deletes. The body that a key referred to until now goes with it.
+        """Write all of `changes`, synced, or none; None deletes. Removes the bodies that the old values referred to.
 
-        `fresh` are keys of them that are not there yet.
+        `fresh` are those keys that do not exist yet.
 
         Raises:
-            DiskFull: there is no room; see `mend`.
-            ArchiveCorrupt: the disk refused. LevelDB takes no more writes until it is opened anew.
+            DiskFull: there is no space; see `mend`.
+            ArchiveCorrupt: the disk refused. LevelDB accepts no more writes until it is opened again.
         """
         if self.has_failed:
             raise DiskFull(f"{self._place}: a write failed for want of room; it is opened anew when there is some")
@@ -260,25 +260,25 @@ class Store:
             fix = "see to the disk and start again"
             refused = self._refused("the archive cannot be written", error, fix)
             self.has_failed = isinstance(refused, DiskFull)
-            rest = "what was acknowledged is there, the rest is read again from the source"
-            raise type(refused)(f"{refused}; {rest}") from error
+            outcome = "what was acknowledged is there, the rest is read again from the source"
+            raise type(refused)(f"{refused}; {outcome}") from error
 
     def mend(self) -> None:
-        """Open LevelDB anew after a write that failed: it takes no more until then, and its log may end half-way.
+        """Open LevelDB again after a failed write, because it accepts no more writes and its log may be torn.
 
-        What failed may be there afterwards: its record may have reached the log before the disk was full. What was
-        written ahead for it is removed if its commit is not there, or each new try would take more room. `times_mended`
-        tells the batches that were begun before; no commit may come between.
+        The failed write may be stored after all, because its record may have reached the log before the disk was full.
+        If it is not, the pieces written ahead for it are removed, or each retry would take more space. By
+        `times_mended` batches notice that they were begun before; no commit may come between.
 
         Raises:
-            DiskFull: there is not room enough yet, or somebody is reading; try again.
+            DiskFull: there is not enough space yet, or a read is running; try again.
         """
         self._reopen()
         self.drop_unfinished()
         self.times_mended += 1
 
     def _reopen(self) -> None:
-        # Opening writes what the logs hold into tables, twice where it is cut short.
+        # Opening writes the logs' content into tables, twice if it is interrupted.
         needed = 2 * sum(size for name, size in files(self._place).items() if name.endswith(".log")) + _LEAST_FREE
         if free_bytes(self._place) < needed:
             raise DiskFull(f"{self._place}: less than {needed >> 20} MB free, which opening it anew takes; free some")
@@ -295,11 +295,11 @@ class Store:
             self.has_failed = False
 
     def _database(self) -> Any:
-        """LevelDB, as it is open now.
+        """The open LevelDB.
 
         Raises:
-            DiskFull: it could not be opened anew for want of room.
-            RuntimeError: it is closed; whoever still reads is late.
+            DiskFull: it could not be opened again because the disk is full.
+            RuntimeError: it is closed.
         """
         if self._is_closed:
             raise RuntimeError(f"{self._place}: closed")
@@ -308,28 +308,28 @@ class Store:
         return self._db
 
     def drop_unfinished(self) -> None:
-        """Remove the bodies that were written ahead for commits that never came.
+        """Remove the bodies that were written ahead for commits that never happened.
 
         Raises:
-            DiskFull: there is no room even for that; those that are still there are removed the next time.
+            DiskFull: there is no space even for that; the others are removed next time.
         """
         for mark, size in list(self.scan(AHEAD)):
             names = pieces(mark.removeprefix(AHEAD).decode(), int(size))
             self.write(dict.fromkeys([*names, mark]))
 
     def bytes_on_disk(self) -> int:
-        """Of all files. Only names and sizes are looked at: LevelDB's files are never opened by us (L1)."""
+        """The size of all files. We read only names and sizes, and never open LevelDB's files (L1)."""
         total = 0
         with os.scandir(self._place) as entries:
             for entry in entries:
                 try:
                     total += entry.stat(follow_symlinks=False).st_size
                 except FileNotFoundError:
-                    continue  # LevelDB compacts while we look
+                    continue  # LevelDB has compacted meanwhile
         return total
 
     def corrupt(self, cause: object) -> ArchiveCorrupt:
-        """The error for a check that failed, or a read that the disk refused."""
+        """The error for a failed check, or for a read that the disk refused."""
         fix = self._outer_fix(cause)
         if fix:
             return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {_text(cause)}; {fix}")
@@ -340,9 +340,9 @@ class Store:
         )
 
     def _outer_fix(self, cause: object) -> str:
-        """What to do where the trouble is around the archive and not in it; empty where it may be in it.
+        """The fix for a problem outside the archive; empty if the archive itself may be damaged.
 
-        LevelDB tells errors of the system only by their text.
+        LevelDB reports errors of the system only by their text.
         """
         if _is(cause, _NOT_ALLOWED):
             return f"check owner and permissions of {self._place} and its files, and start again"
@@ -362,7 +362,7 @@ class Store:
 
 
 def _text(cause: object) -> str:
-    """An error's own words; plyvel gives them as bytes."""
+    """An error's own text, which plyvel gives as bytes."""
     words = cause.args[0] if isinstance(cause, plyvel.Error) and cause.args else cause
     return words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
 

@@ -1,10 +1,10 @@
-"""Large values in LevelDB: written ahead in pieces, and stored under their own key as a reference to these.
+"""Large values in LevelDB: written ahead in pieces, and stored under their key as a reference to the pieces.
 
 A commit with a value of 50 MB would be held in memory several times over, and its log would have to be replayed whole
-at the next start. So such a value is cut into pieces that are written before the commit that refers to them, in small
-synced writes of their own. Nobody sees them until that commit: what a reader finds is the old value or the new one.
-Each body has a name of its own and belongs to one key. A mark stands beside it until the commit takes it away; one that
-is still there at the next start tells of a commit that never came.
+at the next start. So such a value is cut into pieces, which are written before the commit that refers to them, in small
+synced writes of their own. They are invisible until that commit, so a reader gets the old value or the new one. Each
+body has its own name and belongs to one key. It has a mark that the commit removes; a mark that exists at the next
+start belongs to a commit that never happened.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ PIECE = 1 << 20
 """Bytes of one piece at most."""
 
 AHEAD = b"ahead:"
-"""What the keys of all marks begin with; the value is the size of the body."""
+"""Begins the keys of all marks; the value is the size of the body."""
 
 NEVER_LARGE = (b"out:", b"cur:", b"dirty:", b"body:", AHEAD)
-"""What keys begin with whose values are never large."""
+"""Begins keys whose values are never large."""
 
 _MARK = b"\0body\0"
-"""What a reference begins with; no record, JSON value, object or vector of ours does and has its length."""
+"""Begins a reference; no record, JSON value, object or vector of ours begins so and has the same length."""
 
 
 class Body(NamedTuple):
     """A reference: the name of the body, its hash and its size in bytes.
 
-    The pieces of a body whose name begins with "z" are compressed (compression), others are as they were cut.
+    The pieces of a body whose name begins with "z" are compressed (compression), others are not.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Body(NamedTuple):
 
     @classmethod
     def parse(cls, value: bytes | None) -> Body | None:
-        """The body that a stored value refers to; None where it is a value itself."""
+        """The body that a stored value refers to; None if it is a value itself."""
         if value is None or not value.startswith(_MARK):
             return None
         fields = value[len(_MARK) :].split(b" ")
@@ -54,7 +54,7 @@ class Body(NamedTuple):
         return cls(fields[0].decode(), fields[1].decode(), int(fields[2]))
 
     def reference(self) -> bytes:
-        """What stands under the value's own key."""
+        """The stored value under the key itself."""
         return _MARK + f"{self.name} {self.sha256} {self.size}".encode()
 
     def mark(self) -> bytes:
@@ -66,7 +66,7 @@ class Body(NamedTuple):
         return pieces(self.name, self.size)
 
     def holds(self, raw: bytes) -> bool:
-        """Whether this is the content of the body."""
+        """Whether `raw` is the content of the body."""
         return len(raw) == self.size and hashlib.sha256(raw).hexdigest() == self.sha256
 
     def cut(self, raw: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -75,8 +75,8 @@ class Body(NamedTuple):
             yield key, raw[number * PIECE : (number + 1) * PIECE]
 
     def whole(self, get: Callable[[bytes], bytes | None]) -> bytes | None:
-        """Its content, made of the pieces that `get` gives; None where one is missing."""
-        raw = io.BytesIO()  # gives its bytes away without a copy
+        """Its content, from the pieces that `get` returns; None if one is missing."""
+        raw = io.BytesIO()  # returns its bytes without a copy
         for key in self.pieces():
             piece = get(key)
             if piece is None:

@@ -1,4 +1,4 @@
-"""Puts and deletes that become one commit; they read through themselves; what is large is written ahead (bodies)."""
+"""Puts and deletes for one commit, which `get` already sees; large values are written ahead (bodies)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LARGE = 1 << 20
 """Bytes of a value that is always written ahead."""
 
 _FULL = 8 << 20
-"""Bytes; a batch that holds as much writes ahead whatever is not small."""
+"""Bytes; a batch of this size writes ahead every value that is not small."""
 
 _SMALL = 1 << 10
 _AT_ONCE = 4 << 20
@@ -18,12 +18,12 @@ _AT_ONCE = 4 << 20
 
 
 class Changes:
-    """Puts and deletes, in memory or written ahead, until Archive.commit makes them so."""
+    """Puts and deletes, in memory or written ahead, until Archive.commit."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.begun = store.times_mended
-        """Since how many mended writes: what is begun before one is not written after it."""
+        """How many writes had been mended at the start; changes from before a mend are not written after it."""
         self.changes: dict[bytes, bytes | None] = {}
         self.fresh: set[bytes] = set()
         """Keys that the archive did not have, so that nothing is looked up for them."""
@@ -36,14 +36,14 @@ class Changes:
         return len(self.changes)
 
     def get(self, key: bytes) -> bytes | None:
-        """The value as it will be after the commit."""
+        """The value after the commit."""
         if key not in self.changes:
             return self._store.get(key)
         body = Body.parse(self.changes[key])
         return self.changes[key] if body is None else body.whole(self._get_ahead)
 
     def put(self, key: bytes, value: bytes) -> bool:
-        """Write `value`, unless it stands there already; whether it did not."""
+        """Write `value`, unless it is already there; returns whether it was not."""
         stored = self.changes[key] if key in self.changes else self._store.stored(key)
         body = Body.parse(stored)
         if stored == value if body is None else body.holds(value):
@@ -52,7 +52,7 @@ class Changes:
         return True
 
     def put_fresh(self, key: bytes, value: bytes) -> None:
-        """Write `value` under a key that the archive is known not to have."""
+        """Write `value` under a key that the archive certainly does not have."""
         if key not in self.changes:
             self.fresh.add(key)
         self._set(key, value)
@@ -63,10 +63,10 @@ class Changes:
             self._set(key, None)
 
     def finish(self) -> None:
-        """Write what is still to be written ahead; the commit itself comes next.
+        """Finish writing ahead; call this just before the commit.
 
         Raises:
-            DiskFull: there is no room, or there was none since this was begun: it is to be made anew.
+            DiskFull: there is no space, or there was none since this batch was begun: fill a new one.
         """
         self.check_begun()
         if self._ahead:
@@ -74,7 +74,7 @@ class Changes:
         self._ahead, self._ahead_size = {}, 0
 
     def check_begun(self) -> None:
-        """See that no failed write was mended meanwhile: what was written ahead of this is gone then.
+        """Check that no failed write was mended meanwhile, which would have removed what this batch wrote ahead.
 
         Raises:
             DiskFull: one was.
@@ -89,12 +89,12 @@ class Changes:
         replaced = self.changes.get(key)
         unused = Body.parse(replaced)
         if unused is not None:
-            self.changes.pop(unused.mark(), None)  # the next start removes what no key refers to
+            self.changes.pop(unused.mark(), None)  # the next start removes bodies without a reference
         self.size += len(value or b"") - len(replaced or b"")
         self.changes[key] = value
 
     def _write_ahead(self, value: bytes) -> bytes:
-        """The reference to a new body; its mark goes with the commit."""
+        """The reference to a new body, whose mark the commit removes."""
         body = Body.of(value)
         self._put_ahead(body.mark(), str(body.size).encode())
         for key, piece in body.cut(value):

@@ -1,8 +1,8 @@
-"""Values in LevelDB, compressed one by one with zstd, each saying by its first bytes how it is stored.
+"""Compresses LevelDB's values one by one with zstd; the first bytes of each say how it is stored.
 
-Records are short and alike, so most of what repeats stands in other values: a dictionary of what they share halves them
-again. It is trained once, on the first values that are written, and kept twice (dictionaries). Values from before there
-was compression are read as they stand.
+Records are short and similar, so most repetitions are between values: a dictionary of common content halves them again.
+It is trained once, on the first values that are written, and stored twice (dictionaries). Values from before
+compression are read unchanged.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping
 import zstandard
 
 _KEYS = (b"msg:", b"part:", b"partwas:", b"file:", b"obj:", b"sess:", b"body:z", b"view:", b"cache:", b"target:")
-"""What keys begin with whose values are compressed. None of these values began with `_MARK` before there was one."""
+"""Begins keys whose values are compressed. None of the older, uncompressed values begins with `_MARK`."""
 
 _MARK = b"\0z"
 _HEAD = struct.Struct("<2sL")
 _NO_DICTIONARY, _PLAIN = 0, 0xFFFFFFFF
-"""What follows the mark in place of a dictionary's number; such a value is compressed without one, or as it was."""
+"""In place of a dictionary's number after the mark: compressed without one, or not compressed."""
 
 _SHORT = 64
 _LEVEL = 1
 _SAMPLE, _SAMPLES, _DICTIONARY = 8 << 10, 2 << 20, 64 << 10
-"""Bytes: of each value that is learned from, of all of them, and of the dictionary that comes of it."""
+"""Bytes: of each training value, of all of them, and of the trained dictionary."""
 
 
 class DamagedError(Exception):
@@ -43,7 +43,7 @@ class Compression:
         self._local = _Contexts()
 
     def pack(self, key: bytes, value: bytes) -> bytes:
-        """What to store under `key` for `value`."""
+        """The stored form of `value` for `key`."""
         if not key.startswith(_KEYS):
             return value
         if len(value) >= _SHORT:
@@ -54,10 +54,10 @@ class Compression:
         return _HEAD.pack(_MARK, _PLAIN) + value if value.startswith(_MARK) else value
 
     def unpack(self, key: bytes, stored: bytes) -> bytes:
-        """The value that is stored as this.
+        """The value of a stored form.
 
         Raises:
-            DamagedError: it cannot be decompressed, or not without a dictionary that is gone.
+            DamagedError: it cannot be decompressed, or its dictionary is gone.
         """
         if not stored.startswith(_MARK) or not key.startswith(_KEYS):
             return stored
@@ -75,7 +75,7 @@ class Compression:
     # -- the dictionary ------------------------------------------------------------------------------------------
 
     def learn(self, changes: Iterable[tuple[bytes, bytes | None]]) -> tuple[int, bytes] | None:
-        """See what is about to be written; answers a dictionary to be kept before it, with its number, once."""
+        """Learn from values before they are written; returns, once, the number and bytes of a dictionary to store."""
         if self._dictionaries:
             return None
         for key, value in changes:
@@ -89,25 +89,25 @@ class Compression:
         try:
             trained = zstandard.train_dictionary(_DICTIONARY, samples, level=_LEVEL)
         except zstandard.ZstdError:
-            return None  # they have too little in common; perhaps the next ones have more
+            return None  # they have too little in common; try again with the next values
         return trained.dict_id(), trained.as_bytes()
 
     def use(self, number: int, dictionary: bytes) -> None:
-        """What `learn` answered is kept, and is used from now on."""
+        """Use this dictionary from now on, because it is stored."""
         self._dictionaries[number] = dictionary
         self._number = number
 
     def _compressor(self, number: int) -> zstandard.ZstdCompressor:
-        made = self._local.compressors
-        if number not in made:
-            made[number] = zstandard.ZstdCompressor(level=_LEVEL, dict_data=self._dictionary(number))
-        return made[number]
+        compressors = self._local.compressors
+        if number not in compressors:
+            compressors[number] = zstandard.ZstdCompressor(level=_LEVEL, dict_data=self._dictionary(number))
+        return compressors[number]
 
     def _decompressor(self, number: int) -> zstandard.ZstdDecompressor:
-        made = self._local.decompressors
-        if number not in made:
-            made[number] = zstandard.ZstdDecompressor(dict_data=self._dictionary(number))
-        return made[number]
+        decompressors = self._local.decompressors
+        if number not in decompressors:
+            decompressors[number] = zstandard.ZstdDecompressor(dict_data=self._dictionary(number))
+        return decompressors[number]
 
     def _dictionary(self, number: int) -> zstandard.ZstdCompressionDict | None:
         raw = self._dictionaries.get(number)
@@ -115,7 +115,7 @@ class Compression:
 
 
 class _Contexts(threading.local):
-    """What zstd works with, by number of the dictionary; each belongs to one thread."""
+    """zstd's compressors and decompressors by number of the dictionary, for one thread."""
 
     def __init__(self) -> None:
         self.compressors: dict[int, zstandard.ZstdCompressor] = {}

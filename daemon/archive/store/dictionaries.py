@@ -1,7 +1,7 @@
-"""Where the dictionaries of compressed values are kept: in LevelDB, and each in a file beside it.
+"""Stores the compression dictionaries: in LevelDB, and each in a file beside it.
 
-Nothing that was compressed with one can be read without it, and LevelDB passes over what is damaged in its log. So each
-copy is made again from the other one. The file is written first, so no value needs a dictionary that is not in it.
+Values cannot be read without their dictionary, and LevelDB ignores damaged entries in its log. So each copy is restored
+from the other one. The file is written first, so that every value's dictionary is in a file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from daemon.errors import Skip
 from daemon.filesystem import durable
 
 KEYS = b"dict:"
-"""What the keys of the copies in LevelDB begin with."""
+"""Begins the keys of the copies in LevelDB."""
 
 FOLDER = "dictionaries"
 _LOG = log.get("archive")
@@ -38,7 +38,7 @@ class DictionaryFiles:
         self._path = directory / FOLDER
 
     def read(self) -> dict[int, bytes]:
-        """All that are whole, by number."""
+        """All undamaged ones, by number."""
         whole: dict[int, bytes] = {}
         if not self._path.is_dir():
             return whole
@@ -57,7 +57,7 @@ class DictionaryFiles:
         return whole
 
     def write(self, number: int, raw: bytes) -> None:
-        """Keep one, durably."""
+        """Store one, durably."""
         with durable.Root(self._path) as root:
             root.write(_name(number, raw), raw)
 

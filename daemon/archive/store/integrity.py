@@ -1,8 +1,8 @@
-"""What holds before LevelDB is opened or closed: one process, a whole set of files, nobody reading.
+"""Checks before LevelDB is opened or closed: one process, a complete set of files, no running reads.
 
-LevelDB repairs by making new files and deleting old ones: without its CURRENT it begins a new database and removes the
-tables of the old one, and it does not miss a write-ahead log that is gone. A marker of ours beside the directory says
-that an archive was made, and after a clean end which files it had. Nothing here writes into LevelDB's directory.
+LevelDB repairs by creating new files and deleting old ones: without its CURRENT it starts a new database and removes
+the old tables, and it does not notice a missing write-ahead log. So our own marker beside the directory says that an
+archive was created, and after a clean end which files it had. Nothing here writes into LevelDB's directory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARKER = "leveldb.made"
 _CLOSED_S, _LOOK_S = 0.02, 0.002
 _LOG = log.get("archive")
 _FILE = re.compile(r"CURRENT|MANIFEST-\d+|\d+\.(?:ldb|sst|log)")
-_SHOWN = 5
+_MOST_REPORTED = 5
 _ABOUT = (
     "The archive is in leveldb/. While this file is here, Reconstitute never begins a new archive in its place. "
     "To begin one, move both away."
@@ -54,13 +54,13 @@ class Marker:
 
     @property
     def is_made(self) -> bool:
-        """Whether an archive was made here, and its making came to an end."""
+        """Whether an archive was completely created here."""
         return self._state is not None and not self._state.get("making")
 
     def may_create(self) -> bool:
-        """Whether a new archive may be begun: nothing of an older one is there, nor was one made here.
+        """Whether a new archive may be created: there is no older one, and never was one.
 
-        What a making that was cut short has left holds no records.
+        Files of an interrupted creation do not count, because they have no records.
         """
         sizes = files(self._place)
         if self._state is not None and self._state.get("making"):
@@ -68,16 +68,16 @@ class Marker:
         return not sizes and self._state is None
 
     def trouble(self) -> str:
-        """What is wrong with the files that are there; empty where they are whole."""
+        """What is wrong with the files; empty if they are complete."""
         sizes = files(self._place)
         if not sizes:
             return "all its files are gone"
         missing = missing_files(self._place, sizes) or self._changed(sizes)
-        more = f"; and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        return "; ".join(missing[:_SHOWN]) + more
+        more = f"; and {len(missing) - _MOST_REPORTED} more" if len(missing) > _MOST_REPORTED else ""
+        return "; ".join(missing[:_MOST_REPORTED]) + more
 
     def _changed(self, sizes: dict[str, int]) -> list[str]:
-        """What is other than it was at a clean end, unless something else has opened the database since."""
+        """The differences from the last clean end, unless something else has opened the database since."""
         noted, last = (self._state or {}).get("files") or {}, (self._state or {}).get("manifest")
         if last != _manifest_name(self._place):
             return [f"CURRENT does not name {last}, the last manifest, which is there"] if last in sizes else []
@@ -90,22 +90,22 @@ class Marker:
         ]
 
     def begin(self) -> None:
-        """A new archive is about to be made."""
+        """Note that a new archive is being created."""
         self._write({"making": True})
 
     def opened(self) -> None:
-        """It is open: its files change from now on."""
+        """Note that it is open, so its files change from now on."""
         if self._state is None or self._state.keys() & {"making", "files"}:
             self._try_to_write({})
 
     def closed(self) -> None:
-        """It was closed: these are its files."""
+        """Note its files after it was closed."""
         self._try_to_write({"manifest": _manifest_name(self._place), "files": files(self._place)})
 
     def _try_to_write(self, state: Json) -> None:
         try:
             self._write(state)
-        except OSError as error:  # the next start knows less, and is none the worse
+        except OSError as error:  # the next start can check less, which is no harm
             _LOG.warning("marker", path=str(self._path), error=str(error))
 
     def _write(self, state: Json) -> None:
@@ -123,7 +123,7 @@ def files(place: Path) -> dict[str, int]:
 
 
 def missing_files(place: Path, sizes: dict[str, int]) -> list[str]:
-    """What CURRENT and the manifest name that is not there; empty where all is, or where LevelDB itself will object."""
+    """Files that CURRENT and the manifest name and that are missing; empty also if LevelDB itself will object."""
     if "CURRENT" not in sizes:
         return ["CURRENT is missing"]
     name = _manifest_name(place)
@@ -132,12 +132,12 @@ def missing_files(place: Path, sizes: dict[str, int]) -> list[str]:
     if name not in sizes:
         return [f"{name} is missing"]
     tables, log_number = _named((place / name).read_bytes())
-    there = {int(name.partition(".")[0]): size for name, size in sizes.items() if name.endswith((".ldb", ".sst"))}
-    missing = [f"{number:06}.ldb is missing" for number in sorted(tables.keys() - there.keys())]
+    table_sizes = {int(name.partition(".")[0]): size for name, size in sizes.items() if name.endswith((".ldb", ".sst"))}
+    missing = [f"{number:06}.ldb is missing" for number in sorted(tables.keys() - table_sizes.keys())]
     missing += [
-        _of_other_size(f"{number:06}.ldb", there[number], size)
+        _of_other_size(f"{number:06}.ldb", table_sizes[number], size)
         for number, size in sorted(tables.items())
-        if there.get(number, size) != size
+        if table_sizes.get(number, size) != size
     ]
     if log_number and f"{log_number:06}.log" not in sizes:
         missing.append(f"{log_number:06}.log is missing")
@@ -156,7 +156,7 @@ def _manifest_name(place: Path) -> str:
 
 
 def _named(manifest: bytes) -> tuple[dict[int, int], int]:
-    """The tables that a manifest names as it stands, number -> size, and the number of its write-ahead log."""
+    """The current tables in a manifest, number -> size, and the number of its write-ahead log."""
     tables: dict[int, int] = {}
     log_number = 0
     for edit in _edits(manifest):
@@ -164,7 +164,7 @@ def _named(manifest: bytes) -> tuple[dict[int, int], int]:
         while not reader.is_at_end:
             tag = reader.number()
             if tag not in _FIELDS:
-                return {}, 0  # no manifest that we know: LevelDB decides
+                return {}, 0  # an unknown format, so let LevelDB decide
             fields = [reader.number() if kind == "n" else reader.skip_text() for kind in _FIELDS[tag]]
             if tag == _LOG_NUMBER:
                 log_number = fields[0]
@@ -176,12 +176,12 @@ def _named(manifest: bytes) -> tuple[dict[int, int], int]:
 
 
 def _edits(manifest: bytes) -> Iterator[bytes]:
-    """The records of a log in LevelDB's format, the last one also where it is cut off: then it is left out."""
+    """The records of a log in LevelDB's format, without a torn last one."""
     place, record = 0, b""
     while place + _HEADER <= len(manifest):
-        left = _BLOCK - place % _BLOCK
-        if left < _HEADER:
-            place += left
+        remaining = _BLOCK - place % _BLOCK
+        if remaining < _HEADER:
+            place += remaining
             continue
         size, kind = int.from_bytes(manifest[place + 4 : place + 6], "little"), manifest[place + 6]
         piece = manifest[place + _HEADER : place + _HEADER + size]
@@ -222,43 +222,43 @@ class _Reader:
 
 
 class Users:
-    """Counts who reads or writes, so that LevelDB is closed under nobody: that would end the process."""
+    """Counts running reads and writes, because closing LevelDB during one would crash the process."""
 
     def __init__(self) -> None:
         self.entering, self.leaving = threading.Lock(), threading.Lock()
-        self.entered = self.left = 0
+        self.entries = self.exits = 0
 
     def __enter__(self) -> None:
         with self.entering:
-            self.entered += 1
+            self.entries += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         with self.leaving:
-            self.left += 1
+            self.exits += 1
 
     @contextlib.contextmanager
     def nobody(self, within_s: float) -> Iterator[bool]:
-        """Whether nobody is there, as long as this lasts; waits so long for those that are to leave.
+        """Waits until no read or write is running, and yields whether that was reached; none starts while it lasts.
 
-        Nobody enters for a moment, so one who comes again and again is not always there when it looks; then others
-        may, because one who is there may have to enter once more before it can leave.
+        It blocks new calls for a moment, so that frequent callers do not keep it waiting. Then it lets them in again,
+        because a running call may have to enter once more before it can leave.
         """
         end = time.monotonic() + within_s
         while True:
             with self.entering:
                 closed = time.monotonic() + _CLOSED_S
-                while self.entered != self.left and time.monotonic() < closed:
+                while self.entries != self.exits and time.monotonic() < closed:
                     time.sleep(_LOOK_S)
-                if self.entered == self.left or time.monotonic() > end:
-                    yield self.entered == self.left
+                if self.entries == self.exits or time.monotonic() > end:
+                    yield self.entries == self.exits
                     return
             time.sleep(_LOOK_S)
 
 
 def lock(path: Path) -> IO[str]:
-    """Hold `path` exclusively, with our pid in it, for as long as the answer stays open."""
+    """Lock `path` exclusively, with our pid in it, while the returned file is open."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     file = os.fdopen(descriptor, "r+")
     try:

@@ -1,10 +1,10 @@
-"""OpenCode's own way from a file's text and a change to the text after it, for each of its versions.
+"""Applies a change to a file's text by the rules of OpenCode's versions.
 
 Text in, text out. The rules changed between the versions that were read (opencode-formats.md, Tools 4 to 8); where a
-version lies between two of these, or is not known, a result counts only when all rules that may hold give it. So an
-`Outcome` is one of three: a text with the rule that led to it; refused, which for a call that is known to have
-succeeded means that the text it was computed from is not what the file held; or neither, when nothing is certain.
-Nothing is raised, nothing is guessed. A byte order mark is the character U+FEFF at the beginning of a text.
+version lies between two of these, or is unknown, a result counts only if all rules that may hold give it. So an
+`Outcome` is one of three: a text with its rule; refused, which for a call that succeeded means that the file held
+another text; or neither, if the result is uncertain. Nothing is raised, nothing is guessed. A byte order mark is the
+character U+FEFF at the beginning of a text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 BOM = "\ufeff"
 EFFORT = 4_000_000
-"""Steps, of about a microsecond each, after which the tolerant rules are given up as not certain."""
+"""After so many steps, of about a microsecond each, the result of the tolerant rules is uncertain."""
 
 _FIRST_ONLY_CREATING = (1, 17, 0)
 _LAST_OLD = (1, 2, 6)
@@ -46,7 +46,7 @@ _Rules = TypeVar("_Rules")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a change. `rule` says how the place was found, in words fit for evidence ("as it stands")."""
+    """The result of a change. `rule` says how the place was found, in words fit for evidence ("as it stands")."""
 
     text: str | None = None
     rule: str = ""
@@ -78,7 +78,7 @@ _FIRST_ALIKE = (1, 14, 34)
 _Span = tuple[tuple[int, int, int], tuple[int, int, int]]
 _ENDLESS = (1 << 30, 0, 0)
 
-# First and last version for which rules are known. From the last of 1.x on they are taken to stay until 2.
+# First and last version for which rules are known. We assume that the last rules of 1.x hold until 2.
 _EDITS: tuple[tuple[_Span, _EditRules], ...] = (
     (((0, 5, 29), (1, 2, 6)), _EditRules("dropped", converts=False)),
     (((1, 2, 12), (1, 2, 20)), _EditRules("text", converts=False)),
@@ -91,7 +91,7 @@ _EDITS: tuple[tuple[_Span, _EditRules], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _PatchRules:
-    """How the patch tool of some versions works: whether it knows of byte order marks, and how it places hunks."""
+    """How the patch tool of some versions works: whether it handles byte order marks, and how it places hunks."""
 
     keeps_mark: bool
     placing: PatchRules
@@ -108,7 +108,7 @@ _WRITES: tuple[tuple[_Span, bool], ...] = (((0, 5, 29), (1, 3, 2)), False), (((1
 
 
 def as_read(text: str) -> str:
-    """`text` as a read since 1.2 shows it: no byte order mark, no final newline, every line end a newline."""
+    """`text` as a read since 1.2 prints it: no byte order mark, no final newline, every line end a newline."""
     text = text.removeprefix(BOM)
     lines = text.split("\n") if not _ODD_END.search(text) else _LINE_END.split(text)
     return "\n".join(lines[:-1] if lines[-1] == "" else lines)
@@ -121,16 +121,16 @@ def is_old(version: str) -> bool:
 
 
 def only_creates(version: str) -> bool:
-    """Whether an edit without old text is known to succeed only where there was no file."""
+    """Whether an edit without old text certainly succeeds only if there was no file."""
     number = release(version)
     return number is not None and number >= _FIRST_ONLY_CREATING
 
 
 def written(content: str, base: str | None, version: str) -> str | None:
-    """The file after the write tool wrote `content` over `base`; None as base means that no text was known.
+    """The file after the write tool wrote `content` over `base`; None as base means that the old text is unknown.
 
-    Since 1.14 a byte order mark survives a write that has none. Where nothing is known of the old text it is taken to
-    have had none, which the evidence says (`changes` does).
+    Since 1.14 a byte order mark survives a write without one. We assume that an unknown old text had none, and
+    `changes` says so in the evidence.
     """
     if base is None or not base.startswith(BOM) or content.startswith(BOM):
         return content
@@ -138,15 +138,15 @@ def written(content: str, base: str | None, version: str) -> str | None:
 
 
 def edited(base: str, old: str, new: str, replace_all: bool, version: str) -> str | None:
-    """The file after one edit of `base`; None where OpenCode would have refused it or the result is not certain."""
+    """The file after one edit of `base`; None if OpenCode would have refused it or the result is uncertain."""
     return edited_by(base, old, new, replace_all, version).text
 
 
 def edited_by(base: str, old: str, new: str, replace_all: bool, version: str) -> Outcome:
-    """What one edit makes of `base`.
+    """The outcome of one edit of `base`.
 
-    An empty `old` makes the whole file. Since 1.17 that succeeds only where there was no file; a call that did succeed
-    has then made `new` in any case.
+    An empty `old` replaces the whole file. Since 1.17 that succeeds only if there was no file; a call that succeeded
+    has written `new` in any case.
     """
     if not replace_all and _is_plain(base, old, new):
         at = base.find(old)
@@ -156,10 +156,10 @@ def edited_by(base: str, old: str, new: str, replace_all: bool, version: str) ->
 
     def by(rules: _EditRules) -> Outcome:
         text = base if rules.mark == "text" else base.removeprefix(BOM)
-        given = _in_kind(text, old, new) if rules.converts or rules.exact else (old, new)
-        key = (text, *given, rules.strict, rules.exact)
+        texts = _in_kind(text, old, new) if rules.converts or rules.exact else (old, new)
+        key = (text, *texts, rules.strict, rules.exact)
         if key not in known:
-            known[key] = _replaced(text, *given, replace_all, rules)
+            known[key] = _replaced(text, *texts, replace_all, rules)
         return _marked(known[key], base.startswith(BOM) and rules.mark == "kept", rules.mark == "kept")
 
     if base.startswith(BOM + BOM):
@@ -167,23 +167,23 @@ def edited_by(base: str, old: str, new: str, replace_all: bool, version: str) ->
     if old == "":
         return _made_whole(base, new, version)
     outcome = _agreed(by(rules) for rules in _possible(_EDITS, version))
-    others = {by(rules).text for rules in _silent(version)}
-    return outcome if others <= {None, outcome.text} else _UNSURE
+    alternatives = {by(rules).text for rules in _silent(version)}
+    return outcome if alternatives <= {None, outcome.text} else _UNSURE
 
 
 def _is_plain(base: str, old: str, new: str) -> bool:
-    """Whether nothing is in the texts that versions treat differently: line ends, byte order marks, ``$`` patterns."""
+    """Whether all versions treat the texts alike: no odd line ends, byte order marks or ``$`` patterns."""
     marked = base.startswith(BOM) or new.startswith(BOM)
     return old not in ("", new) and not marked and "$" not in new and not any("\r" in text for text in (base, old, new))
 
 
 def patched(base: str, hunks: Sequence[Hunk], version: str) -> str | None:
-    """The file after a patch's hunks; None where OpenCode would have refused them or the result is not certain."""
+    """The file after a patch's hunks; None if OpenCode would have refused them or the result is uncertain."""
     return patched_by(base, hunks, version).text
 
 
 def patched_by(base: str, hunks: Sequence[Hunk], version: str) -> Outcome:
-    """What the hunks of one apply_patch update make of `base`."""
+    """The outcome of the hunks of one apply_patch update of `base`."""
 
     def by(rules: _PatchRules) -> Outcome:
         text = base.removeprefix(BOM) if rules.keeps_mark else base
@@ -199,7 +199,7 @@ def patched_by(base: str, hunks: Sequence[Hunk], version: str) -> Outcome:
 
 
 def _possible(table: Iterable[tuple[_Span, _Rules]], version: str) -> list[_Rules]:
-    """The rules that hold for a version, or the two that may when it lies between; all of 1.x for an unknown one."""
+    """The rules of a version, or the two candidates if it lies between; all of 1.x for an unknown version."""
     number = release(version)
     rows = list(table)
     if number is None or number < rows[0][0][0]:
@@ -215,10 +215,10 @@ def _possible(table: Iterable[tuple[_Span, _Rules]], version: str) -> list[_Rule
 
 
 def _silent(version: str) -> list[_EditRules]:
-    """Rules that may hold without a trace in the record: they need not find the place, but must not find another.
+    """Rules that may hold although the record does not show it: they must not find another place.
 
-    A record without a version may be of OpenCode 2. A session keeps the version that began it when a newer OpenCode
-    goes on with it, and an edit by 1.17 looks like one by 1.14 (one by an older version does not).
+    A record without a version may be of OpenCode 2. A session keeps the version that created it when a newer OpenCode
+    continues it, and an edit by 1.17 looks like one by 1.14 (one by an older version does not).
     """
     number = release(version)
     if number is None:
@@ -227,7 +227,7 @@ def _silent(version: str) -> list[_EditRules]:
 
 
 def _agreed(outcomes: Iterable[Outcome]) -> Outcome:
-    """What all outcomes say, with the newest one's rule; unsure where they differ."""
+    """The common outcome, with the newest rule; unsure if they differ."""
     last: Outcome | None = None
     for outcome in outcomes:
         if last is not None and (outcome.text, outcome.refused) != (last.text, last.refused):

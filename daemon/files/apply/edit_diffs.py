@@ -1,9 +1,9 @@
-"""What the diff recorded with an edit tells: whether it fits a text, and which lines it leaves known.
+"""Uses the diff recorded with an edit: whether it fits a text, and which lines are known after it.
 
-OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. It has lost the
-lines' common indentation and their CRs (opencode-formats.md, Records), so it proves nothing by itself; but it can
-contradict. Where every line of a file is known but not how they end, all texts that it may be are changed by
-OpenCode's own rules, and what those that fit the diff agree on is known.
+OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. The diff lacks the
+lines' common indentation and their CRs (opencode-formats.md, Records), so it proves nothing by itself, but it can
+contradict. If we know every line of a file but not the line ends, we apply OpenCode's rules to every possible text, and
+accept what all results that fit the diff have in common.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
-    """Whether every line that the diff shows stands at its place before and after, and no other line came or went."""
+    """Whether every line of the diff is at its place before and after, and no other line was added or removed."""
     if not hunks:
         return True
     old, new = _lines(before.removeprefix(_MARK)), _lines(after.removeprefix(_MARK))
@@ -48,23 +48,23 @@ def _newlines(text: str) -> int:
 
 
 def fits_before(before: str, hunks: tuple[Hunk, ...]) -> bool:
-    """Whether every line that the diff shows of the text before stands at its place in it."""
+    """Whether every old line of the diff is at its place in the text before."""
     old = _lines(before.removeprefix(_MARK))
     places = ((_PLACE.match(head), lines) for head, lines, _, _ in hunks)
     return all(place is None or _stands(old, int(place[1]), lines) for place, lines in places)
 
 
 def text_after(before: str, hunks: tuple[Hunk, ...]) -> str | None:
-    """The text after the change, but for CRs, which no diff shows; None where the diff does not tell every character.
+    """The text after the change, except for CRs, which no diff has; None if the diff lacks some characters.
 
-    It does not where all of its lines have lost indentation in common.
+    It lacks them if all of its lines have lost common indentation.
     """
     plain = before.removeprefix(_MARK)
     old = plain.split("\n")
     is_ended = old[-1] == ""
     if is_ended:
         old.pop()
-    made: list[str] = []
+    result: list[str] = []
     at = 0
     is_untrimmed = False
     for head, was, now, _ in hunks:
@@ -74,11 +74,11 @@ def text_after(before: str, hunks: tuple[Hunk, ...]) -> str | None:
         start = 0 if place is None else int(place[1]) - bool(lines)
         if place is None or "\r" in before or start < at or tuple(old[start : start + len(lines)]) != lines:
             return None
-        made += [*old[at:start], *(now[:-1] if now_open else now)]
+        result += [*old[at:start], *(now[:-1] if now_open else now)]
         at = start + len(lines)
         is_untrimmed = is_untrimmed or any(line.strip() for line in lines)
         is_ended = not now_open if at == len(old) else is_ended
-    text = "".join(f"{line}\n" for line in (*made, *old[at:]))
+    text = "".join(f"{line}\n" for line in (*result, *old[at:]))
     return before[: len(before) - len(plain)] + (text if is_ended else text[:-1]) if is_untrimmed else None
 
 
@@ -87,39 +87,43 @@ def _lines(text: str) -> list[str]:
 
 
 def _stands(lines: list[str], first: int, expected: tuple[str, ...]) -> bool:
-    """Whether the shown lines stand from line `first` on (1 is the first), but for indentation in common."""
+    """Whether the diff's lines are at line `first` (counting from 1), except for common indentation."""
     ends_without = expected[-1:] == (NO_NEWLINE,)
-    wanted = expected[:-1] if ends_without else expected
+    expected_lines = expected[:-1] if ends_without else expected
     start = max(first - 1, 0)
-    there = lines[
-        start : min(start + len(wanted), len(lines) - (lines[-1] == ""))
-    ]  # behind the last newline is no line
-    if len(there) != len(wanted):
+    lines_at_place = lines[
+        start : min(start + len(expected_lines), len(lines) - (lines[-1] == ""))
+    ]  # there is no line after the last newline
+    if len(lines_at_place) != len(expected_lines):
         return False
-    last = start + len(wanted)
-    if wanted and ends_without != (last == len(lines) and lines[-1] != ""):
+    last = start + len(expected_lines)
+    if expected_lines and ends_without != (last == len(lines) and lines[-1] != ""):
         return False
-    cut = {len(line) - len(text) for line, text in zip(there, wanted, strict=True) if line.strip() and text.strip()}
+    cut = {
+        len(line) - len(text)
+        for line, text in zip(lines_at_place, expected_lines, strict=True)
+        if line.strip() and text.strip()
+    }
     if len(cut) > 1:
         return False
     return all(
         line.endswith(text) and not line[: len(line) - len(text)].strip()
-        for line, text in zip(there, wanted, strict=True)
+        for line, text in zip(lines_at_place, expected_lines, strict=True)
         if line.strip() or text.strip()
     )
 
 
 _LEAST_CONTEXT = 3
-"""Unchanged lines that every diff shows behind a change, unless the file ends there."""
+"""Unchanged lines after a change in every diff, unless the file ends there."""
 
 
 def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], apply.Outcome]) -> Fragments | None:
-    """All lines after an edit of a file of which all are known; None where they are not certain.
+    """All lines after an edit of a file whose lines are all known; None if they are uncertain.
 
-    `make` is the edit by OpenCode's rules. Nothing is left where no text of these lines can have been changed so: then
-    something else has changed the file before.
+    `make` is the edit by OpenCode's rules. The result is empty if no possible text can have been changed so, because
+    then something else has changed the file before.
     """
-    made: set[str] = set()
+    texts_after: set[str] = set()
     ends_before: set[bool] = set()
     for text in _texts(fragments):
         outcome = make(text)
@@ -128,34 +132,38 @@ def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], a
         if outcome.text is None:
             continue
         if edit.operation is not Operation.EDIT or fits(text, outcome.text, edit.hunks):
-            made.add(outcome.text)
+            texts_after.add(outcome.text)
             ends_before.add(text.endswith("\n"))
-    if not made:
+    if not texts_after:
         return None if _may_stand(fragments, edit) else Fragments()
-    lines = {apply.as_read(text) for text in made}
+    lines = {apply.as_read(text) for text in texts_after}
     if len(lines) > 1:
         return None
-    ends = {text.endswith("\n") for text in made}
-    # That a place is the only one in a text with or without the last newline tells nothing where line ends are mixed.
-    shown = [_read(hunk) for hunk in edit.hunks if edit.operation is Operation.EDIT]
-    is_told = fragments.newline is not None or len(ends_before) > 1 or any(hunk and hunk.reaches_end for hunk in shown)
+    ends = {text.endswith("\n") for text in texts_after}
+    # With mixed line ends, a single match with or without the last newline proves nothing.
+    shown_hunks = [_read(hunk) for hunk in edit.hunks if edit.operation is Operation.EDIT]
+    is_told = (
+        fragments.newline is not None or len(ends_before) > 1 or any(hunk and hunk.reaches_end for hunk in shown_hunks)
+    )
     runs = tuple(Run(1, tuple(text.split("\n"))) for text in lines)
     return Fragments(runs, is_all=True, newline=ends.pop() if is_told and len(ends) == 1 else None)
 
 
 def _may_stand(fragments: Fragments, edit: FileEdit) -> bool:
-    """Whether the edit can have found its place in these lines, however each of them ends.
+    """Whether the edit can have matched these lines, whatever their line ends.
 
-    Where line ends are mixed, a place may be the only one though other lines read alike.
+    With mixed line ends, a match may be the only one although other lines look the same.
     """
     if edit.operation is Operation.EDIT and edit.hunks:
         return any(fits_before(text, edit.hunks) for text in _texts(fragments))
     old = (
-        (edit.old or "").split("\n") if edit.operation is Operation.EDIT else [one for h in edit.hunks for one in h[1]]
+        (edit.old or "").split("\n")
+        if edit.operation is Operation.EDIT
+        else [line for h in edit.hunks for line in h[1]]
     )
-    wanted = ["".join(line.split()) for line in old]
+    old_words = ["".join(line.split()) for line in old]
     known = ["".join(line.split()) for line in fragments.runs[0].lines]
-    return all("\\" in line or any(line in other for other in known) for line in wanted)
+    return all("\\" in line or any(line in known_line for known_line in known) for line in old_words)
 
 
 def _texts(fragments: Fragments) -> Iterator[str]:
@@ -181,16 +189,16 @@ class _NumberedHunk:
 
     @property
     def reaches_end(self) -> bool:
-        """Whether the file must end behind it."""
+        """Whether the file must end after it."""
         pairs = zip(reversed(self.old), reversed(self.new), strict=False)
         same = next((n for n, (old, new) in enumerate(pairs) if old != new), min(len(self.old), len(self.new)))
         return self.old_marked or self.new_marked or same < _LEAST_CONTEXT
 
 
 def lines_by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
-    """The known lines after an edit as its recorded diff shows them; None without one that can be read.
+    """The known lines after an edit, by its recorded diff; None without a readable diff.
 
-    The diff has lost the lines' common indentation: its lines are exact only if one of them is known and shown whole.
+    The diff lacks the lines' common indentation: its lines are exact only if one of them is known and complete in it.
     """
     hunks = [hunk for hunk in map(_read, edit.hunks) if hunk is not None]
     if not hunks or len(hunks) != len(edit.hunks):
@@ -215,9 +223,9 @@ def lines_by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
     is_all = is_end and 0 < end == len(after)
     loose = Fragments(tuple(run for run in fragments.runs if run.first is None)).edited(edit.old or "", edit.new or "")
     text = "\n".join(after[n] for n in sorted(after))
-    rest = [run for run in loose.runs if run.first is None and "\n".join(run.lines) not in text]
+    unplaced = [run for run in loose.runs if run.first is None and "\n".join(run.lines) not in text]
     return Fragments(
-        (*_runs(after), *(() if is_all else rest)), is_all, not hunks[-1].new_marked if is_end and end else None
+        (*_runs(after), *(() if is_all else unplaced)), is_all, not hunks[-1].new_marked if is_end and end else None
     )
 
 
@@ -238,7 +246,7 @@ def _side(lines: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
 
 
 def _cuts(known: dict[int, str], hunks: list[_NumberedHunk]) -> set[int] | None:
-    """How much indentation the diff has taken away, by the known lines that it shows; None where it shows others."""
+    """The indentation that the diff has lost, by the known lines in it; None if it has other lines."""
     cuts: set[int] = set()
     for hunk in hunks:
         for number, text in enumerate(hunk.old, hunk.old_first):

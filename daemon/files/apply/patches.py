@@ -1,8 +1,8 @@
-"""Where the hunks of an apply_patch go in a file's lines, and what the lines are after it.
+"""Places the hunks of an apply_patch in a file's lines, and applies them.
 
-A hunk's lines are sought from where the last hunk ended: as they are, else without the blanks at their ends, else
-without those at both ends, else with typographic characters read as plain ones. Read in, and checked against, the
-versions from 1.0.0 to 1.18.33. Text in, text out; `apply` itself handles byte order marks and versions.
+A hunk's lines are searched from the end of the last hunk: as they are, else without trailing blanks, else without
+blanks at both ends, else with typographic characters replaced by plain ones. Read in, and checked against, the versions
+from 1.0.0 to 1.18.33. Text in, text out; `apply` itself handles byte order marks and versions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PatchRules:
 
 
 def patched(text: str, hunks: Sequence[Hunk], rules: PatchRules) -> str | None:
-    """`text` after the hunks, always with a newline at its end; None where OpenCode refuses them."""
+    """`text` after the hunks, always with a newline at its end; None if OpenCode refuses them."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -60,7 +60,7 @@ def patched(text: str, hunks: Sequence[Hunk], rules: PatchRules) -> str | None:
 
 
 class _Sought:
-    """A file's lines in one form, joined, so that a run of lines is found by one search."""
+    """A file's lines in one form, joined, so that one search finds a run of lines."""
 
     def __init__(self, lines: Sequence[str], form: Callable[[str], str]) -> None:
         self.form = form
@@ -68,41 +68,41 @@ class _Sought:
         self._starts = [0, *accumulate(len(line) + 1 for line in shaped)]
         self._joined = "\n" + "\n".join(shaped) + "\n"
 
-    def find(self, wanted: Sequence[str], start: int) -> int | None:
-        """The first place at or behind line `start`."""
+    def find(self, block: Sequence[str], start: int) -> int | None:
+        """The first place at or after line `start`."""
         if start >= len(self._starts):
             return None
-        at = self._joined.find(self._needle(wanted), self._starts[start])
+        at = self._joined.find(self._needle(block), self._starts[start])
         return None if at < 0 else bisect_left(self._starts, at)
 
-    def stands_at(self, wanted: Sequence[str], start: int) -> bool:
-        """Whether `wanted` stands at line `start`."""
-        return self._joined.startswith(self._needle(wanted), self._starts[start])
+    def stands_at(self, block: Sequence[str], start: int) -> bool:
+        """Whether `block` is at line `start`."""
+        return self._joined.startswith(self._needle(block), self._starts[start])
 
-    def _needle(self, wanted: Sequence[str]) -> str:
-        return "\n" + "\n".join(map(self.form, wanted)) + "\n"
+    def _needle(self, block: Sequence[str]) -> str:
+        return "\n" + "\n".join(map(self.form, block)) + "\n"
 
 
 class _Lines:
-    """The forms of a file's lines in the order in which they are tried, each made when it is first needed."""
+    """The forms of a file's lines in the order in which they are tried, each created on demand."""
 
     def __init__(self, lines: Sequence[str], rules: PatchRules) -> None:
         self._lines = lines
         self._forms = _FORMS[:1] if rules.exact else _FORMS
-        self._made: list[_Sought] = []
+        self._searches: list[_Sought] = []
 
-    def find(self, wanted: Sequence[str], start: int, at_end: bool) -> int | None:
-        """The line where `wanted` stands at or behind `start`, `at_end` first at the end of the file."""
-        last = len(self._lines) - len(wanted)
-        if not wanted or last < start:
+    def find(self, block: Sequence[str], start: int, at_end: bool) -> int | None:
+        """The line of `block` at or after `start`; with `at_end`, the end of the file is tried first."""
+        last = len(self._lines) - len(block)
+        if not block or last < start:
             return None
         for number, form in enumerate(self._forms):
-            if number == len(self._made):
-                self._made.append(_Sought(self._lines, form))
-            sought = self._made[number]
-            if at_end and sought.stands_at(wanted, last):
+            if number == len(self._searches):
+                self._searches.append(_Sought(self._lines, form))
+            sought = self._searches[number]
+            if at_end and sought.stands_at(block, last):
                 return last
-            place = sought.find(wanted, start)
+            place = sought.find(block, start)
             if place is not None:
                 return place
         return None

@@ -1,14 +1,14 @@
-"""Where OpenCode looks for the old text of an edit when it does not stand in the file just once as it is.
+"""OpenCode's tolerant searches for the old text of an edit that does not occur exactly once.
 
-OpenCode then tries a series of ever looser ways, each of which names places of the file that the old text may have
-meant; the first place whose text occurs once (or at all, when every place is to be replaced) is taken. `candidates`
-names these places in OpenCode's order, each by its text; `apply` chooses among them. Read in, and checked
-against, the versions from 0.5.29 to 1.18.33 (opencode-formats.md, Tools 5).
+OpenCode then tries a series of ever looser searches, each of which yields places in the file; it takes the first place
+whose text occurs once (or at all, if every place is to be replaced). `candidates` yields these places in OpenCode's
+order, each as its text; `apply` chooses among them. Read in, and checked against, the versions from 0.5.29 to 1.18.33
+(opencode-formats.md, Tools 5).
 
-Two of its nine ways are left out, since they name no place that an earlier one has not named: another indentation is
-also another run of blanks, and the exact text is sought first of all. A trimmed line is one without the blanks at its
-ends. The searches are not OpenCode's: whole runs of lines are found by one search in the joined text, so that a file of
-10 MB takes about a second; what would take many raises TooCostlyError.
+Two of its nine searches are left out, because an earlier one has already yielded their places: another indentation is
+also another run of blanks, and the exact text is searched first. A trimmed line has no blanks at its ends. Our
+implementation differs from OpenCode's: one search in the joined text finds whole runs of lines, so that a file of 10 MB
+takes about a second. A search that would take much longer raises TooCostlyError.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ALIKE_STRICT = 0.65
 _ALIKE_OF_SEVERAL = 0.3
 _LONGEST_OLD = 20_000  # lines; JavaScript itself gives up on some searches for more
 _ESCAPED = re.compile(r"\\([ntr'\"`\\\n$])")
-_MEANT = {"n": "\n", "t": "\t", "r": "\r"}
-_NEVER = "\udfff"  # stands in no file, since half a character cannot be written
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_NEVER = "\udfff"  # occurs in no file, because half a character cannot be written
 
 
 class Lines:
@@ -53,26 +53,26 @@ class Lines:
         return "\n".join(self.rows[start : start + count])
 
     def line_at(self, offset: int) -> int:
-        """The line that the character at `offset` stands on."""
+        """The line of the character at `offset`."""
         return bisect_left(self.starts, offset + 1) - 1
 
 
 def candidates(text: str, old: str, strict: bool, costs: Costs) -> Iterator[tuple[str, str]]:
-    """(name of the way, text of a place that it finds) in OpenCode's order, without the exact text itself.
+    """(name of the search, text of a place that it finds) in OpenCode's order, without the exact text itself.
 
-    `strict` are the rules since 1.17, which want more of a block's middle to be alike. `old` is not empty.
+    `strict`: the rules since 1.17, which require more similarity in the middle of a block. `old` is not empty.
     """
-    wanted = old.split("\n")
-    if len(wanted) > _LONGEST_OLD:
+    block_lines = old.split("\n")
+    if len(block_lines) > _LONGEST_OLD:
         raise TooCostlyError
     file = Lines(text, costs)
     ways: tuple[tuple[str, Callable[[], Iterable[str]]], ...] = (
-        ("lines without their outer blanks", lambda: _trimmed_lines(file, wanted)),
-        ("first and last line of a block", lambda: _anchored(file, wanted, strict)),
-        ("any run of blanks alike", lambda: _any_blanks(file, old, wanted)),
+        ("lines without their outer blanks", lambda: _trimmed_lines(file, block_lines)),
+        ("first and last line of a block", lambda: _anchored(file, block_lines, strict)),
+        ("any run of blanks alike", lambda: _any_blanks(file, old, block_lines)),
         ("escapes resolved", lambda: _escapes_resolved(file, old)),
-        ("old text without its outer blanks", lambda: _outer_blanks_dropped(file, old, wanted)),
-        ("half of a block's lines", lambda: _half_alike(file, wanted)),
+        ("old text without its outer blanks", lambda: _outer_blanks_dropped(file, old, block_lines)),
+        ("half of a block's lines", lambda: _half_alike(file, block_lines)),
     )
     for name, way in ways:
         for place in way():
@@ -88,13 +88,13 @@ def is_oversized(place: str, old: str) -> bool:
     return lines > 1 and length(place.strip(BLANKS)) > max(size + 500, 4 * size)
 
 
-def _without_end(wanted: Sequence[str]) -> Sequence[str]:
-    return wanted[:-1] if wanted[-1] == "" else wanted
+def _without_end(block_lines: Sequence[str]) -> Sequence[str]:
+    return block_lines[:-1] if block_lines[-1] == "" else block_lines
 
 
-def _runs(keys: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
-    """Each place where `wanted` stands in `keys` entry for entry; an entry holds no newline."""
-    hay, needle = ("\n" + "\n".join(part) + "\n" for part in (keys, wanted))
+def _runs(keys: Sequence[str], block_lines: Sequence[str]) -> Iterator[int]:
+    """Each place of `block_lines` in `keys`; an entry contains no newline."""
+    hay, needle = ("\n" + "\n".join(part) + "\n" for part in (keys, block_lines))
     at = hay.find(needle)
     if at < 0:
         return
@@ -104,10 +104,10 @@ def _runs(keys: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
         at = hay.find(needle, at + 1)
 
 
-def _trimmed_lines(file: Lines, wanted: Sequence[str]) -> Iterator[str]:
-    wanted = _without_end(wanted)
-    for start in _runs(file.trimmed, [row.strip(BLANKS) for row in wanted]):
-        yield file.block(start, len(wanted))
+def _trimmed_lines(file: Lines, block_lines: Sequence[str]) -> Iterator[str]:
+    block_lines = _without_end(block_lines)
+    for start in _runs(file.trimmed, [row.strip(BLANKS) for row in block_lines]):
+        yield file.block(start, len(block_lines))
 
 
 def _blocks(file: Lines, first: str, last: str) -> Iterator[tuple[int, int]]:
@@ -122,10 +122,10 @@ def _blocks(file: Lines, first: str, last: str) -> Iterator[tuple[int, int]]:
         yield start, ends[at] - start + 1
 
 
-def _anchored(file: Lines, wanted: Sequence[str], strict: bool) -> Iterator[str]:
-    if len(wanted) < 3:
+def _anchored(file: Lines, block_lines: Sequence[str], strict: bool) -> Iterator[str]:
+    if len(block_lines) < 3:
         return
-    inner = [row.strip(BLANKS) for row in _without_end(wanted)]
+    inner = [row.strip(BLANKS) for row in _without_end(block_lines)]
     size = len(inner)
     blocks = list(_blocks(file, inner[0], inner[-1]))
     if strict:
@@ -178,7 +178,7 @@ def _likeness(file: Lines, inner: Sequence[str], block: tuple[int, int]) -> floa
     return total / pairs
 
 
-def _any_blanks(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
+def _any_blanks(file: Lines, old: str, block_lines: Sequence[str]) -> Iterator[str]:
     sought = collapsed(old)
     lines = [collapsed(row) for row in file.rows]
     words: re.Pattern[str] | None = None
@@ -188,19 +188,19 @@ def _any_blanks(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
         elif sought in line:
             words = words or re.compile(BLANK_RUN.join(map(re.escape, sought.split(" "))))
             yield words.search(row)[0]  # type: ignore[index]  # the collapsed line holds the words, so does the line
-    if len(wanted) < 2:
+    if len(block_lines) < 2:
         return
     # All lines as one, a space behind each that is not empty: a block of lines is a slice of it.
     joined = "".join(line + " " for line in lines if line)
     ends = [0, *accumulate(len(line) + 1 if line else 0 for line in lines)]
-    for start in range(len(lines) - len(wanted) + 1):
-        size = max(0, ends[start + len(wanted)] - ends[start] - 1)
+    for start in range(len(lines) - len(block_lines) + 1):
+        size = max(0, ends[start + len(block_lines)] - ends[start] - 1)
         if size == len(sought) and joined.startswith(sought, ends[start]):
-            yield file.block(start, len(wanted))
+            yield file.block(start, len(block_lines))
 
 
 def _resolved(text: str) -> str:
-    return _ESCAPED.sub(lambda match: _MEANT.get(match[1], match[1]), text)
+    return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
 def _escapes_resolved(file: Lines, old: str) -> Iterator[str]:
@@ -209,25 +209,25 @@ def _escapes_resolved(file: Lines, old: str) -> Iterator[str]:
     sought = _resolved(old)
     if sought in file.text:
         yield sought
-    wanted = sought.split("\n")
+    block_lines = sought.split("\n")
     # A line whose own escapes hold a newline would make the block longer than what is sought. A backslash at the end
     # of a line escapes the newline behind it, but for the block's last line, which has none.
     inner = [_resolved(row + "\n")[:-1] for row in file.rows]
     inner = [_NEVER if "\n" in row else row for row in inner]
-    last = len(wanted) - 1
-    for start in _runs(inner, wanted[:-1]) if last else range(len(inner)):
-        if start + last < len(file.rows) and _resolved(file.rows[start + last]) == wanted[-1]:
-            yield file.block(start, len(wanted))
+    last = len(block_lines) - 1
+    for start in _runs(inner, block_lines[:-1]) if last else range(len(inner)):
+        if start + last < len(file.rows) and _resolved(file.rows[start + last]) == block_lines[-1]:
+            yield file.block(start, len(block_lines))
 
 
-def _outer_blanks_dropped(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
+def _outer_blanks_dropped(file: Lines, old: str, block_lines: Sequence[str]) -> Iterator[str]:
     sought = old.strip(BLANKS)
     if sought == old:
         return
     if sought in file.text:
         yield sought
-    for start in _padded(file, sought, len(wanted)) if sought else _empty_runs(file, len(wanted)):
-        yield file.block(start, len(wanted))
+    for start in _padded(file, sought, len(block_lines)) if sought else _empty_runs(file, len(block_lines)):
+        yield file.block(start, len(block_lines))
 
 
 def _empty_runs(file: Lines, count: int) -> Iterator[int]:
@@ -264,10 +264,10 @@ def _spans(file: Lines, first: int, last: int, count: int) -> Iterator[int]:
             yield first - up
 
 
-def _half_alike(file: Lines, wanted: Sequence[str]) -> Iterator[str]:
-    if len(wanted) < 3:
+def _half_alike(file: Lines, block_lines: Sequence[str]) -> Iterator[str]:
+    if len(block_lines) < 3:
         return
-    inner = [row.strip(BLANKS) for row in _without_end(wanted)]
+    inner = [row.strip(BLANKS) for row in _without_end(block_lines)]
     for start, count in _blocks(file, inner[0], inner[-1]):
         if count != len(inner):
             continue
@@ -275,5 +275,5 @@ def _half_alike(file: Lines, wanted: Sequence[str]) -> Iterator[str]:
         pairs = [
             pair for pair in zip(file.trimmed[start + 1 : start + count - 1], inner[1:-1], strict=True) if any(pair)
         ]
-        if not pairs or sum(left == right for left, right in pairs) / len(pairs) >= 0.5:
+        if not pairs or sum(first == second for first, second in pairs) / len(pairs) >= 0.5:
             yield file.block(start, count)

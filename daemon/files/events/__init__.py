@@ -1,8 +1,8 @@
-"""All recorded events that the histories of some paths depend on, oldest first, each once.
+"""Loads the recorded events that the histories of some paths depend on, oldest first, each once.
 
 A path's history depends on its own events, on those of the folders above it, and, if a move or a copy brought something
-there, on the same events of the place it came from. Copies that a fork made of its parent's calls are left out; states
-after a turn get the time when the turn ended; what reverts did is added as events.
+there, on the same events of the place it came from. Copies of a parent's calls in a fork are left out, states after a
+turn get the time of the turn's end, and the effects of reverts are added as events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LAST: _Key = (1 << 62, "", 0)
 
 
 class Loader:
-    """Reads events out of an archive; make one per replay, since it remembers what it has read."""
+    """Reads events from an archive; make one per replay, because it remembers what it has read."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -53,7 +53,7 @@ class Loader:
             self._looked_at.pop(prefix, None)
             self._read_prefix(prefix)
             waiting += [(old, before) for old in self._older_names(prefix)]
-            # Also for earlier prefixes: an alias may have revealed moves that concern them.
+            # Earlier prefixes too, because an alias may have revealed moves that concern them.
             for requested in list(self._requested):
                 waiting += self._origins(requested)
         checks = self._session_diff_checks()
@@ -65,7 +65,7 @@ class Loader:
     def prefixes_read(self) -> tuple[str, ...]:
         """The prefixes of which all events were read: the requested ones, and where their content came from."""
         return tuple(
-            p for p in self._requested if not any(p != other and is_beneath(p, other) for other in self._requested)
+            p for p in self._requested if not any(p != prefix and is_beneath(p, prefix) for prefix in self._requested)
         )
 
     def _read_prefix(self, prefix: str) -> None:
@@ -81,23 +81,23 @@ class Loader:
         self._keep(self._archive.files.beneath(prefix))
 
     def _origins(self, prefix: str) -> list[tuple[str, _Key]]:
-        """Where moves and copies brought content to `prefix` from, and when; only earlier events of that place matter.
+        """The origins of moves and copies to `prefix`, and their times; only earlier events of an origin matter.
 
-        Looks at the moves and copies that were read since the last call for this prefix.
+        Reads only the moves and copies since the last call for this prefix.
         """
         before, start = self._requested[prefix], self._looked_at.get(prefix, 0)
         self._looked_at[prefix] = len(self._carriers)
         origins: list[tuple[str, _Key]] = []
         for edit in self._carriers[start:]:
             if edit.operation is Operation.RUN:
-                # Whether the program wrote anything, its text and that of the files beside it tell.
+                # The program's text, and those of the files beside it, show whether it wrote anything.
                 if is_beneath(prefix, edit.path):
                     places = [edit.path, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
                     origins += [(place, _order(edit)) for place in places]
                 continue
             sources = [(source, _order(edit)) for source in _sources(edit, prefix)] if _order(edit) < before else []
             if sources and edit.into is None:
-                origins.append((edit.other or "", _order(edit)))  # whether it was a folder, what lay in it tells
+                origins.append((edit.other or "", _order(edit)))  # its content shows whether it was a folder
             origins += sources
         return [(place, until) for place, until in origins if not self._is_requested(place, until)]
 
@@ -148,7 +148,7 @@ class Loader:
         return edit
 
     def _latest_end(self, edit: FileEdit) -> int:
-        """The latest time of an effect of a call without an end: the session went on, or a while passed."""
+        """The latest possible effect of a call without an end: when the session went on, or after OpenCode's limit."""
         latest = edit.time + _LONGEST_MS
         order = self._archive.message_ids(edit.session_id)
         start = order.index(edit.message_id) + 1 if edit.message_id in order else len(order)
@@ -169,7 +169,7 @@ class Loader:
         return {session_id: check_session_diff(self._archive, session_id, known) for session_id, known in trees.items()}
 
     def _weighed(self, edit: FileEdit, checks: dict[str, SessionDiffCheck]) -> Iterator[FileEdit]:
-        """The edit itself; of a session_diff file only what stays certain if a revert was not recorded."""
+        """The edit itself; of a session_diff file only what is certain even with an unrecorded revert."""
         check = checks.get(edit.session_id)
         if check is None or not _is_session_diff(edit):
             yield edit
@@ -188,7 +188,7 @@ class Loader:
         return any(self._archive.files.session_extra(session_id).get("reverts", {}).values())
 
     def _turn_end(self, edit: FileEdit) -> int:
-        """When the last step of the answer to a prompt had ended, epoch ms; its diff shows nothing later."""
+        """When the last step of the answer to a prompt ended, epoch ms; its diff has nothing later."""
         if edit.message_id not in self._ends:
             order = self._archive.message_ids(edit.session_id)
             end = edit.time
@@ -202,7 +202,7 @@ class Loader:
         return self._ends[edit.message_id]
 
     def _session_end(self, session_id: str) -> int:
-        """When the last step of a session had ended, epoch ms, which is what session_diff shows; 0 if not known."""
+        """When the last step of a session ended, epoch ms, which is the state in session_diff; 0 if unknown."""
         if session_id not in self._ends:
             messages = map(self._archive.message, reversed(self._archive.message_ids(session_id)))
             ends = (last_finish(message) for message in messages if message is not None)
@@ -215,26 +215,26 @@ def _is_session_diff(edit: FileEdit) -> bool:
 
 
 def _is_carrier(edit: FileEdit) -> bool:
-    """Whether what is known of other paths decides what this event does to one."""
+    """Whether this event's effect on a path depends on other paths."""
     if edit.operation is Operation.RUN:
         return edit.content is not None or edit.other is not None
     return edit.operation in _CARRIERS and edit.other is not None
 
 
 def _order(edit: FileEdit) -> _Key:
-    # The diff of a turn is never older than the last tree of it that is left, though their times are the same.
+    # The diff of a turn comes after the last tree of that turn, although their times are the same.
     behind = "~" if edit.tool == "summary" and edit.note.startswith(AFTER_TURN) else ""
     return edit.time, behind + edit.part_id, edit.number
 
 
 def _sources(edit: FileEdit, prefix: str) -> Iterator[str]:
-    """Where what a move or copy brought to `prefix`, or beneath it, was before."""
-    other = edit.other or ""
+    """The former paths of the files that a move or copy brought to `prefix` or beneath it."""
+    destination = edit.other or ""
     targets = []
     if edit.into is not True:
-        targets.append(other)
+        targets.append(destination)
     if edit.into is not False:
-        targets.append(posixpath.join(other, posixpath.basename(edit.path)))
+        targets.append(posixpath.join(destination, posixpath.basename(edit.path)))
     for target in targets:
         if is_beneath(target, prefix):
             yield edit.path
@@ -243,15 +243,16 @@ def _sources(edit: FileEdit, prefix: str) -> Iterator[str]:
 
 
 def ordered(edits: Iterable[FileEdit]) -> list[FileEdit]:
-    """`edits` by time, without the copies that a fork made of its parent's calls: those keep their times."""
+    """`edits` by time, without copies of a parent's calls in a fork, which have the same times."""
     edits_in_order: list[FileEdit] = []
     known: dict[tuple[int, str, Operation], list[FileEdit]] = {}
     for edit in sorted(edits, key=_order):
-        same = known.setdefault((edit.time, edit.path, edit.operation), [])
+        alike = known.setdefault((edit.time, edit.path, edit.operation), [])
         if not any(
-            other.session_id != edit.session_id and _without_history(other) == _without_history(edit) for other in same
+            earlier.session_id != edit.session_id and _without_history(earlier) == _without_history(edit)
+            for earlier in alike
         ):
-            same.append(edit)
+            alike.append(edit)
             edits_in_order.append(edit)
     return edits_in_order
 

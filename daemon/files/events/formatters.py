@@ -1,4 +1,4 @@
-"""Whether OpenCode may have run a formatter on a file after one of its tools had changed it.
+"""Decides whether OpenCode may have run a formatter on a file after one of its tools changed it.
 
 OpenCode runs the formatters for a file's extension before the call of `write`, `edit` or `apply_patch` ends, and
 records nothing of it. These are facts of its versions 1.1.65, 1.14.34, 1.15.13 and 1.18.33:
@@ -8,8 +8,9 @@ records nothing of it. These are facts of its versions 1.1.65, 1.14.34, 1.15.13 
   record tells. So a built-in formatter may have run wherever the extension fits.
 * Up to 1.3 they run unless the configuration says no. Since 1.14.34 at the latest they run only if `formatter` in the
   configuration is `true` or a table. A table adds to the built-in ones, with extensions of its own.
-* What a `write` or a patch records is the text before the formatter. What an `edit` records, text or diff, is the text
-  after it, unless its old text was empty.
+* A `write` or a patch records the text before the formatter. An `edit` records the text or diff after it, unless its
+old
+  text was empty.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _NONE = Settings()
 
 
 def may_run(edit: FileEdit, settings: Settings = _NONE) -> bool:
-    """Whether a formatter may have run after this change, given all that is known of the configuration."""
+    """Whether a formatter may have run after this change, by the known configuration."""
     if edit.tool not in TOOLS or edit.operation not in _CHANGES:
         return False
     extension = _extension(edit.path)
@@ -56,22 +57,22 @@ def may_run(edit: FileEdit, settings: Settings = _NONE) -> bool:
 
 
 def shows_it(edit: FileEdit) -> bool:
-    """Whether the text that is recorded with a change is the one after the formatter."""
+    """Whether the recorded text of a change is the one after the formatter."""
     return edit.operation is Operation.EDIT and edit.old != ""
 
 
 def _extension(path: str) -> str:
-    """As Node tells it: a name that only begins with a dot has none."""
+    """The extension as in Node: a name whose only dot is its first character has none."""
     name = posixpath.basename(path)
     return name[name.rindex(".") :] if "." in name[1:] else ""
 
 
 class FormatterSettings:
-    """What the configurations of the replayed sessions say of formatters; one per replay.
+    """The formatters in the configurations of the replayed sessions; one per replay.
 
-    OpenCode reads its configuration when it starts, so which text of it counted at a call is not known: a formatter
-    that any of them switches on may have run in all sessions of that folder. A configuration that no record shows, and
-    that was gone when the session was archived, stays unknown.
+    OpenCode reads its configuration when it starts, so we do not know which text of it applied to a call: a formatter
+    that any of them enables may have run in all sessions of that folder. A configuration that is not recorded, and was
+    gone when the session was archived, stays unknown.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -81,13 +82,13 @@ class FormatterSettings:
         self._settings: dict[str, Settings] = {}
 
     def places(self, events: Iterable[FileEdit]) -> list[str]:
-        """Where the configurations lie that decide about some of `events`, sorted."""
+        """The paths of the configurations that apply to `events`, sorted."""
         undecided = (edit for edit in events if may_run(edit, UNKNOWN) and not may_run(edit))
         directories = {self._directory(session_id) for session_id in {edit.session_id for edit in undecided}}
         return sorted({place for directory in directories for place in configuration.places(directory)})
 
     def learn(self, history: Callable[[str], FileHistory]) -> bool:
-        """Read the configurations out of their histories; whether they say more than was known."""
+        """Read the configurations from their histories; returns whether they add anything."""
         before = dict(self._settings)
         for directory in set(self._directories.values()):
             combined = self._settings.get(directory, Settings())
@@ -98,7 +99,7 @@ class FormatterSettings:
         return any(settings != before.get(place, Settings()) for place, settings in self._settings.items())
 
     def may_run(self, edit: FileEdit) -> bool:
-        """As `may_run`, with what has been learnt."""
+        """As the function `may_run`, with the learnt configurations."""
         return may_run(edit, self._settings.get(self._directories.get(edit.session_id, ""), Settings()))
 
     def _directory(self, session_id: str) -> str:
@@ -115,7 +116,7 @@ class FormatterSettings:
 
 
 def _settings_in(revisions: Iterable[Revision]) -> Iterator[Settings]:
-    """What each text says that a configuration had; one that was there and is not known may say anything."""
+    """The settings in each text of a configuration; UNKNOWN for a text that is not known."""
     for revision in revisions:
         if revision.content is not None:
             yield configuration.settings_in(revision.content.decode("utf-8", "replace"))

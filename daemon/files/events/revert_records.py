@@ -1,9 +1,8 @@
-"""Which reverts a session has had, and when, as far as the records tell (opencode-formats.md, Reverts).
+"""Finds the reverts of a session and their times in the records (opencode-formats.md, Reverts).
 
-The journal of 1.18 records each one and its time. Elsewhere a pending one stands in the session's record, which is kept
-even when the next prompt has cleared it there; the others show only by messages, or the last parts of one, being gone.
-Up to 1.15 the session_diff file does not tell whether it is of a turn or of a revert: `check_session_diff` compares it
-with the trees that are left.
+The journal of 1.18 records each one and its time. Elsewhere the session's record has a pending one, which we keep after
+the next prompt has cleared it; other reverts show only because messages, or the last parts of one, are gone. Up to 1.15
+the session_diff file may be of a turn or of a revert: `check_session_diff` compares it with the remaining trees.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ _LOSSY = "\ufffd"
 _ID = re.compile(r"[a-z]+_([0-9a-f]{12})")
 _SPAN = 1 << 48  # ids keep the low 48 bits of their clock
 _AT_ONE_STROKE_MS = 2000
-"""A revert writes the session_diff file and then the session's record: times so near to each other are its own."""
+"""A revert writes the session_diff file and then the session's record: within this time both are of one revert."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revert:
-    """Messages from `first` on, of that one the parts from `part` on: reverted between `after` and `time`, epoch ms.
+    """A revert of the messages from `first` on, or from its `part` on, between `after` and `time` (epoch ms).
 
-    `tree` is the state before the revert, `diff` git's diff from there to the files after it. `undone` is when that
-    state was brought back, None if it was not; `until`: it may have been brought back without a record up to this time.
-    Without `is_recorded` only missing messages show it; a person may also have deleted these one by one, which changes
-    no file.
+    `tree` is the state before the revert, `diff` git's diff from there to the files after it. `undone` is when the
+    revert was undone, None if it was not; `until`: it may have been undone without a record up to this time. Without
+    `is_recorded` we infer it from missing messages; a person may also have deleted these one by one, which changes no
+    file.
     """
 
     first: str
@@ -54,7 +53,7 @@ class Revert:
 
 
 def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Revert]:
-    """The reverts of a session; `edits` are those of its edits that the replay needs."""
+    """The reverts of a session; `edits` are its edits in the replay."""
     session, state = archive.session(session_id), archive.session_state(session_id)
     is_here = session is not None and state is not None and state["deleted"] is None
     now = _pending(session) if session is not None and is_here else []
@@ -78,7 +77,7 @@ def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Re
 
 
 def _pending(session: Session) -> list[Json]:
-    """The revert in a session's record; the database keeps it as a text of JSON."""
+    """The revert in a session's record; in the database it is JSON text."""
     try:
         revert = records.table(records.loads(session.raw)).get("revert")
         revert = records.loads(revert.encode()) if isinstance(revert, str) and revert else revert
@@ -88,7 +87,7 @@ def _pending(session: Session) -> list[Json]:
 
 
 def _exact(marks: Iterable[Json]) -> list[Revert]:
-    """The reverts that a journal recorded with their times, set and cleared in turn."""
+    """The reverts in a journal with their times, set and cleared in turn."""
     exact: list[Revert] = []
     for mark in marks:
         if not mark.get("is_exact", True):
@@ -110,7 +109,7 @@ def _is_same(mark: Json, revert: Revert) -> bool:
 
 
 def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert) -> Revert:
-    """A revert that is not pending any more: final, or undone by the time we saw that, or either."""
+    """A revert that is no longer pending: final, or undone before our scan, or one of the two."""
     if "ended" in mark:
         return revert if mark["is_final"] else replace(revert, undone=mark["ended"], until=mark["ended"])
     if archive.is_deleted(revert.first) or revert.part in archive.gone(revert.first):
@@ -118,14 +117,13 @@ def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert
     return replace(revert, until=max(revert.time + 1, session.updated if session is not None else 0))
 
 
-# -- what only missing messages tell -----------------------------------------------------------------------------
+# -- reverts that only missing messages show ---------------------------------------------------------------------
 
 
 def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: list[Revert]) -> Iterator[Revert]:
-    """Reverts that only missing messages show, one for each run of messages that are gone or cut off.
+    """Reverts inferred from missing messages, one for each run of missing or truncated messages.
 
-    Each came after the last thing that was taken back, and before the prompt that removed it, or at the latest
-    before we saw it gone.
+    Each came after the last reverted event, and before the prompt that removed the messages, or before our scan.
     """
     parts: dict[str, set[str]] = defaultdict(set)
     for edit in edits:
@@ -146,7 +144,7 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: l
 
 
 def _lost(archive: Archive, message_id: str, touching: set[str], known: list[Revert]) -> str | None:
-    """From which part on a message is gone, empty for all of it; None if it is there, or a known revert removed it."""
+    """The first missing part of a message, empty for all of it; None if nothing is missing, or by a known revert."""
     state = archive.state(message_id)
     if state is None or any(_explains(revert, message_id, state["created"]) for revert in known):
         return None
@@ -170,7 +168,7 @@ def _run(
 
 
 def is_from(message_id: str, first: str) -> bool:
-    """Whether a message of the same session is `first` or came after it, by their ids' clock, which wraps."""
+    """Whether a message of the same session is `first` or later, by the clock in their ids, which wraps."""
     id_match, first_match = _ID.match(message_id), _ID.match(first)
     if id_match is None or first_match is None:
         return message_id >= first
@@ -182,10 +180,10 @@ def is_from(message_id: str, first: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SessionDiffCheck:
-    """A session_diff file compared with the snapshot trees of messages that are still there.
+    """A session_diff file compared with the snapshot trees of existing messages.
 
-    `is_matched`: the trees hold both sides of every diff. `is_prompted`: something but an answer follows the last of
-    them, or none is left. `is_kept`: the last one is in the archive.
+    `is_matched`: the trees contain both sides of every diff. `is_prompted`: something other than an answer follows the
+    last tree, or there is none. `is_kept`: the last tree is in the archive.
     """
 
     is_matched: bool = False
@@ -197,10 +195,10 @@ def check_session_diff(archive: Archive, session_id: str, edits: Iterable[FileEd
     """Compare a session's session_diff file with its trees, which are among `edits`.
 
     Up to 1.15 OpenCode writes the file at the end of every turn: the diff from the session's first tree to its last. In
-    every version a revert writes it, from the first tree of what it takes back to the last. If trees of messages that
-    are still there show both sides, no revert has removed those messages, and one that removed others would have
-    written another file. What removes messages is the next prompt: after one that no tree follows, the doubt stays.
-    Nothing holds for a session that is deleted, since what came after our last scan is not known.
+    every version a revert writes it, from the first tree of the reverted messages to the last. If trees of existing
+    messages have both sides, no revert has removed those messages, and a revert of other messages would have written
+    another file. The next prompt removes messages, so after a prompt without a later tree the doubt remains. A deleted
+    session proves nothing, because we do not know what came after our last scan.
     """
     state = archive.session_state(session_id)
     if state is None or state["deleted"] is not None:
@@ -222,21 +220,21 @@ def check_session_diff(archive: Archive, session_id: str, edits: Iterable[FileEd
 
 
 def _trees_left(archive: Archive, order: list[str], edits: Iterable[FileEdit]) -> list[FileEdit]:
-    """The trees of messages and parts that are still there, in the order of the conversation."""
+    """The trees of existing messages and parts, in the order of the conversation."""
     number = {message_id: n for n, message_id in enumerate(order) if not archive.is_deleted(message_id)}
     trees = [e for e in edits if e.operation is Operation.SNAPSHOT and e.message_id in number]
-    left = [tree for tree in trees if tree.part_id not in archive.gone(tree.message_id)]
-    return sorted(left, key=lambda tree: (number[tree.message_id], tree.part_id))
+    remaining = [tree for tree in trees if tree.part_id not in archive.gone(tree.message_id)]
+    return sorted(remaining, key=lambda tree: (number[tree.message_id], tree.part_id))
 
 
 def _is_prompted_after(archive: Archive, order: list[str], tree: FileEdit) -> bool:
-    """Whether anything but answers follows the message of a tree, be it still there or not."""
+    """Whether anything other than answers follows the message of a tree, existing or not."""
     following = map(archive.message, order[order.index(tree.message_id) + 1 :])
     return any(message is None or message.role != "assistant" for message in following)
 
 
 def _shows_all(objects: Objects, trees: list[FileEdit], side: str, files: dict[str, str | None]) -> bool:
-    """Whether one of the trees at this side of a step holds all the files as they are given, None for no file."""
+    """Whether a tree at this side of a step contains all of `files`, None for no file."""
     ids = dict.fromkeys(tree.blob for tree in reversed(trees) if tree.note == side)
     return any(all(_holds(objects, id_, name, content) for name, content in files.items()) for id_ in ids)
 

@@ -1,8 +1,8 @@
-"""What reverts did to files; no call is recorded of a revert (opencode-formats.md, Reverts).
+"""Derives the effects of reverts on files, for which OpenCode records no call (opencode-formats.md, Reverts).
 
-A revert sets each file that a `patch` part after the chosen message or part names back to that part's tree. Ignored
-files, and everything without git, stay as they are. The recorded diff says what became of a file. Without a diff the
-`patch` parts say it, if it is certain where the revert began. Otherwise the file is in doubt.
+A revert resets each file that a `patch` part after the chosen message or part names to that part's tree. Ignored files,
+and everything without git, stay as they are. The recorded diff has the result. Without a diff the `patch` parts give
+it, if the start of the revert is certain. Otherwise the file is in doubt.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GONE, _UNKNOWN = _FileAfter(), _FileAfter(is_known=False)
 
 @dataclass(frozen=True, slots=True)
 class _RevertedFile:
-    """A file that a revert may have set back: its path, its name in the work tree, its events that were reverted."""
+    """A file that a revert may have reset: its path, its name in the work tree, its reverted events."""
 
     path: str
     name: str
@@ -55,13 +55,13 @@ class _RevertedFile:
 
 
 class Reverts:
-    """Adds what the reverts of their sessions did to the events of some paths."""
+    """Adds the effects of reverts to the events of some paths."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def applied(self, edits: list[FileEdit]) -> list[FileEdit]:
-        """`edits` and the events of reverts, in no order."""
+        """`edits` and the events of reverts, unordered."""
         events = list(edits)
         by_session: dict[str, list[FileEdit]] = defaultdict(list)
         changing: dict[str, list[FileEdit]] = defaultdict(list)
@@ -73,25 +73,25 @@ class Reverts:
         for session_id, own in by_session.items():
             for revert in reverts(self._archive, session_id, own):
                 for covered in _covered(own, revert, roots):
-                    others = [e for e in changing[covered.path] if e.session_id != session_id]
-                    events += self._set_back(covered, revert, others)
+                    foreign_edits = [e for e in changing[covered.path] if e.session_id != session_id]
+                    events += self._set_back(covered, revert, foreign_edits)
         return events
 
-    def _set_back(self, covered: _RevertedFile, revert: Revert, others: list[FileEdit]) -> Iterator[FileEdit]:
+    def _set_back(self, covered: _RevertedFile, revert: Revert, foreign_edits: list[FileEdit]) -> Iterator[FileEdit]:
         """The events of one revert for one file."""
         last = max(covered.edits, key=lambda edit: (edit.time, edit.part_id))
         state = self._after(covered, revert)
         if state is not None:
             if revert.time > revert.after:
                 yield replace(_event(last, revert.after + 1, Operation.UNCLEAR, REVERTED), until=revert.time)
-            if not revert.is_recorded or any(revert.after < edit.time <= revert.time for edit in others):
-                # Whether there was a revert, or if it came before or after that, is not recorded: the next tree tells.
+            if not revert.is_recorded or any(revert.after < edit.time <= revert.time for edit in foreign_edits):
+                # It is not recorded whether there was a revert, or when. The next tree will show it.
                 yield _event(last, revert.time, Operation.UNCLEAR, REVERTED)
                 return
             yield _state(last, revert.time, state, SET_BACK)
             if revert.until is not None:
                 yield replace(_event(last, revert.time + 1, Operation.UNCLEAR, REVERTED), until=revert.until)
-        is_rewritten = any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
+        is_rewritten = any(revert.time < edit.time <= (revert.undone or 0) for edit in foreign_edits)
         before = self._entry(revert.tree, covered.name)
         if revert.undone is None or before is None or not (is_rewritten or state is not None):
             return  # what the tree lacks stays as it is
@@ -108,15 +108,15 @@ class Reverts:
         if revert.diff and revert.is_recorded:
             return self._by_diff(covered.name, revert, entries)
         if not steps:
-            # In no patch part: ignored, or taken too late. It stays as it is, but that all the parts are there is open.
+            # In no patch part: ignored, or recorded too late. It stays as it is, if no part is missing.
             return _UNKNOWN if before is not None else None
         if revert.part:
             return self._of(entries[0])
-        # From which part on, nothing tells: what was recorded may be the prompt of its turn.
+        # The first reverted part is unknown, because the recorded message may be the prompt of its turn.
         return _UNKNOWN if not revert.is_recorded or any(entry != before for entry in entries) else None
 
     def _by_diff(self, name: str, revert: Revert, entries: list[Entry | None]) -> _FileAfter | None:
-        """The file after the revert by the recorded diff; `entries` are those of the trees it may have gone back to."""
+        """The file after the revert by the recorded diff; `entries` are from the trees it may have been reset to."""
         changes = _changes(revert.diff)
         if changes is None:
             return _UNKNOWN
@@ -132,13 +132,13 @@ class Reverts:
         return self._patched(source, change)
 
     def _patched(self, source: Entry | None, change: unified_diffs.Change) -> _FileAfter:
-        """What the hunks of a diff make of a blob, if the result has the hash that the diff names."""
+        """The blob with the hunks of a diff applied, if the result has the hash in the diff."""
         before = b"" if source is None else self._archive.objects.blob(source[1])
-        made = None if before is None else unified_diffs.patched(before, change.hunks)
-        if made is None or not blob_id(made).startswith(change.blob):
+        content = None if before is None else unified_diffs.patched(before, change.hunks)
+        if content is None or not blob_id(content).startswith(change.blob):
             return _UNKNOWN
         try:
-            return _FileAfter(text=made.decode("utf-8"))
+            return _FileAfter(text=content.decode("utf-8"))
         except UnicodeDecodeError:
             return _UNKNOWN
 
@@ -156,15 +156,15 @@ class Reverts:
 
 
 def _covered(edits: list[FileEdit], revert: Revert, roots: set[str]) -> Iterator[_RevertedFile]:
-    """The files of a git work tree that reverted messages or parts changed."""
-    here: dict[str, list[FileEdit]] = defaultdict(list)
+    """The files in a git work tree that the reverted messages or parts changed."""
+    by_path: dict[str, list[FileEdit]] = defaultdict(list)
     for edit in edits:
         if _is_covered(edit, revert):
-            here[edit.path].append(edit)
-    for path in sorted(here):
+            by_path[edit.path].append(edit)
+    for path in sorted(by_path):
         root = max((root for root in roots if path != root and is_beneath(path, root)), key=len, default="")
-        if root and any(edit.operation not in _OBSERVED for edit in here[path]):
-            yield _RevertedFile(path, path[len(root.rstrip("/")) + 1 :], here[path])
+        if root and any(edit.operation not in _OBSERVED for edit in by_path[path]):
+            yield _RevertedFile(path, path[len(root.rstrip("/")) + 1 :], by_path[path])
 
 
 def _is_covered(edit: FileEdit, revert: Revert) -> bool:

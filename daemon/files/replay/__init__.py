@@ -1,7 +1,7 @@
-"""The files of the recorded past: every event replayed in time order over a small file system of known contents.
+"""Replays every recorded event in time order over a small file system of known contents.
 
-Given all events of the wanted paths, oldest first, it makes their histories. Pure: same events and objects, same
-histories; nothing is guessed, and no disk is read.
+Given all events of the requested paths, oldest first, it computes their histories. Pure: same events and objects, same
+histories. Nothing is guessed, and no disk is read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _CUT_OFF = "something that was cut off, at a time that is not recorded, may have
 
 _STEP = 2000
 _NEEDS_FILE = _READS | {Operation.EDIT, Operation.PATCH}
-"""Operations that only succeed on a file that is there."""
+"""Operations that only succeed on an existing file."""
 
 
 class World:
-    """Replays events; `objects` holds blobs and trees, `wanted` says which paths of a snapshot matter.
+    """Replays events; `objects` holds blobs and trees, `path_filter` says which paths of a snapshot matter.
 
     `may_format`: whether a formatter may have run right after a change.
     """
@@ -42,14 +42,14 @@ class World:
     def __init__(
         self,
         objects: trees.Objects,
-        wanted: trees.Wanted | None = None,
+        path_filter: trees.PathFilter | None = None,
         may_format: Callable[[FileEdit], bool] = formatters.may_run,
     ) -> None:
         self._objects = objects
         self._may_format = may_format
         self._tracks = Tracks()
         self._later: dict[str, deque[FileEdit]] = defaultdict(deque)
-        self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later, may_format)
+        self._snapshots = Snapshots(self._tracks, objects, path_filter or trees.PathFilter(), self._later, may_format)
         self._found_at: set[str] = set()
         self._moves = Moves(self._tracks, self._found_at)
         self._launches = Launches(self._tracks, self._later, self._replay_effect, self._doubt_folder)
@@ -67,7 +67,7 @@ class World:
             Operation.STEP: lambda _: None,
         }
         self.programs: list[FileEdit] = []
-        """What ran and may have written files that no record names, oldest first; `path` is the folder it ran in."""
+        """Programs that may have written files that no record names, oldest first; `path` is their folder."""
 
     def replay(self, events: Sequence[FileEdit], pulse: Callable[[], None] = lambda: None) -> None:
         """Replay `events`, in time order and none older than those before; `pulse` is called now and then."""
@@ -84,11 +84,11 @@ class World:
         moves.mark_moves(self._tracks.all())
 
     def paths(self) -> list[str]:
-        """Every path with a history, sorted; a folder of which nothing is kept stands for itself."""
+        """Every path with a history, sorted, including folders of which nothing is archived."""
         return sorted({*self._tracks.paths(), *self._snapshots.lost})
 
     def links(self) -> set[tuple[str, str]]:
-        """Every link that was ever known: (its path, what it led to)."""
+        """Every link that was ever known: (its path, its target)."""
         return self._tracks.folders.ever_linked
 
     def real(self, path: str) -> str:
@@ -96,9 +96,9 @@ class World:
         return self._tracks.folders.real(path)
 
     def history(self, path: str) -> FileHistory:
-        """The history of one path; empty where nothing was recorded.
+        """The history of one path; empty if nothing was recorded.
 
-        A path that leads through a link has the history of what it leads to, from when the link is known.
+        A path through a link has the history of its target, from the time when the link is known.
         """
         track = self._tracks.known(path)
         revisions = tuple(track.revisions) if track is not None else ()
@@ -110,7 +110,7 @@ class World:
             revisions = (*before, *(revision for revision in revisions if revision.time > since))
         last = revisions[-1] if revisions else None
         if track is not None and last is not None and last.is_fleeting and last.proven:
-            # A call that was cut off may have changed it last.
+            # An interrupted call may have changed it last.
             doubt = replace(
                 last,
                 time=track.doubtful_until,
@@ -154,7 +154,7 @@ class World:
         track.changes.append(edit)
 
     def _state(self, edit: FileEdit) -> None:
-        """A whole state out of a recorded diff, an attachment, or made by a revert."""
+        """A whole state from a recorded diff, an attachment or a revert."""
         content: Content | None = None
         if edit.blob and not self._objects.has(edit.blob):
             return
@@ -167,7 +167,7 @@ class World:
         now = track.now
         is_adopted = now is not None and now.part_id == edit.part_id and now.time == edit.time
         if is_adopted and edit.note.startswith(AFTER_TURN) and self._snapshots.denies(edit.path, content):
-            # The tree that the diff was made of is not recorded any more, nor what followed in its turn.
+            # The tree of the diff is gone from the records, and so are the later events of its turn.
             self._doubt(track, replace(edit, note=REMOVED))
 
     # -- folders and programs ------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class World:
         self._tracks.folders.make(self._tracks.folders.real(edit.path))
 
     def _unclear(self, edit: FileEdit) -> None:
-        """The path, and all that is known beneath it, may have changed."""
+        """The path, and everything known beneath it, may have changed."""
         if self._launches.explains(edit):
             return
         self._tracks.doubted = self._tracks.number
@@ -191,14 +191,14 @@ class World:
             self._doubt(self._tracks.of(path), edit)
 
     def _replay_effect(self, edit: FileEdit) -> None:
-        """One effect of a program whose text is understood."""
+        """One effect of a program whose text we understand."""
         self._tracks.number += 1
         if edit.operation in _CHANGES:
             self._later[edit.path].appendleft(edit)
         self._handlers.get(edit.operation, self._change_or_read)(edit)
 
     def _doubt_folder(self, folder: str, edit: FileEdit) -> None:
-        """A program may have written any file that is known there."""
+        """A program may have written any known file in the folder."""
         self.programs.append(edit)
         self._tracks.doubted = self._tracks.number
         for track in self._tracks.changed_beneath(self._tracks.folders.real(folder)):
@@ -206,7 +206,7 @@ class World:
                 self._doubt(self._tracks.of(track.path), edit)
 
     def _refused(self, edit: FileEdit) -> None:
-        """An edit did not find its old text in the file. If our text has it, something else changed the file."""
+        """An edit was refused for lack of its old text. If our text has it, something else changed the file."""
         track = self._tracks.known(edit.path)
         is_known = track is not None and (track.is_certain or track.is_unconfirmed)
         if track is None or not is_known or not edit.old or edit.new is None or track.overlaps(edit):
@@ -252,6 +252,6 @@ def replay(
     may_format: Callable[[FileEdit], bool] = formatters.may_run,
 ) -> World:
     """A world in which all `events`, oldest first, have happened."""
-    world = World(objects, trees.Wanted(prefixes), may_format)
+    world = World(objects, trees.PathFilter(prefixes), may_format)
     world.replay(list(events), pulse)
     return world

@@ -1,7 +1,7 @@
-"""What a recorded change makes of a file: whole writes, additions, edits, patches.
+"""Applies recorded changes to a file: whole writes, additions, edits, patches.
 
-A result is certain when the text before it is and OpenCode's own rules lead from one to the other, or when OpenCode
-recorded the text after it. Whatever contradicts the text before is reported as an outside change.
+A result is certain if the text before it is and OpenCode's rules lead to it, or if OpenCode recorded the text after it.
+A contradiction to the text before is reported as an outside change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHELLS = frozenset({"bash", "shell"})
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a change made of a file: `text` where that is certain, else `candidate`, the best that is known.
+    """The result of a change: `text` if it is certain, else `candidate`, the best known text.
 
     `is_ordered`: the change surely began after all earlier ones had ended. `may_format`: a formatter may have run right
     after it.
@@ -52,7 +52,7 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     """Whole new content; `may_format`: a formatter may have run right after it."""
     content = edit.content if edit.content is not None else edit.new or ""
     base = track.text
-    # Only the file tools look at what they overwrite, for a byte order mark; a patch that adds a file does not.
+    # Only the file tools check what they overwrite for a byte order mark; a patch that adds a file does not.
     looks = edit.tool in ("write", "edit", "multiedit") and not content.startswith(apply.BOM)
     text = apply.written(content, base, edit.version) if looks else content
     outside = track.is_gone and edit.existed is True
@@ -77,7 +77,7 @@ def append(track: Track, edit: FileEdit) -> None:
     elif not track.is_certain and not track.mark_unknown:
         track.add_text(edit, base + added, State(Grade.STALE, note=NO_BASE))
     else:
-        # On bytes: what is not UTF-8 stays as it is when a shell adds to it.
+        # On bytes, because a shell that appends does not change bytes that are not UTF-8.
         old = b"" if track.whole is None else track.whole.data or b""
         text = base + added
         if old.decode("utf-8", "replace").encode() != old:
@@ -92,7 +92,7 @@ def append(track: Track, edit: FileEdit) -> None:
 def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     """One edit, or the hunks of a patch; `may_format`: a formatter may have run right after it."""
     if edit.operation is Operation.EDIT and edit.old == "" and edit.after is None and not track.text:
-        # An empty old text stands for the whole file; since 1.17 it is only taken where there is none.
+        # An empty old text replaces the whole file; since 1.17 it is accepted only if there is no file.
         creates = apply.only_creates(edit.version)
         write(track, replace(edit, existed=False) if creates else edit, may_format=may_format)
         return
@@ -118,7 +118,7 @@ def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
 
 
 def _with_diff(track: Track, edit: FileEdit, base: str, outcome: apply.Outcome, *, may_format: bool) -> None:
-    """An edit with a recorded diff of some lines, which shows the file after its formatters."""
+    """An edit with a recorded diff of some lines of the file after its formatters."""
     text = outcome.text or ""
     if not edit_diffs.fits_before(base, edit.hunks):
         note = formatters.FORMATTED if track.is_unconfirmed else NOT_SHOWN
@@ -129,13 +129,13 @@ def _with_diff(track: Track, edit: FileEdit, base: str, outcome: apply.Outcome, 
     if fits and after in (None, text) and not may_format and not track.is_unconfirmed:
         _by_rules(track, edit, outcome, may_format=False)
     else:
-        # Line ends do not show in the diff, so that it proves nothing of what a formatter left.
+        # The diff has no line ends, so it does not prove the text after a formatter.
         note = formatters.AS_WRITTEN if fits else formatters.FORMATTED
         _unconfirmed(track, edit, text if after is None else after, note, is_whole=fits or after is not None)
 
 
 def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole: bool = True) -> None:
-    """A change after which, or before which, a formatter may have changed the text."""
+    """A change before or after which a formatter may have changed the text."""
     state = State(
         Grade.STALE,
         evidence=(f"{edit.operation.value} of what was written",),
@@ -148,7 +148,7 @@ def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole
 
 
 def _by_rules(track: Track, edit: FileEdit, outcome: apply.Outcome, *, may_format: bool) -> None:
-    """What OpenCode's own rules make of a text that is certain."""
+    """The result of OpenCode's rules for a certain text."""
     text = outcome.text or ""
     moved = f", moved from {edit.other}" if edit.other else ""
     how = "" if not outcome.rule or outcome.rule.startswith(_EXACT) else f", its old text found by {outcome.rule}"
@@ -160,7 +160,7 @@ def _by_rules(track: Track, edit: FileEdit, outcome: apply.Outcome, *, may_forma
 
 
 def _confirm_before(track: Track, edit: FileEdit) -> None:
-    """The recorded text before this change confirms the state that a call had left, if both are the same."""
+    """The recorded text before this change confirms the state after a call, if both are the same."""
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     known = track.text
     if track.is_unconfirmed and known and known == edit.before and not overwrites and not track.overlaps(edit):
@@ -169,7 +169,7 @@ def _confirm_before(track: Track, edit: FileEdit) -> None:
 
 
 def outcome(base: str, edit: FileEdit) -> str | None:
-    """The text after `edit` of `base` by OpenCode's rules; None where it is not certain, or would have been refused."""
+    """The text after `edit` of `base` by OpenCode's rules; None if it is uncertain, or would have been refused."""
     if edit.operation is Operation.WRITE:
         return edit.content
     if edit.operation is Operation.APPEND:
@@ -186,7 +186,7 @@ def _apply(base: str, edit: FileEdit) -> apply.Outcome:
 
 
 def _without_base(track: Track, edit: FileEdit, note: str) -> None:
-    """A change of a file that is known only in part, or that should not be there."""
+    """A change of a partly known file, or of one that should not exist."""
     fragments, now = track.fragments or Fragments(), track.now
     is_orderly = not track.overlaps(edit) and (now is None or now.operation is not Operation.UNCLEAR)
     outside = track.is_gone
@@ -204,7 +204,7 @@ def _without_base(track: Track, edit: FileEdit, note: str) -> None:
         fragments = by_diff
     elif edit.operation is Operation.EDIT and edit.old is not None and edit.new is not None:
         if not fragments.has_gaps and not _has_one_place("\n".join(fragments.runs[0].lines), edit):
-            fragments = Fragments()  # it changed one of these lines, and which is not known
+            fragments = Fragments()  # it changed an unknown one of these lines
         fragments = fragments.edited(edit.old, edit.new, everywhere=edit.replace_all)
     else:
         runs = [Run(None, new) for _, _, new, _ in edit.hunks if new]
@@ -221,7 +221,7 @@ def _has_one_place(text: str, edit: FileEdit) -> bool:
 def _recorded(
     track: Track, edit: FileEdit, base: str | None, computed: str | None, *, may_format: bool = False
 ) -> None:
-    """An edit whose text before and after OpenCode has recorded; neither shows a byte order mark."""
+    """An edit with its recorded text before and after; neither has a byte order mark."""
     before, after = edit.before or "", edit.after or ""
     follows = base is not None and base.removeprefix(apply.BOM) == before.removeprefix(apply.BOM)
     # An empty old text overwrites: the recorded text before is then empty, whatever was there (opencode-formats.md,
@@ -235,7 +235,7 @@ def _recorded(
         kinds.add(CALL)
     hides_mark = not after.startswith(apply.BOM) and not apply.is_old(edit.version)
     text = None if hides_mark and track.may_have_mark() else after
-    # What came before and is the text this one started from did end before it, overlap or not.
+    # If the recorded text before is our text, the earlier change ended before this one, overlap or not.
     may_format = may_format and not formatters.shows_it(edit)
     result = _Result(
         text,
@@ -250,7 +250,7 @@ def _recorded(
 
 
 def _record(track: Track, edit: FileEdit, result: _Result) -> None:
-    """Add the state after a change: certain if its text is, and nothing else ran at the same time."""
+    """Add the state after a change; it is certain if its text is and nothing else ran at the same time."""
     state = State(
         certain(result.kinds),
         evidence=result.evidence,

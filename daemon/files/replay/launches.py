@@ -1,9 +1,8 @@
-"""Programs that ran, replayed: what they did by their text, if that text is known at the time.
+"""Replays programs that ran, by their text, if that text is known at the time.
 
-Where the text is understood, its effects take place one by one, as if the command line had held them. Otherwise a
-program whose words write nothing leaves everything as it was (`may_write`), and any other may have changed every file
-in the folder that it ran in. Only effects beneath the path of the event count, so that the replay of one file and the
-replay of all of them agree.
+If we understand the text, its effects take place one by one, as if they were in the command line. Otherwise a program
+without words for writing changes nothing (`may_write`), and any other may have changed every file in its folder. Only
+effects beneath the path of the event count, so that the replay of one file and the replay of all files agree.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.state import Effect, is_system
 
 _DEEPEST = 4
-"""Programs that start one another, of which the texts are read."""
+"""The depth to which we read programs that start one another."""
 _MOST_READ = 64
 """Texts that are read for one command."""
 _ELSEWHERE = re.compile(
     r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME|(?<![.\w])\.\.(?![.\w])"
 )
-"""How programs come to a folder beside the one that they were started in: their own, or one above."""
+"""How programs reach a folder other than the one they were started in: their own, or one above."""
 _TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts\b")
-"""How a shell script comes by arguments without naming one of them."""
+"""How a shell script uses its arguments without naming one."""
 _COMMANDING = frozenset({"sh", "bash", "source", "make", "package"})
 _SHELL_SCRIPT = re.compile(r"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 _MAKEFILES = ("GNUmakefile", "makefile")
@@ -57,9 +56,9 @@ _MOST_FILES = 500
 
 
 class Launches:
-    """Replays RUN events; `later` are the changes of each path that are still to come.
+    """Replays RUN events; `later` are the future changes of each path.
 
-    `replay_event` replays one effect of a program, `doubt` that it may have changed anything in a folder.
+    `replay_event` replays one effect of a program; `doubt` records that it may have changed anything in a folder.
     """
 
     def __init__(
@@ -104,11 +103,11 @@ class Launches:
             self._names_its_files = edit.part_id, edit.other
 
     def explains(self, edit: FileEdit) -> bool:
-        """Whether an UNCLEAR event only says that the last program was given a path, and its text is understood."""
+        """Whether an UNCLEAR event only repeats an argument of the last program, whose text we understand."""
         return edit.other is not None and self._names_its_files == (edit.part_id, edit.other)
 
     def _beside(self, name: str, edit: FileEdit, folder: str, script: Track | None) -> list[str | None]:
-        """The texts of the files that a program may import or source by a name."""
+        """The texts of the files that a program may import or source under a name."""
         places = [folder, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
         return [
             _known_text(track)
@@ -117,7 +116,7 @@ class Launches:
         ]
 
     def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> shell.Program | None:
-        """The program, if everything its text depends on is certain; None if not, or beyond the limits."""
+        """The program, if everything that its text depends on is certain; None if not, or beyond the limits."""
         self._read += 1
         launch = edit.launch
         if launch is None or text is None or self._depth >= _DEEPEST or self._read > _MOST_READ:
@@ -130,7 +129,7 @@ class Launches:
             self._is_there(f"{place}/{name}.py") or self._tracks.is_folder(f"{place}/{name}")
             for name in sys.stdlib_module_names
         ):
-            return None  # it may stand in the way of a module of the standard library
+            return None  # it may shadow a module of the standard library
         return program
 
     def _with_first_makefile(self, edit: FileEdit) -> FileEdit:
@@ -156,7 +155,7 @@ class Launches:
         return track is not None and track.exists
 
     def _is_settled(self, track: Track, edit: FileEdit) -> bool:
-        """Whether nothing that ran at the same time, or whose time is not known, can have changed the file."""
+        """Whether no concurrent event, and none of unknown time, can have changed the file."""
         if track.now is None or track.now.is_fleeting or track.overlaps(edit):
             return False
         coming = self._later.get(track.path, ())
@@ -167,7 +166,7 @@ class Launches:
     ) -> bool:
         """Replay all effects in order: as doubts unless `is_sure`, and after the script itself may have changed.
 
-        Returns whether they were sure to the end.
+        Returns whether all of them were sure.
         """
         before = None if script is None else script.now
         is_intact = True
@@ -195,7 +194,7 @@ def _is_of_package(edit: FileEdit) -> bool:
 
 
 def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
-    """Whether its words cannot show that it is harmless, because each of its commands could be any program."""
+    """Whether its words cannot prove it harmless, because each of its commands could be any program."""
     language = "" if edit.launch is None else edit.launch.language
     name = posixpath.basename(edit.other or "")
     return (
@@ -207,13 +206,13 @@ def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
 
 
 def _known_text(track: Track | None) -> str | None:
-    """The text of a file, if it is certain but for formatters, which change no program's effects."""
+    """The text of a file, if it is certain except for formatters, which do not change a program's effects."""
     is_known = track is not None and (track.is_certain or track.is_unconfirmed)
     return track.text if track is not None and is_known and track.exists else None
 
 
 def _steps(edit: FileEdit, effect: Effect, *, is_sure: bool) -> list[FileEdit]:
-    """The events for one effect of a program, as far as they lie beneath the event's own path."""
+    """The events for one effect of a program, those beneath the event's own path."""
     if effect.operation is Operation.RUN:
         return _launched(edit, effect)
     named = [path for path in (effect.path, effect.other) if path is not None]
@@ -221,7 +220,7 @@ def _steps(edit: FileEdit, effect: Effect, *, is_sure: bool) -> list[FileEdit]:
     is_inside = paths == named and all(trees.is_beneath(path, edit.path) for path in paths)
     plain = replace(edit, content=None, other=None, launch=None)
     if is_sure and is_inside and effect.operation is not Operation.UNCLEAR:
-        made = replace(
+        event = replace(
             plain,
             path=effect.path,
             operation=effect.operation,
@@ -230,7 +229,7 @@ def _steps(edit: FileEdit, effect: Effect, *, is_sure: bool) -> list[FileEdit]:
             into=effect.into,
             recursive=effect.recursive,
         )
-        return [made]
+        return [event]
     if effect.operation is Operation.UNCLEAR:
         paths = paths[: named.index(effect.path) + 1] if effect.path in paths else []
     clipped = (_clipped(path, edit.path) for path in paths)
@@ -251,7 +250,7 @@ def _launched(edit: FileEdit, effect: Effect) -> list[FileEdit]:
 
 
 def _clipped(path: str, scope: str) -> str | None:
-    """The part of `path` and all beneath it that lies beneath `scope`; None if nothing does."""
+    """The part of `path` that lies beneath `scope`; None if nothing does."""
     if trees.is_beneath(path, scope):
         return path
     return scope if trees.is_beneath(scope, path) else None
@@ -260,20 +259,20 @@ def _clipped(path: str, scope: str) -> str | None:
 def may_write(text: str | None, beside: Callable[[str], Iterable[str | None]]) -> bool:
     """Whether a program of this text may have written files; an unknown one (None) may.
 
-    The words are those of the usual languages, and rather too many than too few.
+    The words are those of the usual languages, rather too many than too few.
 
     `beside`: the texts of the known files that a name may mean, with the same stem, in the folder it ran in.
     """
     waiting: list[str | None] = [text]
-    seen: set[str] = set()
+    visited: set[str] = set()
     looked = 0
     while waiting:
         now = waiting.pop()
         looked += 1
         if now is None or len(now) > _MOST_TEXT or looked > _MOST_FILES or _WRITES.search(now):
             return True
-        names = set(_DRAWS_IN.findall(now)) - seen
-        seen |= names
+        names = set(_DRAWS_IN.findall(now)) - visited
+        visited |= names
         for name in sorted(names):
             waiting += beside(name)
     return False

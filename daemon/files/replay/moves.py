@@ -29,7 +29,7 @@ _FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
 
 
 class Moves:
-    """Replays DELETE, MOVE and COPY events; `found_at` are the paths at which some call of the replay found a file."""
+    """Replays DELETE, MOVE and COPY events; `found_at` are the paths that later calls prove to be files."""
 
     def __init__(self, tracks: Tracks, found_at: set[str]) -> None:
         self._tracks = tracks
@@ -67,28 +67,28 @@ class Moves:
 
     def _destination(self, edit: FileEdit) -> tuple[str, bool]:
         """Where a move or copy went (into a folder of that name, or to that name), and whether that is certain."""
-        other = self._tracks.folders.real(edit.other or edit.path)
-        inside = posixpath.join(other, posixpath.basename(edit.path))
+        target = self._tracks.folders.real(edit.other or edit.path)
+        inside = posixpath.join(target, posixpath.basename(edit.path))
         if edit.into is not None:
-            return (inside if edit.into else other), True
-        if self._tracks.is_folder(other):
+            return (inside if edit.into else target), True
+        if self._tracks.is_folder(target):
             return inside, True
-        track = self._tracks.known(other)
+        track = self._tracks.known(target)
         is_known = track is not None and (_is_file(track) or (track.is_gone and track.definite > self._tracks.doubted))
-        looks_like_file = _FILE_NAME.search(other) is not None and not self._tracks.is_folder(edit.path)
-        if is_known or (looks_like_file and not self._tracks.folders.has_inner(other)):
-            return other, True
-        return self._by_later_calls(edit, other, inside)
+        looks_like_file = _FILE_NAME.search(target) is not None and not self._tracks.is_folder(edit.path)
+        if is_known or (looks_like_file and not self._tracks.folders.has_inner(target)):
+            return target, True
+        return self._by_later_calls(edit, target, inside)
 
-    def _by_later_calls(self, edit: FileEdit, other: str, inside: str) -> tuple[str, bool]:
-        """Which of two destinations it was, by the files that later calls found there."""
+    def _by_later_calls(self, edit: FileEdit, target: str, inside: str) -> tuple[str, bool]:
+        """Which of two destinations it was, by the files that later calls used."""
         source = self._tracks.folders.real(edit.path)
-        rests = [track.path[len(source) :] for track in self._tracks.beneath(source) if track.exists] or [""]
-        is_other, is_inside = (any(place + rest in self._found_at for rest in rests) for place in (other, inside))
-        return (inside if is_inside and not is_other else other), is_other != is_inside
+        tails = [track.path[len(source) :] for track in self._tracks.beneath(source) if track.exists] or [""]
+        is_target, is_inside = (any(place + tail in self._found_at for tail in tails) for place in (target, inside))
+        return (inside if is_inside and not is_target else target), is_target != is_inside
 
     def move(self, edit: FileEdit) -> None:
-        """A file, or a folder with all that is known to be in it, has another name now."""
+        """A file, or a folder with its known content, gets another name."""
         target, is_sure = self._destination(edit)
         source = self._tracks.folders.named(edit.path)
         if target == source:
@@ -111,7 +111,7 @@ class Moves:
             self._gone(origin, edit, f"moved to {target}", moved_to=target)
 
     def copy(self, edit: FileEdit) -> None:
-        """A file, or all that is known to be in a folder, stands at a second path."""
+        """A file, or the known content of a folder, is copied to a second path."""
         target, is_sure = self._destination(edit)
         source = self._tracks.folders.real(edit.path)
         if target == source:
@@ -167,7 +167,7 @@ def _is_file(track: Track) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """One end of a move: the revision that took a file away, or that begins one, and what the file held."""
+    """One end of a move: the revision that removed or created a file, and the file's content."""
 
     path: str
     revision: Revision
@@ -183,7 +183,7 @@ class _End:
 
 
 def mark_moves(tracks: Iterable[Track]) -> None:
-    """Mark both ends of each move that only observations show among the revisions of `tracks`."""
+    """Mark both ends of each move among the revisions of `tracks` that only observations show."""
     gone: list[_End] = []
     new: list[_End] = []
     for track in tracks:
@@ -202,9 +202,9 @@ def _pair(gone: Sequence[_End], new: Sequence[_End], key: Callable[[_End], tuple
     """Mark each pair of ends that are alone under their key."""
     sources, targets = _by_key(gone, key), _by_key(new, key)
     for shared, ends in sources.items():
-        others = targets.get(shared, [])
-        if len(ends) == len(others) == 1:
-            (source,), (target,) = ends, others
+        counterparts = targets.get(shared, [])
+        if len(ends) == len(counterparts) == 1:
+            (source,), (target,) = ends, counterparts
             source.revision.moved_to, target.revision.moved_from = target.path, source.path
             source.revision.evidence += (_WENT.format(target.path),)
             target.revision.evidence += (_CAME.format(source.path),)

@@ -1,4 +1,4 @@
-"""Compares what is known of a file with a record of its whole state: a snapshot tree, recorded diff or attachment.
+"""Compares the known state of a file with a record of its whole state: a snapshot tree, recorded diff or attachment.
 
 An observation that agrees confirms the state. One that differs shows a change from outside, unless it repeats the last
 observation of its kind: then it is an old one and proves nothing (a snapshot may be stale, and never holds ignored or
@@ -31,19 +31,18 @@ LARGE = 2 << 20
 """Bytes; since 1.15 snapshots leave out larger files (opencode-formats.md, Tools 11)."""
 
 _BY_CALL = frozenset({CALL, RESULT})
-"""The evidence of content that nothing has shown since the call: a formatter may have run before the call ended."""
+"""The evidence of content that only the call shows: a formatter may have run before the call ended."""
 _OBSERVED = frozenset({Operation.READ, Operation.SNAPSHOT, Operation.STATE})
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A whole state as one record shows it: `content` is None where the path is gone.
+    """A whole state in one record; `content` is None if the path is gone.
 
-    `previous` is what the observation of its kind before showed: a blob id, empty for gone, None where there was none;
+    `previous` is the result of the last observation of its kind: a blob id, empty for gone, None if there was none;
     `since` is the number of that event. `is_forced`: the event itself made this state (a revert). `is_captured`: the
-    content can be had. `hides_mark`: a byte order mark would not show in it. `is_fresh`: it has noticed other changes,
-    so it is not an old one. `may_ignore`: git may leave the file out of it. Files of more than `largest` bytes are left
-    out of it.
+    content is archived. `hides_mark`: a byte order mark would not show. `is_fresh`: it has other recent changes, so it
+    is not stale. `may_ignore`: git may leave the file out. Files of more than `largest` bytes are left out.
     """
 
     kind: str
@@ -61,12 +60,12 @@ class Observation:
 
     @property
     def is_news(self) -> bool:
-        """Whether it says something else than the one before."""
+        """Whether it differs from the previous observation."""
         return self.previous is None or self.previous != ("" if self.content is None else self.content.id)
 
 
 def observe(track: Track, edit: FileEdit, observation: Observation) -> None:
-    """Confirm, contradict or replace what is known of a path with a whole state that a record shows."""
+    """Confirm, contradict or replace the known state of a path with a recorded whole state."""
     content = observation.content
     if track.now is None:
         if content is not None or observation.is_forced:
@@ -87,9 +86,9 @@ def observe(track: Track, edit: FileEdit, observation: Observation) -> None:
 
 
 def is_outdated(track: Track, edit: FileEdit, content: Content | None) -> bool:
-    """Whether the file certainly held `content` at some time since `edit` started, but not any more.
+    """Whether the file certainly had `content` at some time since `edit` started, but no longer.
 
-    A tree is recorded some time after it was taken, and a recorded diff may be of an earlier step of its turn.
+    A tree is recorded some time after it was made, and a recorded diff may be of an earlier step of its turn.
     """
     begun = started(edit)
     if not track.revisions or track.revisions[-1].time <= begun or holds(track, content):
@@ -104,7 +103,7 @@ def is_outdated(track: Track, edit: FileEdit, content: Content | None) -> bool:
 
 
 def holds(track: Track, content: Content | None) -> bool:
-    """Whether `content`, None for gone, is what the path holds now as far as is known."""
+    """Whether `content`, None for gone, is the known content of the path now."""
     now = track.now
     if now is None or content is None:
         return now is not None and now.deleted
@@ -116,7 +115,7 @@ def holds(track: Track, content: Content | None) -> bool:
 def _is_normalised(whole: Content | None, observation: Observation) -> bool:
     """Whether git's `text` attribute turned CRLF into LF in the blob; the working file still has CRLF.
 
-    Not where a tree before held the CRs: then git does not do so here, and the file has changed.
+    False if an earlier tree had the CRs, because then git does not normalise here and the file has changed.
     """
     data = None if whole is None or observation.content is None else whole.data
     if whole is None or observation.content is None or data is None or b"\r\n" not in data:
@@ -125,7 +124,7 @@ def _is_normalised(whole: Content | None, observation: Observation) -> bool:
 
 
 def _confirm(track: Track, edit: FileEdit, observation: Observation) -> None:
-    """The observation shows the state that is known."""
+    """The observation agrees with the known state."""
     if track.is_certain or (track.is_unconfirmed and not observation.hides_mark):
         if not track.revisions[-1].mode:
             track.revisions[-1].mode = observation.mode
@@ -151,14 +150,15 @@ def _confirm(track: Track, edit: FileEdit, observation: Observation) -> None:
 
 
 def _contradict(track: Track, edit: FileEdit, observation: Observation) -> None:
-    """The state is certain and the observation shows another one."""
+    """The state is certain and the observation differs."""
     now = track.revisions[-1]
     if observation.content is None:
         _contradict_presence(track, edit, observation)
     elif observation.is_news:
         was_formatted = now.tool in formatters.TOOLS and now.kinds <= _BY_CALL and _is_of(now, edit)
         if was_formatted:
-            # The configuration is seldom recorded: what the end of the step or turn shows is hardly anybody else's.
+            # The configuration is rarely recorded, and a change by the end of the step or turn is most likely a
+            # formatter's.
             now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN
         _replace(track, edit, observation, outside=not was_formatted)
     elif observation.is_fresh and track.definite > observation.since and now.operation not in _OBSERVED:
@@ -167,7 +167,7 @@ def _contradict(track: Track, edit: FileEdit, observation: Observation) -> None:
 
 
 def _contradict_presence(track: Track, edit: FileEdit, observation: Observation) -> None:
-    """The state is certain and the observation does not hold the file."""
+    """The state is certain and the observation lacks the file."""
     now = track.revisions[-1]
     if observation.previous is None:
         note = f"the first {observation.kind} of its folder does not hold it: ignored by git, or gone"
@@ -188,7 +188,7 @@ def _is_of(revision: Revision, edit: FileEdit) -> bool:
 
 
 def _replace(track: Track, edit: FileEdit, observation: Observation, *, outside: bool) -> None:
-    """The observed state is the state now; `outside`: something else than a recorded call made it."""
+    """The observed state becomes the state; `outside`: something other than a recorded call made it."""
     content = observation.content
     if content is not None and not observation.is_captured:
         if not prove_by_hash(track, edit, content.id, observation.evidence):
@@ -227,7 +227,7 @@ def _add_without_content(track: Track, edit: FileEdit, observation: Observation,
 
 
 def prove_by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: str | None = None) -> bool:
-    """Add a certain state if what is known of the file, or `text`, has the hash that a snapshot names."""
+    """Add a certain state if the known content, or `text`, has the hash in a snapshot."""
     fragments = None if track.now is None else track.now.fragments
     if text is None:
         text = track.text
@@ -249,7 +249,7 @@ def prove_by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: s
 
 
 def _is_pointer_to(track: Track, content: Content | None) -> bool:
-    """Whether git holds a Git LFS pointer to the content that the file is known to have."""
+    """Whether git has a Git LFS pointer to the known content of the file."""
     whole = track.whole
     if content is None or whole is None or not track.is_certain or not _is_pointer(content):
         return False
@@ -257,7 +257,7 @@ def _is_pointer_to(track: Track, content: Content | None) -> bool:
 
 
 def _is_pointer(content: Content) -> bool:
-    """Whether this is not the content, but a Git LFS pointer to it."""
+    """Whether this is a Git LFS pointer, not the content."""
     return 0 <= content.size < 1024 and (content.data or b"").startswith(b"version https://git-lfs.github.com/spec/")
 
 
@@ -265,7 +265,7 @@ def _is_pointer(content: Content) -> bool:
 
 
 def recorded_state(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
-    """Replay a STATE event. `edit.tool` tells where it comes from: revert, read, attachment, else a recorded diff."""
+    """Replay a STATE event. `edit.tool` is its origin: revert, read, attachment, else a recorded diff."""
     if edit.tool == "revert":
         track.definite = number
         observe(track, edit, Observation(SNAPSHOT, edit.note, content, None, is_forced=True))
@@ -279,11 +279,11 @@ def recorded_state(track: Track, edit: FileEdit, content: Content | None, number
 
 
 def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
-    """The text that a recorded diff gives a file on one of its sides."""
+    """The text of a file on one side of a recorded diff."""
     known = track.text
     is_same = False
     if known is not None and known.startswith(apply.BOM) and content is not None:
-        # Recorded diffs are texts that were decoded, and decoding drops a byte order mark.
+        # Recorded diffs are decoded texts, and decoding drops a byte order mark.
         is_same = content.data == known.removeprefix(apply.BOM).encode()
         content = track.whole if is_same else content
     now = track.now
@@ -296,7 +296,7 @@ def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number
     previous, since = track.last_observed.get(DIFF, (None, 0))
     track.last_observed[DIFF] = ("" if content is None else content.id, number)
     if content is None and previous is None and track.exists:
-        previous = ""  # that a diff begins without the file is no news of a deletion
+        previous = ""  # a diff that begins without the file does not report a deletion
     hides_mark = (is_same or edit.note.endswith(NO_MARK)) and track.may_have_mark()
     evidence = evidence if edit.note else "recorded diff"
     observe(track, edit, Observation(DIFF, evidence, content, previous, since, hides_mark=hides_mark))

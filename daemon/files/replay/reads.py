@@ -1,4 +1,4 @@
-"""What a read says of a file: all of it, or some of its lines."""
+"""Replays reads of a file: all of it, or some of its lines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NOT_UTF8 = "it holds U+FFFD: the file may have other bytes there"
 
 
 def read(track: Track, edit: FileEdit) -> None:
-    """The whole file, or some lines of it, as the read tool shows them."""
+    """The whole file, or some lines of it, in the output of the read tool."""
     text, now = edit.content, track.now
     whole = text if edit.operation is Operation.READ else None
     blob = now.blob if now is not None else ""
     if whole is not None and blob and prove_by_hash(track, edit, blob, "complete read", whole):
         return
     if text is None or _confirms(track, edit, text) or track.overlaps(edit):
-        return  # one that overlaps may show the text before the other call, or the one after
+        return  # an overlapping read may have the text before or after the other call
     if edit.operation is Operation.READ_RANGE:
         _read_range(track, edit, text)
         return
@@ -30,7 +30,7 @@ def read(track: Track, edit: FileEdit) -> None:
         known = track.fragments
         fragments = Fragments((Run(1, tuple(text.split("\n"))),), is_all=True)
         if known is not None and not known.has_gaps and known.runs == fragments.runs:
-            fragments = known  # a diff may have told more than a read can
+            fragments = known  # a diff may show more than a read can
         state = State(
             Grade.PARTIAL,
             evidence=("complete read",),
@@ -46,7 +46,7 @@ def read(track: Track, edit: FileEdit) -> None:
 
 
 def _read_whole(track: Track, edit: FileEdit, text: str, *, outside: bool) -> None:
-    """A complete read, exact but for a byte order mark."""
+    """A complete read, exact except for a byte order mark."""
     kinds = frozenset({READ})
     if track.may_have_mark(was_read=True):
         state = State(
@@ -64,7 +64,7 @@ def _read_whole(track: Track, edit: FileEdit, text: str, *, outside: bool) -> No
 
 
 def _read_range(track: Track, edit: FileEdit, text: str) -> None:
-    """Some lines, where they do not stand in the text that is known."""
+    """Some lines that are not in the known text."""
     lines = tuple(text.split("\n"))
     first = _first_line(edit)
     if (track.is_certain or track.mark_unknown) and not track.is_gone:
@@ -76,9 +76,11 @@ def _read_range(track: Track, edit: FileEdit, text: str) -> None:
         track.add(edit, State(Grade.STALE, track.whole, note=note))
         return
     if track.whole is not None and not track.is_gone:
-        return  # whole content that may be stale says more than these lines, and they do not stand in it
+        return  # whole content, even if stale, is worth more than these lines, which are not in it
     fragments = track.fragments or Fragments()
-    fragments = fragments.seen(first, lines) if first is not None else Fragments((*fragments.runs, Run(None, lines)))
+    fragments = (
+        fragments.with_lines(first, lines) if first is not None else Fragments((*fragments.runs, Run(None, lines)))
+    )
     state = State(
         Grade.PARTIAL,
         evidence=("read of a part",),
@@ -90,13 +92,13 @@ def _read_range(track: Track, edit: FileEdit, text: str) -> None:
 
 
 def _first_line(edit: FileEdit) -> int | None:
-    """The number of the first line that a read of some lines shows; None where its note does not say."""
+    """The number of the first line in a read of some lines; None if its note does not say."""
     words = edit.note.split()
     return int(words[1]) if words[:1] == ["lines"] and len(words) > 1 and words[1].isdigit() else None
 
 
 def _contains(whole: str, part: str, first: int | None) -> bool:
-    """Whether the lines of `part` stand in `whole`, from line `first` on where that is known."""
+    """Whether the lines of `part` are in `whole`, at line `first` if known."""
     if first is None:
         return f"\n{part}\n" in f"\n{whole}\n"
     lines = part.split("\n")
@@ -104,7 +106,7 @@ def _contains(whole: str, part: str, first: int | None) -> bool:
 
 
 def _confirms(track: Track, edit: FileEdit, text: str) -> bool:
-    """Whether a read shows the text that is known; a whole one then confirms it."""
+    """Whether a read agrees with the known text; a whole read then confirms it."""
     known = track.text
     if known is None or not track.exists:
         return False
@@ -122,8 +124,8 @@ def _confirms(track: Track, edit: FileEdit, text: str) -> bool:
         return True
     if is_exact and not track.mark_unknown:
         return False
-    # The same lines; but how they end, and whether the file does with a newline, it does not show: no second kind of
-    # evidence for the whole of a certain content, and none at all for one that may have changed.
+    # The same lines, but their ends and a final newline do not show. So this is no second kind of evidence for a
+    # certain content, and none at all for one that may have changed.
     now = track.revisions[-1]
     now.evidence = tuple(dict.fromkeys((*now.evidence, "a read shows the same lines")))
     if not track.is_certain:

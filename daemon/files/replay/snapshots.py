@@ -1,8 +1,7 @@
-"""What a snapshot tree says of the files in its folder.
+"""Replays snapshot trees as observations of the files in their folder.
 
-Trees vote, they do not rule (opencode-formats.md, Snapshots): what lies outside the session's folder in one may be old,
-ignored and large files are in none, and with a fast model one may already hold what the calls of its step are about to
-do.
+A tree is a vote, not a proof (opencode-formats.md, Snapshots): files outside the session's folder may be old, ignored
+and large files are missing, and with a fast model the tree may already contain the effects of its step's calls.
 """
 
 from __future__ import annotations
@@ -30,35 +29,35 @@ _EMPTY = blob_id(b"")
 class Snapshots:
     """Replays SNAPSHOT events.
 
-    `later` are the changes of each path that are still to come; `may_format` as in World.
+    `later` are the future changes of each path; `may_format` as in World.
     """
 
     def __init__(
         self,
         tracks: Tracks,
         objects: trees.Objects,
-        wanted: trees.Wanted,
+        path_filter: trees.PathFilter,
         later: Mapping[str, Iterable[FileEdit]],
         may_format: Callable[[FileEdit], bool] = formatters.may_run,
     ) -> None:
         self._tracks = tracks
         self._objects = objects
-        self._wanted = wanted
+        self._path_filter = path_filter
         self._later = later
         self._may_format = may_format
         self._lost: dict[str, tuple[trees.Root, Revision]] = {}
 
     @property
     def lost(self) -> dict[str, Revision]:
-        """Folders that the newest tree of their work tree names, but whose own trees are not archived."""
+        """Folders in the newest tree of their work tree whose own trees are not archived."""
         return {path: revision for path, (_, revision) in self._lost.items()}
 
     def observe_tree(self, edit: FileEdit) -> None:
-        """A tree that OpenCode took of a work tree (`other`), with `path` as the folder that was brought up to date."""
+        """A tree of a work tree (`other`), in which OpenCode updated the folder `path`."""
         scope, place = edit.path, edit.other or edit.path
         if not trees.is_beneath(scope, place):
             scope = place
-        if not self._wanted.may_hold(scope) or self._objects.tree(edit.blob) is None:
+        if not self._path_filter.may_hold(scope) or self._objects.tree(edit.blob) is None:
             return
         root = self._tracks.roots.get(place) or self._tracks.add_root(place)
         self._find_again(root, edit.blob)
@@ -77,20 +76,20 @@ class Snapshots:
         root.covered[scope] = trees.Covered(scope, edit.blob, self._tracks.number)
 
     def _lose(self, root: trees.Root, edit: FileEdit, folder: str, tree: str) -> None:
-        """A tree names a folder whose own tree is not archived: pruned, or only in a project that is gone."""
+        """A tree has a folder whose own tree is not archived: pruned, or only in a project that is gone."""
         note = f"{LOST_FOLDER} that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} is not kept"
         origin = edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation
         self._lost[folder] = root, Revision(edit.time, Grade.LOST, None, *origin, note=note)
 
     def _find_again(self, root: trees.Root, tree: str) -> None:
-        """Forget the lost folders that a later tree no longer has, or has with content that is archived."""
+        """Forget lost folders that a later tree no longer has, or has with archived content."""
         for path, (place, _) in list(self._lost.items()):
             entry = self._entry(root, tree, path) if place is root else (trees.UNKNOWN, "")
             if entry is None or (entry[0] != trees.UNKNOWN and self._folder(root, tree, path) is not None):
                 del self._lost[path]
 
     def denies(self, path: str, content: Content | None) -> bool:
-        """Whether the newest tree that covered a path shows something else there; False without one."""
+        """Whether the newest tree that covers a path has something else there; False without one."""
         places = [root for root in self._tracks.roots.values() if trees.is_beneath(path, root.path)]
         root = max(places, key=lambda place: len(place.path), default=None)
         covered = None if root is None else root.before(path)
@@ -114,7 +113,7 @@ class Snapshots:
         return self._objects.find(tree, path[len(root.path.rstrip("/")) + 1 :])
 
     def _folder(self, root: trees.Root, tree: str, path: str) -> str | None:
-        """The id of a folder's own tree; empty where there is none, None where that is not known."""
+        """The id of a folder's own tree; empty if there is none, None if unknown."""
         entry = self._entry(root, tree, path)
         if entry is None or entry[0] not in (trees.FOLDER_MODE, trees.UNKNOWN):
             return ""
@@ -126,7 +125,7 @@ class Snapshots:
         old = "" if before is None else self._folder(root, before.tree, scope) or ""
         new = self._folder(root, tree, scope) or ""
         candidates: dict[str, trees.Entry | None] = {
-            path: entry for path, _, entry in trees.differing(self._objects, old, new, scope, self._wanted)
+            path: entry for path, _, entry in trees.differing(self._objects, old, new, scope, self._path_filter)
         }
         for path in root.touched:
             if path not in candidates and trees.is_beneath(path, scope):
@@ -158,7 +157,7 @@ class Snapshots:
             target = self._objects.blob(entry[1])
             if target:
                 self._tracks.folders.link(path, target, edit.time)
-            return  # a link is no file; what it leads to is looked at under its own path
+            return  # a link is not a file; its target is handled under its own path
         if self._tracks.folders.is_link(path):
             self._tracks.folders.unlink(path)
         track = self._tracks.known(path)
@@ -203,7 +202,7 @@ class Snapshots:
             return False
         text = track.text if track.exists else ""
         if any(later.operation is Operation.WRITE and self._may_format(later) for later in pending):
-            return True  # it may show what a formatter makes of it, which no record of the call tells
+            return True  # it may have the text after a formatter, which the call does not record
         for later in pending:
             text = later.content if text is None else changes.outcome(text, later)
             if text is not None and Content(text.encode("utf-8", "replace")).id == content.id:

@@ -1,4 +1,4 @@
-"""One path while the events are replayed: its revisions so far, and what may be concluded from the next event.
+"""One path during a replay: its revisions so far, and the conclusions from the next event.
 
 The state of a path is its newest revision. Nothing here reads an archive or a disk.
 """
@@ -21,7 +21,7 @@ def started(edit: FileEdit) -> int:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What one event says of a path; the fields are those of the Revision that it becomes."""
+    """The state of a path after one event; the fields are those of the Revision that it becomes."""
 
     grade: Grade
     whole: Content | None = None
@@ -88,22 +88,22 @@ class Track:
 
     @property
     def now(self) -> Revision | None:
-        """The state; None where nothing has been recorded yet."""
+        """The state; None if nothing has been recorded yet."""
         return self.revisions[-1] if self.revisions else None
 
     @property
     def exists(self) -> bool:
-        """Whether it is a file now, as far as is known."""
+        """Whether it is known to be a file now."""
         return bool(self.revisions) and not self.revisions[-1].deleted
 
     @property
     def whole(self) -> Content | None:
-        """The best known content; None for a deleted path and where none is known."""
+        """The best known content; None for a deleted path and if none is known."""
         return self.revisions[-1].whole if self.revisions else None
 
     @property
     def fragments(self) -> Fragments | None:
-        """What is known of a file that is not known whole; not what may have changed since."""
+        """The known lines of a partly known file, without those that may have changed since."""
         known = self.revisions[-1].fragments if self.revisions else None
         return None if known is None or known.is_stale else known
 
@@ -123,12 +123,12 @@ class Track:
 
     @property
     def mark_unknown(self) -> bool:
-        """Whether all of the content is certain but a byte order mark before it."""
+        """Whether the content is certain except for a byte order mark."""
         return bool(self.revisions) and self.revisions[-1].mark_unknown and not self.is_unconfirmed
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether the content is as a call left it, but for what a formatter may have done right after."""
+        """Whether the content is as a call left it, except for a formatter that may have run right after."""
         return bool(self.revisions) and self.revisions[-1].unconfirmed
 
     @property
@@ -150,7 +150,7 @@ class Track:
         return self._text[1]
 
     def may_have_mark(self, *, was_read: bool = False) -> bool:
-        """Whether a byte order mark may stand before a text in which none would show.
+        """Whether a text in which a byte order mark would not show may begin with one.
 
         What changes a file may drop its mark, and seldom puts one before it. Where nothing is known of the mark, the
         kind of file decides (`may_begin_with_mark`).
@@ -170,11 +170,11 @@ class Track:
         begun = started(edit)
         if begun < self.unended_until:
             return True
-        for other in reversed(self.changes):
-            if other.time <= begun:
+        for earlier in reversed(self.changes):
+            if earlier.time <= begun:
                 break
-            locked = other.message_id == edit.message_id and {other.tool, edit.tool} <= {"edit", "multiedit"}
-            if other.part_id != edit.part_id and not locked:
+            locked = earlier.message_id == edit.message_id and {earlier.tool, edit.tool} <= {"edit", "multiedit"}
+            if earlier.part_id != edit.part_id and not locked:
                 return True
         return False
 

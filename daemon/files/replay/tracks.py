@@ -9,11 +9,11 @@ from daemon.files import trees
 from daemon.files.replay.track import Track
 
 _MOST_WATCHED = 64
-"""Folders in which programs ran, of which what has changed since is kept."""
+"""Folders in which programs ran and whose later changes we track."""
 
 
 _MOST_STEPS = 40
-"""Links in a row that are followed, as Linux does."""
+"""Links that we follow in a row, as Linux does."""
 
 
 class Folders:
@@ -21,7 +21,7 @@ class Folders:
 
     def __init__(self) -> None:
         self._inner: dict[str, dict[str, None]] = {}
-        self._made: set[str] = set()
+        self._created: set[str] = set()
         self._links: dict[str, str] = {}
         self._since: dict[str, int] = {}
         self.ever_linked: set[tuple[str, str]] = set()
@@ -53,16 +53,18 @@ class Folders:
 
     def make(self, folder: str) -> None:
         """It is a folder now, and so are those above."""
-        self._made.add(folder)
+        self._created.add(folder)
 
     def unmake(self, folder: str) -> None:
-        """It is gone, with the folders in it."""
+        """The folder and its subfolders are gone."""
         self.unlink(folder)
-        self._made = {made for made in self._made if made != folder and not made.startswith(folder + "/")}
+        self._created = {
+            created for created in self._created if created != folder and not created.startswith(folder + "/")
+        }
 
     def is_made(self, folder: str) -> bool:
-        """Whether a command made it, and nothing took it away since."""
-        return folder in self._made
+        """Whether a command created it, and nothing has removed it since."""
+        return folder in self._created
 
     def link(self, path: str, target: bytes, time: int) -> None:
         """The name is a symbolic link to `target`, and was seen to be one at `time` (epoch ms)."""
@@ -79,7 +81,7 @@ class Folders:
         return path in self._links
 
     def unlink(self, path: str) -> None:
-        """The link is gone, or something else stands there; what it led to is untouched."""
+        """The link is gone or replaced; its target is untouched."""
         self._links.pop(path, None)
         self._since.pop(path, None)
 
@@ -133,7 +135,7 @@ class Tracks:
         self._watched: dict[str, dict[str, Track]] = {}
 
     def of(self, path: str, *, definite: bool = False) -> Track:
-        """The track of a path, made where there is none, and marked as having had an event."""
+        """The track of a path, created if needed, and marked as having an event."""
         path = self.folders.real(path)
         track = self._tracks.get(path)
         if track is None:

@@ -1,8 +1,8 @@
-"""Whole files that a record carries as data: what a user attached, and the images and documents that a read answers.
+"""Whole files that a record contains as data: a user's attachments, and images and documents in a read's answer.
 
-The bytes of a data URL are a file's only where the record also names that file by its absolute path: a pasted image has
-but a name. Images are evidence up to 1.1.65 only: the bundles of 1.15.13 and 1.18.33 make large ones smaller, and write
-down nothing of it. Texts that the read tool showed of an attached file are ranges or whole reads like any other.
+The bytes of a data URL belong to a file only if the record also has its absolute path; a pasted image has only a name.
+Images are evidence up to 1.1.65 only, because the bundles of 1.15.13 and 1.18.33 shrink large ones without recording
+it. Texts that the read tool printed of an attached file are ranges or whole reads like any other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LAST_UNCHANGED = (1, 1, 65)
 
 
 def announced_path(text: str) -> str:
-    """The file of an attachment's announced read, as it is named there; empty for any other text."""
+    """The file in the text that announces an attachment's read, as named there; empty for any other text."""
     if not text.startswith(_READ_CALL):
         return ""
     try:
@@ -48,29 +48,29 @@ def announced_path(text: str) -> str:
 
 
 def announced_read(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
-    """The READ that a synthetic text is; 1.0 does not repeat the path, so `attached` is the one last announced."""
+    """The READ in a synthetic text. 1.0 does not repeat the path, so `attached` is the last announced path."""
     version = session.version if session else ""
     lines = call_results.read_lines(text, {}, version)
     base = working_directory(message, session)
     path = absolute(lines.path or attached, base) if lines else None
     if lines is None or path is None:
         return []
-    made = Call(part, "read", "completed", {}, {}, {}, message.created, message.created, base)
-    return [observation(made, version, path, lines)]
+    tool_call = Call(part, "read", "completed", {}, {}, {}, message.created, message.created, base)
+    return [observation(tool_call, version, path, lines)]
 
 
 def attached_state(message: Message, session: Session | None, number: int) -> list[FileEdit]:
-    """The STATE that the `file` part with this number is."""
+    """The STATE from the `file` part with this number."""
     return [edit for edit, _ in _of_part(message, session, number)]
 
 
-def state_by_read(made: Call, version: str) -> list[FileEdit]:
-    """The STATE that a read of an image or a document is."""
-    return [edit for edit, _ in _of_read(made, version)]
+def state_by_read(tool_call: Call, version: str) -> list[FileEdit]:
+    """The STATE from a read of an image or a document."""
+    return [edit for edit, _ in _of_read(tool_call, version)]
 
 
 def attached_blobs(message: Message, session: Session | None = None) -> list[bytes]:
-    """The bytes of every attachment whose STATE names them by `blob` only: they are to be archived with the message."""
+    """The bytes of every attachment whose STATE has only their `blob` id, so that they can be archived."""
     blobs: list[bytes] = []
     version = session.version if session else ""
     for number, part in enumerate(message.parts):
@@ -85,7 +85,7 @@ def attached_blobs(message: Message, session: Session | None = None) -> list[byt
 
 
 def data_url(url: str) -> tuple[str, bytes] | None:
-    """The kind and the bytes that a data URL holds, in base64 or percent-encoded; None where it is not well formed."""
+    """The media type and the bytes of a data URL, base64 or percent-encoded; None if it is malformed."""
     head = _DATA.match(url)
     if head is None:
         return None
@@ -107,12 +107,12 @@ def _of_part(message: Message, session: Session | None, number: int) -> Iterator
     if path is None:
         return
     version = session.version if session else ""
-    made = Call(part, TOOL, "completed", {}, {}, {}, message.created, message.created, "")
-    yield from _state(made, version, path, url, records.text(part.data.get("mime")))
+    tool_call = Call(part, TOOL, "completed", {}, {}, {}, message.created, message.created, "")
+    yield from _state(tool_call, version, path, url, records.text(part.data.get("mime")))
 
 
 def _named(message: Message, number: int) -> str | None:
-    """The absolute path that the record gives for an attachment: its source's, or that of the read just announced.
+    """The absolute path in the record of an attachment: its source's, or that of the read just announced.
 
     Only OpenCode itself announces an absolute path before the bytes; the name must agree.
     """
@@ -129,16 +129,16 @@ def _named(message: Message, number: int) -> str | None:
     return path if path is not None and posixpath.basename(path) == name else None
 
 
-def _of_read(made: Call, version: str) -> Iterator[tuple[FileEdit, bytes]]:
-    files = made.state.get("attachments")
-    path = made.path()
-    if made.status != "completed" or path is None or not isinstance(files, list) or len(files) != 1:
+def _of_read(tool_call: Call, version: str) -> Iterator[tuple[FileEdit, bytes]]:
+    files = tool_call.state.get("attachments")
+    path = tool_call.path()
+    if tool_call.status != "completed" or path is None or not isinstance(files, list) or len(files) != 1:
         return
     file = records.table(files[0])
-    yield from _state(made, version, path, records.text(file.get("url")), records.text(file.get("mime")))
+    yield from _state(tool_call, version, path, records.text(file.get("url")), records.text(file.get("mime")))
 
 
-def _state(made: Call, version: str, path: str, url: str, mime: str) -> Iterator[tuple[FileEdit, bytes]]:
+def _state(tool_call: Call, version: str, path: str, url: str, mime: str) -> Iterator[tuple[FileEdit, bytes]]:
     read = data_url(url)
     if read is None or (mime and read[0] and mime.partition(";")[0].strip().lower() != read[0]):
         return
@@ -151,5 +151,5 @@ def _state(made: Call, version: str, path: str, url: str, mime: str) -> Iterator
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         blob = records.blob_id(content)
-    edit = file_edit(made, version, path, Operation.STATE, content=text, blob=blob, note="attached whole")
+    edit = file_edit(tool_call, version, path, Operation.STATE, content=text, blob=blob, note="attached whole")
     yield replace(edit, tool=TOOL), content

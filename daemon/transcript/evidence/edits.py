@@ -1,9 +1,9 @@
-"""Extracts from a message what it says of files: FileEdits with absolute paths, in the order they took effect.
+"""Extracts FileEdits from a message, with absolute paths, in the order they took effect.
 
-Tool calls count if they completed; one that was cut off, or whose record does not tell its effect, is UNCLEAR. Steps
-(snapshot trees), recorded diffs and attachments are read by modules of their own. Every shape that OpenCode 1.0 to 1.18
-and OpenCode 2 write becomes the same FileEdit (docs/reliability.md, S11). Whether a recorded change follows from what
-was there before is decided later, in `files/replay`.
+Tool calls count if they completed. A call that was interrupted, or whose record does not show its effect, is UNCLEAR.
+Other modules read steps (snapshot trees), recorded diffs and attachments. Every shape that OpenCode 1.0 to 1.18 and
+OpenCode 2 write becomes the same FileEdit (docs/reliability.md, S11). Whether a recorded change fits the file before it
+is decided later, in `files/replay`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from daemon.transcript.evidence.unified_diffs import full_diff
 from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, unclear, valid_text
 
 NEVER_ENDED = 0
-"""The `until` of what a call without a recorded end may have done. The replay sets it from what came next."""
+"""The `until` of the edits of a call without a recorded end. The replay sets it from the next event."""
 
 to_json = records.edit_to_json
 from_json = records.edit_from_json
@@ -53,27 +53,29 @@ _MORE_PATHS = (
 def edits(message: Message, session: Session | None, *, root: str = "") -> list[FileEdit]:
     """The message's file edits in part order, those of its summary last; `number` counts those of one part.
 
-    `time` is when the call ended, never earlier than one it follows here. `root` is the work tree, for messages that do
-    not name it themselves (a user's; `path.root` of any answer of the session tells it): without it, diffs whose names
-    might start elsewhere are left out.
+    `time` is when the call ended, never earlier than that of the edit before it. `root` is the work tree, for messages
+    that do not name it (a user's; any answer of the session has it in `path.root`). Without it, diffs whose names might
+    start elsewhere are left out.
     """
     return list(each_edit(message, session, root=root))
 
 
 def each_edit(message: Message, session: Session | None, *, root: str = "") -> Iterator[FileEdit]:
-    """As `edits`, one by one: the texts of a large message's edits need not be in memory together."""
-    return _numbered(_in_order(_made(message, session, root)))
+    """As `edits`, one by one, so that the texts of a large message's edits need not be in memory together."""
+    return _numbered(_in_order(_part_edits(message, session, root)))
 
 
-def _made(message: Message, session: Session | None, root: str) -> Iterator[FileEdit]:
+def _part_edits(message: Message, session: Session | None, root: str) -> Iterator[FileEdit]:
     steps = step_edits(message, session, root)
     attached = ""
     for number, part in enumerate(message.parts):
         if part.type == "tool":
-            made = call(part, message, session)
-            reader = _READERS.get(made.tool.lower(), _of_unknown_tool)
-            by_call = reader(made, call_results.version_of(made, session))
-            yield from [replace(edit, until=NEVER_ENDED) for edit in by_call] if made.status == "running" else by_call
+            tool_call = call(part, message, session)
+            reader = _READERS.get(tool_call.tool.lower(), _of_unknown_tool)
+            by_call = reader(tool_call, call_results.version_of(tool_call, session))
+            yield from (
+                [replace(edit, until=NEVER_ENDED) for edit in by_call] if tool_call.status == "running" else by_call
+            )
         elif part.type == "text" and part.data.get("synthetic") is True:
             text = records.text(part.data.get("text"))
             attached = attachments.announced_path(text) or attached
@@ -101,7 +103,7 @@ def _in_order(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
 
 
 def _numbered(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
-    """Each edit with its place among those of its part, so that they keep their order wherever they are sorted."""
+    """Each edit with its number in its part, so that any sort keeps their order."""
     counts: Counter[str] = Counter()
     for edit in edits:
         number = counts[edit.part_id]
@@ -109,187 +111,201 @@ def _numbered(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
         yield edit if edit.number == number else replace(edit, number=number)
 
 
-def _write(made: Call, version: str) -> list[FileEdit]:
-    path, content = made.path(), made.input.get("content")
+def _write(tool_call: Call, version: str) -> list[FileEdit]:
+    path, content = tool_call.path(), tool_call.input.get("content")
     if path is None:
         return []
     if not isinstance(content, str):
-        return unclear(made, version, [path], "a write without content")
-    existed = made.metadata.get("exists")
+        return unclear(tool_call, version, [path], "a write without content")
+    existed = tool_call.metadata.get("exists")
     existed = existed if isinstance(existed, bool) else None
-    return [file_edit(made, version, path, Operation.WRITE, content=content, existed=existed)]
+    return [file_edit(tool_call, version, path, Operation.WRITE, content=content, existed=existed)]
 
 
-def _edit(made: Call, version: str) -> list[FileEdit]:
-    path = made.path() or next((file["path"] for file in files(made)), None)
+def _edit(tool_call: Call, version: str) -> list[FileEdit]:
+    path = tool_call.path() or next((file["path"] for file in files(tool_call)), None)
     if path is None:
         return []
-    replacements = _replacement(made, version, path, made.input, made.metadata.get("filediff"))
+    replacements = _replacement(tool_call, version, path, tool_call.input, tool_call.metadata.get("filediff"))
     return [
-        replace(edit, hunks=unified_diffs.hunks_of_edit(made, path))
+        replace(edit, hunks=unified_diffs.hunks_of_edit(tool_call, path))
         if edit.operation is Operation.EDIT and edit.after is None
         else edit
         for edit in replacements
     ]
 
 
-def _edit_or_refusal(made: Call, version: str) -> list[FileEdit]:
-    """An edit, or that its old text was not in the file, which tells of the file too."""
-    if not call_results.is_not_found(made):
-        return settled(_edit)(made, version)
-    path, old, new = made.path(), made.input.get("oldString"), made.input.get("newString")
+def _edit_or_refusal(tool_call: Call, version: str) -> list[FileEdit]:
+    """An edit; or its refusal because the old text was not in the file, which is evidence too."""
+    if not call_results.is_not_found(tool_call):
+        return settled(_edit)(tool_call, version)
+    path, old, new = tool_call.path(), tool_call.input.get("oldString"), tool_call.input.get("newString")
     if path is None or not isinstance(old, str) or not isinstance(new, str) or not old or old == new:
         return []
-    replace_all = made.input.get("replaceAll") is True
-    return [file_edit(made, version, path, Operation.REFUSED, old=old, new=new, replace_all=replace_all)]
+    replace_all = tool_call.input.get("replaceAll") is True
+    return [file_edit(tool_call, version, path, Operation.REFUSED, old=old, new=new, replace_all=replace_all)]
 
 
-def _multiedit_or_part(made: Call, version: str) -> list[FileEdit]:
-    """Its edits are applied one after the other: one that failed may have left some of them."""
-    if made.status != "error" or made.is_aborted or call_results.is_before_work(made):
-        return settled(_multiedit)(made, version)
-    items = [records.table(item) for item in listed(made.input.get("edits"))]
-    names = [made.path(), *(absolute(first_text(item, PATH_KEYS), made.base) for item in items)]
-    return unclear(made, version, dict.fromkeys(names), "a multiedit failed; its first edits may have been applied")
+def _multiedit_or_part(tool_call: Call, version: str) -> list[FileEdit]:
+    """The edits of a multiedit are applied one by one, so a failed one may have applied some of them."""
+    if tool_call.status != "error" or tool_call.is_aborted or call_results.is_before_work(tool_call):
+        return settled(_multiedit)(tool_call, version)
+    items = [records.table(item) for item in listed(tool_call.input.get("edits"))]
+    names = [tool_call.path(), *(absolute(first_text(item, PATH_KEYS), tool_call.base) for item in items)]
+    return unclear(
+        tool_call, version, dict.fromkeys(names), "a multiedit failed; its first edits may have been applied"
+    )
 
 
-def _multiedit(made: Call, version: str) -> list[FileEdit]:
-    path = made.path()
-    results = listed(made.metadata.get("results"))
+def _multiedit(tool_call: Call, version: str) -> list[FileEdit]:
+    path = tool_call.path()
+    results = listed(tool_call.metadata.get("results"))
     edits: list[FileEdit] = []
-    for number, item in enumerate(listed(made.input.get("edits"))):
+    for number, item in enumerate(listed(tool_call.input.get("edits"))):
         fields = records.table(item)
-        target = absolute(first_text(fields, PATH_KEYS), made.base) or path
+        target = absolute(first_text(fields, PATH_KEYS), tool_call.base) or path
         result = records.table(results[number]) if number < len(results) else {}
         if target is not None:
-            edits += _replacement(made, version, target, fields, result.get("filediff"))
+            edits += _replacement(tool_call, version, target, fields, result.get("filediff"))
     return edits
 
 
-def _replacement(made: Call, version: str, path: str, fields: Json, diff: object) -> list[FileEdit]:
+def _replacement(tool_call: Call, version: str, path: str, fields: Json, diff: object) -> list[FileEdit]:
     old, new = fields.get("oldString"), fields.get("newString")
     texts = recorded(diff)
     before, after = (texts.before, texts.after) if texts is not None else (None, None)
     old, new = old if isinstance(old, str) else None, new if isinstance(new, str) else None
     if (old is None or new is None) and texts is None:
-        return unclear(made, version, [path], f"{made.tool} without old and new text")
+        return unclear(tool_call, version, [path], f"{tool_call.tool} without old and new text")
     replace_all = fields.get("replaceAll") is True
     return [
         file_edit(
-            made, version, path, Operation.EDIT, old=old, new=new, replace_all=replace_all, before=before, after=after
+            tool_call,
+            version,
+            path,
+            Operation.EDIT,
+            old=old,
+            new=new,
+            replace_all=replace_all,
+            before=before,
+            after=after,
         )
     ]
 
 
-def _read(made: Call, version: str) -> list[FileEdit]:
-    path = made.path()
-    if path is not None and call_results.found_no_file(made, version, path):
-        return [file_edit(made, version, path, Operation.STATE, note="a read found no file there")]
-    if made.status != "completed" or path is None:
+def _read(tool_call: Call, version: str) -> list[FileEdit]:
+    path = tool_call.path()
+    if path is not None and call_results.found_no_file(tool_call, version, path):
+        return [file_edit(tool_call, version, path, Operation.STATE, note="a read found no file there")]
+    if tool_call.status != "completed" or path is None:
         return []
-    lines = call_results.read_lines(records.text(made.state.get("output")), made.metadata, version)
+    lines = call_results.read_lines(records.text(tool_call.state.get("output")), tool_call.metadata, version)
     if lines is None:
-        return [*attachments.state_by_read(made, version), *call_results.read_as_picture(made, version, path)]
-    return [call_results.observation(made, version, path, lines)]
+        return [*attachments.state_by_read(tool_call, version), *call_results.read_as_picture(tool_call, version, path)]
+    return [call_results.observation(tool_call, version, path, lines)]
 
 
-def _of_unknown_tool(made: Call, version: str) -> list[FileEdit]:
-    """What a call of a tool that is not OpenCode's own names, as UNCLEAR, where it looks as if it writes."""
-    tool = made.tool.lower()
-    if tool in _HARMLESS.split() or made.status == "pending" or (made.status == "error" and not made.is_aborted):
+def _of_unknown_tool(tool_call: Call, version: str) -> list[FileEdit]:
+    """The paths that a call of a foreign tool names, as UNCLEAR, if the tool seems to write."""
+    tool = tool_call.tool.lower()
+    if (
+        tool in _HARMLESS.split()
+        or tool_call.status == "pending"
+        or (tool_call.status == "error" and not tool_call.is_aborted)
+    ):
         return []
-    note = f"changed by {made.tool}, which is not known here"
+    note = f"changed by {tool_call.tool}, which is not known here"
     if _RUNNING_NAME.search(tool):
-        return unclear(made, version, [absolute(made.base, "")], note)
+        return unclear(tool_call, version, [absolute(tool_call.base, "")], note)
     looks_mutating = _MUTATING_NAME.search(tool) is not None
-    if not looks_mutating and made.input.keys().isdisjoint(_CONTENT_KEYS.split()):
+    if not looks_mutating and tool_call.input.keys().isdisjoint(_CONTENT_KEYS.split()):
         return []
-    names = [made.path(), *patched_paths(made)]
+    names = [tool_call.path(), *patched_paths(tool_call)]
     if looks_mutating:
-        names += [absolute(records.text(made.input.get(key)), made.base) for key in _MORE_PATHS]
-        names += [absolute(name, made.base) for name in _named_in_lists(made)]
+        names += [absolute(records.text(tool_call.input.get(key)), tool_call.base) for key in _MORE_PATHS]
+        names += [absolute(name, tool_call.base) for name in _named_in_lists(tool_call)]
     names = [name for name in names if name is not None and "\n" not in name]  # text, far more likely than a file
     if looks_mutating and not names:
-        names = [absolute(made.base, "")]
-    return unclear(made, version, dict.fromkeys(names), note)
+        names = [absolute(tool_call.base, "")]
+    return unclear(tool_call, version, dict.fromkeys(names), note)
 
 
-def _named_in_lists(made: Call) -> list[str]:
-    """The names in lists of files that such tools take."""
+def _named_in_lists(tool_call: Call) -> list[str]:
+    """The names in the lists of files among such a tool's input."""
     names: list[str] = []
     for key in ("paths", "files", "filePaths", "file_paths"):
-        value = made.input.get(key)
+        value = tool_call.input.get(key)
         items = value if isinstance(value, list) else []
         names += [item if isinstance(item, str) else first_text(records.table(item), PATH_KEYS) for item in items]
     return names
 
 
-def patched_paths(made: Call, version: str = "") -> list[str]:
+def patched_paths(tool_call: Call, version: str = "") -> list[str]:
     """Every path that a patch names, in its text or in its result."""
-    names = [absolute(file.path, made.base) for file in patch_text.parse(_text_of(made), version)]
-    names += [file["path"] for file in files(made)]
+    names = [absolute(file.path, tool_call.base) for file in patch_text.parse(_text_of(tool_call), version)]
+    names += [file["path"] for file in files(tool_call)]
     return [name for name in names if name is not None]
 
 
-def patch(made: Call, version: str) -> list[FileEdit]:
+def patch(tool_call: Call, version: str) -> list[FileEdit]:
     """The edits of a completed patch, in its order, then those of files that only its result names."""
-    entries = {file["path"]: file for file in files(made)}
+    entries = {file["path"]: file for file in files(tool_call)}
     edits: list[FileEdit] = []
-    for file in patch_text.parse(_text_of(made), version):
-        path = absolute(file.path, made.base)
+    for file in patch_text.parse(_text_of(tool_call), version):
+        path = absolute(file.path, tool_call.base)
         if path is not None:
-            edits += _patched(made, version, path, file, entries.pop(path, {}))
-    edits += [edit for path, entry in entries.items() for edit in _recorded_only(made, version, path, entry)]
+            edits += _patched(tool_call, version, path, file, entries.pop(path, {}))
+    edits += [edit for path, entry in entries.items() for edit in _recorded_only(tool_call, version, path, entry)]
     counts: dict[str, int] = {}
     for edit in edits:
         counts[edit.path] = counts.get(edit.path, 0) + 1
-    # A patch that names a file twice computes both results from the same text: which one stands is not known.
+    # A patch that names a file twice computes both results from the same text, so the final one is unknown.
     return [
-        file_edit(made, version, edit.path, Operation.UNCLEAR, note="named twice in one patch")
+        file_edit(tool_call, version, edit.path, Operation.UNCLEAR, note="named twice in one patch")
         if counts[edit.path] > 1
         else edit
         for edit in edits
     ]
 
 
-def _text_of(made: Call) -> str:
-    return first_text(made.input, ("patchText", "patch", "input"))
+def _text_of(tool_call: Call) -> str:
+    return first_text(tool_call.input, ("patchText", "patch", "input"))
 
 
-def _patched(made: Call, version: str, path: str, file: patch_text.FilePatch, entry: Json) -> list[FileEdit]:
+def _patched(tool_call: Call, version: str, path: str, file: patch_text.FilePatch, entry: Json) -> list[FileEdit]:
     if file.kind == "delete":
-        return [file_edit(made, version, path, Operation.DELETE)]
+        return [file_edit(tool_call, version, path, Operation.DELETE)]
     if file.kind == "add":
         recorded_after = entry.get("after")
         content = recorded_after if isinstance(recorded_after, str) else file.contents
-        return [file_edit(made, version, path, Operation.WRITE, content=content)]
+        return [file_edit(tool_call, version, path, Operation.WRITE, content=content)]
     texts = recorded(entry)
     if not file.is_complete and texts is None:
-        return unclear(made, version, [path], "a patch with lines that not every version reads alike")
-    target = absolute(file.move_to, made.base) if file.move_to else None
+        return unclear(tool_call, version, [path], "a patch with lines that not every version reads alike")
+    target = absolute(file.move_to, tool_call.base) if file.move_to else None
     before, after = (texts.before, texts.after) if texts is not None else (None, None)
     hunks = tuple((c, tuple(map(valid_text, o)), tuple(map(valid_text, n)), e) for c, o, n, e in file.hunks)
     if target is None or target == path:
-        return [file_edit(made, version, path, Operation.PATCH, hunks=hunks, before=before, after=after)]
+        return [file_edit(tool_call, version, path, Operation.PATCH, hunks=hunks, before=before, after=after)]
     return [
-        file_edit(made, version, path, Operation.MOVE, other=target),
-        file_edit(made, version, target, Operation.PATCH, hunks=hunks, other=path, before=before, after=after),
+        file_edit(tool_call, version, path, Operation.MOVE, other=target),
+        file_edit(tool_call, version, target, Operation.PATCH, hunks=hunks, other=path, before=before, after=after),
     ]
 
 
-def _recorded_only(made: Call, version: str, path: str, entry: Json) -> list[FileEdit]:
+def _recorded_only(tool_call: Call, version: str, path: str, entry: Json) -> list[FileEdit]:
     """A file that only the result names (OpenCode 2's `metadata.files`, or a patch whose text cannot be parsed)."""
     texts = recorded(entry) or _texts_of_full_diff(entry)
     if texts is not None and not entry.get("movePath"):
-        return [file_edit(made, version, path, Operation.PATCH, before=texts.before, after=texts.after)]
+        return [file_edit(tool_call, version, path, Operation.PATCH, before=texts.before, after=texts.after)]
     if entry.get("type") == "delete" or entry.get("status") == "deleted":
-        return [file_edit(made, version, path, Operation.DELETE)]
-    moved = absolute(first_text(entry, ("movePath",)), made.base)
-    return unclear(made, version, [path, moved], "a patch whose text is not recorded")
+        return [file_edit(tool_call, version, path, Operation.DELETE)]
+    moved = absolute(first_text(entry, ("movePath",)), tool_call.base)
+    return unclear(tool_call, version, [path, moved], "a patch whose text is not recorded")
 
 
 def _texts_of_full_diff(entry: Json) -> Texts | None:
-    """Before and after of OpenCode 2's {file, patch, status}, where the patch shows all of the file.
+    """Before and after of OpenCode 2's {file, patch, status}, if the patch shows the whole file.
 
     1.18's own entries name the file `filePath` and have lost indentation and line ends (opencode-formats.md, Records).
     """
@@ -310,5 +326,5 @@ _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {
     "read": _read,
     "bash": bash.edits,
     "shell": bash.edits,
-    "batch": lambda _made, _version: [],
+    "batch": lambda _part_edits, _version: [],
 }

@@ -1,9 +1,9 @@
-"""Whole states of files out of recorded diffs: user messages' `summary.diffs`, and the `session_diff` files.
+"""Reads whole states of files from recorded diffs: user messages' `summary.diffs`, and the `session_diff` files.
 
-Both compare two snapshot trees, so they cover what any program did, but only non-ignored files beneath the session's
-folder (opencode-formats.md, Records). They are texts: whatever decoding may have changed is no evidence. A diff must
-add up (lines before, added, deleted, after), or git did not answer when it was made (opencode-formats.md, Tools 2 and
-3).
+Both compare two snapshot trees, so they cover the changes of any program, but only of non-ignored files beneath the
+session's folder (opencode-formats.md, Records). They are texts, so a file that decoding may have changed is not
+evidence. The counts of a diff (lines before, added, deleted, after) must add up; if they do not, git failed when the
+diff was made (opencode-formats.md, Tools 2 and 3).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ BEFORE_REVERT = "before a revert"
 """Begin the notes of the STATE edits made here."""
 MAYBE_REVERTED = "reverted, as far as it was"
 NO_MARK = "; a byte order mark would not show in it"
-"""Ends the note of a state that was decoded as 1.15 and later do."""
+"""Ends the note of a state that was decoded in the way of 1.15 and later."""
 MOST_DIFFS = 20_000
-"""Diffs of one record that are taken up; what is behind them is UNCLEAR."""
+"""The most diffs that we read from one record; the files of any others are UNCLEAR."""
 
 _FIRST_COMPLETE = (1, 15, 0)
 _POINTER = "version https://git-lfs.github.com/spec/"
@@ -32,38 +32,38 @@ _LONGEST_LINK = 4095
 def summary_edits(message: Message, session: Session | None, root: str = "") -> list[FileEdit]:
     """Two STATEs for each diff of a user message: BEFORE_TURN and AFTER_TURN, in this order.
 
-    The time of both is the message's, since it does not know when its turn ended: whoever replays them moves those
-    whose note begins with AFTER_TURN (the UNCLEAR of a record with too many diffs too) to steps.last_finish of the
-    turn's answers, not to their end: a step that was cut off is not in the summary. `root` is the work tree, where the
-    caller knows it.
+    Both have the message's time, because the message does not say when its turn ended. The replay moves those whose
+    note begins with AFTER_TURN (also the UNCLEAR of a record with too many diffs) to steps.last_finish of the turn's
+    answers, not to their end, because an interrupted step is not in the summary. `root` is the work tree, if the caller
+    knows it.
     """
     diffs = _tables(records.table(message.data.get("summary")).get("diffs"))
     if not diffs:
         return []
     names = [unquoted(records.text(diff.get("file"))) for diff in diffs]
-    tree = work_tree(message, session, given=root, names=[name for name in names if name])
+    tree = work_tree(message, session, known_root=root, names=[name for name in names if name])
     if tree is None:
         return []
-    made = _Maker(message.created, message.session_id, message.id, f"{message.id}.diff", _version(session))
+    maker = _Maker(message.created, message.session_id, message.id, f"{message.id}.diff", _version(session))
     edits: list[FileEdit] = []
     for diff, name in zip(diffs[:MOST_DIFFS], names, strict=False):
         path = absolute(name, tree)
         if path is not None:
-            edits += made.states(path, diff, {"before": BEFORE_TURN, "after": AFTER_TURN})
+            edits += maker.states(path, diff, {"before": BEFORE_TURN, "after": AFTER_TURN})
     if len(diffs) > MOST_DIFFS:
-        edits.append(made.edit(tree, Operation.UNCLEAR, AFTER_TURN + "; the record holds too many diffs"))
+        edits.append(maker.edit(tree, Operation.UNCLEAR, AFTER_TURN + "; the record holds too many diffs"))
     return edits
 
 
 def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str = "") -> list[FileEdit]:
-    """What a session's `session_diff` file proves; `time` is when the file was written, epoch ms.
+    """The edits that a session's `session_diff` file proves; `time` is when the file was written, epoch ms.
 
-    With before and after (up to 1.2.1) it tells the files' state at the session's end: AFTER_SESSION, not later than
-    the session's last update, since a copied file has a new time. The state before is left out: after a revert that was
-    undone it is that of the reverted turns, not of the session's beginning. With patches (1.14 and later) it may have
-    been written by a revert, and since 1.17 it was: BEFORE_REVERT, which is what was reverted, then UNCLEAR. A replay
-    leaves both out where files.events.session_summaries knows better. Nothing while a revert is pending, when the
-    messages are still there to tell more.
+    With before and after (up to 1.2.1) it has the files' state at the session's end: AFTER_SESSION, not later than the
+    session's last update, because a copied file has a new time. The state before is left out, because after an undone
+    revert it is that of the reverted turns, not of the session's beginning. With patches (1.14 and later) a revert may
+    have written it, and since 1.17 always did: BEFORE_REVERT, the reverted state, then UNCLEAR. A replay leaves both
+    out if files.events.session_summaries knows better. Empty while a revert is pending, because the messages are still
+    there and have more.
     """
     if not diffs or _has_pending_revert(session):
         return []
@@ -78,21 +78,21 @@ def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str
         if path is None:
             continue
         reverted = "patch" in diff
-        made = _Maker(end - reverted, session.id, "", f"{session.id}.diff", _version(session))
-        edits += made.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
+        maker = _Maker(end - reverted, session.id, "", f"{session.id}.diff", _version(session))
+        edits += maker.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
         if reverted:
             later = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
             edits.append(later.edit(path, Operation.UNCLEAR, MAYBE_REVERTED))
     if len(diffs) > MOST_DIFFS:
-        made = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
-        edits.append(made.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
+        maker = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
+        edits.append(maker.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
     return edits
 
 
 def recorded_sides(diff: Json) -> tuple[str | None, str | None] | None:
-    """Before and after as a diff shows them, None for no file; None in all where it shows no text.
+    """Before and after in a diff, each None for no file; None if the diff has no text.
 
-    For a comparison with what has a hash: unlike a STATE they need not prove anything by themselves.
+    Use it only to compare with content that has a hash, because unlike a STATE the result is not proven.
     """
     texts = _texts(diff, complete=True)
     if texts is None or not _adds_up(diff, *texts):
@@ -135,7 +135,7 @@ class _Maker:
 
 
 def _proven_sides(diff: Json, version: str) -> dict[str, str | None]:
-    """The sides that a diff proves: "before" and "after", None where there was no file."""
+    """The sides that a diff proves: "before" and "after", None if there was no file."""
     status = records.text(diff.get("status"))
     number = release(version)
     texts = _texts(diff, complete=number is not None and number >= _FIRST_COMPLETE)
@@ -152,7 +152,7 @@ def _proven_sides(diff: Json, version: str) -> dict[str, str | None]:
 
 
 def _texts(diff: Json, *, complete: bool) -> tuple[str, str] | None:
-    """Before and after as recorded; None where they are not, or not told from a failure to read them."""
+    """Before and after as recorded; None if missing, or indistinguishable from a failed read."""
     if diff.get("binary") is True or "120000" in str(diff.get("mode", "")):
         return None
     before, after, patch = diff.get("before"), diff.get("after"), diff.get("patch")
@@ -167,7 +167,7 @@ def _texts(diff: Json, *, complete: bool) -> tuple[str, str] | None:
 
 
 def _adds_up(diff: Json, before: str, after: str) -> bool:
-    """Whether git's counts fit the texts; a text that could not be read is recorded as an empty one."""
+    """Whether git's counts fit the texts; an unreadable text is recorded as empty."""
     added, deleted = diff.get("additions"), diff.get("deletions")
     if not isinstance(added, int) or not isinstance(deleted, int):
         return bool(before and after)
@@ -180,9 +180,9 @@ def _lines(text: str) -> int:
 
 
 def _is_exact(text: str) -> bool:
-    """Whether a text is surely a file's content: not decoded with loss, no link's target, no stand-in for it.
+    """Whether a text is surely a file's content: decoded without loss, not a link's target, not an LFS pointer.
 
-    A link's target cannot be told from a file of one line without a newline, so neither is evidence.
+    A link's target looks like a file of one line without a newline, so neither is evidence.
     """
     could_be_link = text != "" and "\n" not in text and len(text) <= _LONGEST_LINK
     return "\ufffd" not in text and not could_be_link and not text.startswith(_POINTER)

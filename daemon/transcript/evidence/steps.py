@@ -1,7 +1,7 @@
-"""What the steps of an answer tell of files: the snapshot tree at each one's start and end, and what changed between.
+"""Reads the steps of an answer: the snapshot tree at each step's start and end, and the files that changed between.
 
-A tree is of the whole work tree, but only the session's folder was brought up to date in it (opencode-formats.md,
-Snapshots). Times are those in the parts' ids; the tree itself was taken some time before, at the earliest at `started`.
+A tree covers the whole work tree, but OpenCode updates only the session's folder in it (opencode-formats.md,
+Snapshots). Times are those in the parts' ids; the tree itself was taken some time before, not before `started`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from daemon.transcript.tool_calls import absolute, working_directory
 START, FINISH = "start", "finish"
 """The notes of the two SNAPSHOTs of a step."""
 MOST_FILES = 20_000
-"""Files of one patch part that are taken up; the snapshots tell of the others too."""
+"""The most files that we read from one patch part; the snapshots have the others too."""
 
 _GIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MARKS = {"step-start": START, "step-finish": FINISH}
@@ -34,7 +34,7 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
     """
     if not any(part.type in _MARKS or part.type == "patch" for part in message.parts):
         return {}
-    tree = work_tree(message, session, given=root)
+    tree = work_tree(message, session, known_root=root)
     scope = absolute(working_directory(message, session), "")
     if tree is None or scope is None:
         return {}
@@ -57,10 +57,10 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
 
 
 def last_finish(message: Message) -> int | None:
-    """When the last tree at a step's end was taken, epoch ms: what a summary's "after" is; None without such a tree.
+    """When the last tree at a step's end was taken, epoch ms, which a summary calls "after"; None without such a tree.
 
-    A turn that was cut off goes on behind it, and what its calls did then is not in the summary. Where the end of the
-    step was recorded, but its parts were removed, as a revert does, it is when the message was completed.
+    An interrupted turn goes on after it, and the effects of its later calls are not in the summary. If the end of the
+    step was recorded but its parts were removed, as by a revert, it is when the message was completed.
     """
     is_cut = bool(message.data.get("finish")) and not any(part.type == "step-finish" for part in message.parts)
     if is_cut and not message.data.get("error"):
@@ -76,9 +76,9 @@ def last_finish(message: Message) -> int | None:
 
 
 def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
-    """The parts of steps, each with its number, its time, and the earliest its tree can be of.
+    """The parts of steps, each with its number, its time, and the earliest possible time of its tree.
 
-    A tree takes a while on a busy machine: seconds lay between what one showed and the part that names it.
+    A tree takes a while on a busy machine: we saw seconds between its content and the part that names it.
     """
     clock = _Clock(message)
     for number, part in enumerate(message.parts):
@@ -90,20 +90,20 @@ def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
 
 
 class _Clock:
-    """Tells when the parts of a message were made, and never less than before.
+    """The times at which the parts of a message were made; they never decrease.
 
-    The parts of a fork have new ids and the old times (opencode-formats.md, Directory): those ids say nothing of when
-    it happened.
+    The parts of a fork have new ids and the old times (opencode-formats.md, Directory), so their ids do not show when
+    something happened.
     """
 
     def __init__(self, message: Message) -> None:
         self._message = message
         self.latest = message.created
-        made = time_of(message.id, message.created)
-        self._ids_have_times = made is not None and -_OLDER <= made - message.created <= _NEWER
+        created = time_of(message.id, message.created)
+        self._ids_have_times = created is not None and -_OLDER <= created - message.created <= _NEWER
 
     def wait(self, until: int) -> None:
-        """What comes next is not earlier than `until`."""
+        """Raise the clock to `until`, if it is earlier."""
         self.latest = max(self.latest, until)
 
     def of(self, part: Part, *, is_start: bool) -> int:
@@ -142,10 +142,10 @@ def _changed(part: Part, tree: str) -> Iterator[str]:
 
 
 def _plain(name: str, tree: str) -> str:
-    """A file's name out of a patch part; empty where it is not certain.
+    """A file's name from a patch part; empty if it is uncertain.
 
-    1.18 turns the backslashes of a name that git has quoted into slashes (opencode-formats.md, Tools 2). What they were
-    shows only if a single slash can have been one of them, since at least one must.
+    1.18 turns the backslashes of a name that git has quoted into slashes (opencode-formats.md, Tools 2). The original
+    is certain only if exactly one slash can have been a backslash, because at least one must.
     """
     written = name.removeprefix(tree + "/")
     if len(written) < 2 or not (written.startswith('"') and written.endswith('"')) or "\\" in written:

@@ -1,16 +1,16 @@
-"""Unified diffs in records: those that show a whole file, and those that show the lines around a change.
+"""Reads unified diffs in records: those of a whole file, and those of the lines around a change.
 
 User messages of 1.15 and later record diffs with every line (opencode-formats.md, Records): the bundles of 1.15.13 and
-1.18.33 make them with an unlimited number of context lines, in one hunk. `full_diff` reads the file's text before and
-after out of them, exactly, line ends and missing final newline too. Any other diff may end at three or four context
-lines; it counts only if it shows by itself that it goes on to the end of the file. What leaves any doubt is None.
+1.18.33 make them with an unlimited number of context lines, in one hunk. `full_diff` reads the exact text of the file
+before and after from them, with line ends and a missing final newline. Any other diff may end at three or four context
+lines; it counts only if it proves that it reaches the end of the file. A doubtful diff gives None.
 
-The result of an edit since 1.15 shows some lines, without their common indentation and CRs. That is no
-patch: `hunks` tells at which line the change was, and what stood there.
+The result of an edit since 1.15 has some lines, without their common indentation and CRs. That is not a patch: `hunks`
+reads the line number of the change and the old lines.
 
 A revert records a `git diff` over several files (`revert.diff`), from the snapshot tree before it to the files after
-it: `changes` tells for each path which blob it had, which it has, and the lines in between. Blank space at the end
-of the whole text is cut off there. A result of `patched` is to be held against the blob ids.
+it: `changes` gives for each path its blob before and after, and the changed lines. White space at the end of the whole
+text is missing there. Check a result of `patched` against the blob ids.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _UNMARKED = ("Binary files ", "GIT binary patch", "@@@")
 _USUAL = 3  # context lines of git; jsdiff, which OpenCode's tools use, shows 4
 _NO_NEWLINE = "\\"
 NO_NEWLINE = "\\ No newline at end of file"
-"""Stands behind the last line of a side that ends without a newline."""
+"""Follows the last line of a side that ends without a newline."""
 _LONGEST = 256 * 1024  # bytes
 _HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A file's text before and after; None where the diff says that there was no file."""
+    """A file's text before and after; None if the diff says that there was no file."""
 
     before: str | None
     after: str | None
 
 
 def full_diff(text: str, *, complete: bool = False) -> Sides | None:
-    """Both sides of a diff of one file; None where it does not prove them.
+    """Both sides of a diff of one file; None if it does not prove them.
 
-    `complete`: whoever made it is known to show every line. Otherwise the last context lines must be fewer than git
-    ever cuts to, or than this diff shows elsewhere, or carry the mark of a missing final newline.
+    `complete`: its writer always includes every line. Otherwise the last context lines must be fewer than git's usual
+    number, or than elsewhere in this diff, or have the mark of a missing final newline.
     """
     lines = text.split("\n")
     at = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
@@ -69,7 +69,7 @@ def full_diff(text: str, *, complete: bool = False) -> Sides | None:
 
 
 def _without_hunk(head: list[str]) -> Sides | None:
-    """An empty file that was made or removed, as git tells it; any other diff without lines tells no content."""
+    """An empty file that was created or removed, in git's form; any other diff without lines has no content."""
     if any(line.startswith(("rename ", "copy ", "similarity ")) for line in head):
         return None
     if any(line.startswith("new file mode") for line in head):
@@ -87,7 +87,7 @@ def _hunk(header: str, body: list[str]) -> list[tuple[str, str]] | None:
     if match is None:
         return None
     first_old, first_new = int(match[1]), int(match[3])
-    left = {"-": _count(match[2]), "+": _count(match[4])}
+    remaining = {"-": _count(match[2]), "+": _count(match[4])}
     if first_old > 1 or first_new > 1:
         return None
     hunk: list[tuple[str, str]] = []
@@ -95,14 +95,14 @@ def _hunk(header: str, body: list[str]) -> list[tuple[str, str]] | None:
         sign, words = line[:1], line[1:]
         if sign == _NO_NEWLINE and hunk:
             hunk[-1] = (hunk[-1][0], hunk[-1][1].removesuffix("\n"))
-        elif sign in (" ", "-", "+") and any(left.values()):
+        elif sign in (" ", "-", "+") and any(remaining.values()):
             hunk.append((sign, words + "\n"))
-            for side in left:
-                left[side] -= sign in (" ", side)
+            for side in remaining:
+                remaining[side] -= sign in (" ", side)
         else:
-            is_end = not any(left.values()) and not "".join(body[number:])
+            is_end = not any(remaining.values()) and not "".join(body[number:])
             return hunk if is_end and _is_sound(hunk) else None
-    return hunk if not any(left.values()) and _is_sound(hunk) else None
+    return hunk if not any(remaining.values()) and _is_sound(hunk) else None
 
 
 def _is_sound(hunk: list[tuple[str, str]]) -> bool:
@@ -134,10 +134,10 @@ def _reaches_the_end(hunk: list[tuple[str, str]]) -> bool:
     return behind < surely or not hunk[-1][1].endswith("\n")
 
 
-def hunks_of_edit(made: Call, path: str) -> tuple[Hunk, ...]:
+def hunks_of_edit(tool_call: Call, path: str) -> tuple[Hunk, ...]:
     """The hunks that the result of an edit of `path` shows; none where it shows none, or not whole ones."""
-    texts = [records.table(made.metadata.get("filediff")).get("patch"), made.metadata.get("diff")]
-    entries = files(made)
+    texts = [records.table(tool_call.metadata.get("filediff")).get("patch"), tool_call.metadata.get("diff")]
+    entries = files(tool_call)
     if len(entries) == 1 and entries[0]["path"] == path:
         texts.append(entries[0].get("patch"))
     return next((hunks(text) for text in texts if isinstance(text, str) and text), ())
@@ -206,7 +206,7 @@ class Change:
 
 
 def changes(diff: str) -> dict[str, Change] | None:
-    """Path -> what became of it; None where the diff cannot be read, so that nothing follows from it."""
+    """The change of each path; None if the diff cannot be read."""
     changes_by_path: dict[str, Change] = {}
     sections = re.split(r"^diff --git ", diff.strip("\n"), flags=re.MULTILINE)
     if sections[0].strip():
@@ -227,7 +227,7 @@ def changes(diff: str) -> dict[str, Change] | None:
 
 
 _NAMES = (("rename from ", "", 0), ("rename to ", "", 1), ("--- ", "a/", 0), ("+++ ", "b/", 1))
-"""How a line begins that names one side: the mark, what stands before the path, and which side."""
+"""Lines that name one side: their beginning, the prefix of the path, and the side."""
 
 
 def _paths(title: str, head: list[str]) -> tuple[str, str] | None:
@@ -251,15 +251,15 @@ def _paths(title: str, head: list[str]) -> tuple[str, str] | None:
 
 
 def patched(before: bytes, hunks: tuple[str, ...]) -> bytes | None:
-    """`before` with the hunks applied where they say; None where they do not fit."""
+    """`before` with the hunks applied at their lines; None if they do not fit."""
     old = re.findall(rb"[^\n]*\n|[^\n]+", before)
-    made: list[bytes] = []
+    result: list[bytes] = []
     at = 0
     lines = [line.encode("utf-8", "surrogatepass") for line in hunks]
     for first, body in _hunks(lines):
         if not at <= first <= len(old):
             return None
-        made += old[at:first]
+        result += old[at:first]
         at = first
         for sign, words in body:
             if sign != b"+":
@@ -267,12 +267,12 @@ def patched(before: bytes, hunks: tuple[str, ...]) -> bytes | None:
                     return None
                 at += 1
             if sign != b"-":
-                made.append(words)
-    return b"".join([*made, *old[at:]])
+                result.append(words)
+    return b"".join([*result, *old[at:]])
 
 
 def _hunks(lines: list[bytes]) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
-    """Each hunk: how many lines stand before it in the old text, and its lines as (sign, text with its newline)."""
+    """Each hunk: the number of old lines before it, and its lines as (sign, text with its newline)."""
     first = -1
     body: list[tuple[bytes, bytes]] = []
     for line in lines:

@@ -1,17 +1,16 @@
-"""What a shell call did to files: certain effects as operations, everything else it may have changed as UNCLEAR.
+"""The effects of a shell call on files: certain ones as operations, possible ones as UNCLEAR.
 
-Only a command that ended well, or whose output shows no failure, has certain effects (opencode-formats.md, Records:
-another exit status is "completed" too). The command is read as it was run; only the note is redacted.
+Only a command that succeeded, or whose output shows no failure, has certain effects (opencode-formats.md, Records:
+a call with another exit status is "completed" too). We read the command as it was run; only the note is redacted.
 
-A command passes `heredocs` (bodies taken out), `parse` (the tree; the only import of tree-sitter), `words` (what bash
-makes of a word), `simple` (one command, with `streams`, `builtins` and `file_commands`) and `effects` (lists,
-pipelines, conditions: what is certain). `known_programs` knows what other programs run and write, and `names` is the
-fallback for commands that cannot be parsed.
+A command passes `heredocs` (removes here-documents), `parse` (builds the tree; the only import of tree-sitter), `words`
+(expands words as bash does), `simple` (one command, with `streams`, `builtins` and `file_commands`) and `effects`
+(lists, pipelines, conditions). `known_programs` knows what other programs run and write, and `names` is the fallback
+for commands that cannot be parsed.
 
-`read_program` tells what a program did by its text, which is read like the command line that started it. It returns
-effects, or None if anything in the text leaves a doubt; then the program may have written anything. Effects that did
-not surely take place are UNCLEAR; files that are not named stayed as they were. Pure; texts are bounded, and no text
-makes it raise.
+`read_program` reads the text of a program like the command line that started it. It returns effects, or None if
+anything in the text is in doubt: then the program may have written anything. Uncertain effects are UNCLEAR; files that
+are not named did not change. Pure; texts are bounded, and no text makes it raise.
 """
 
 from __future__ import annotations
@@ -45,45 +44,49 @@ _NOT_FOUND = 127
 """The exit status of a shell that did not find a program; one that ran may end with it, too."""
 
 
-def edits(made: Call, version: str) -> list[FileEdit]:
+def edits(tool_call: Call, version: str) -> list[FileEdit]:
     """The file edits of one call of the shell, in command order; `number` is left to the caller."""
-    command = valid_text(records.text(made.input.get("command")))
-    if made.status == "pending" or not command.strip() or (made.status == "error" and not made.is_aborted):
+    command = valid_text(records.text(tool_call.input.get("command")))
+    if (
+        tool_call.status == "pending"
+        or not command.strip()
+        or (tool_call.status == "error" and not tool_call.is_aborted)
+    ):
         return []
     redacted = redact(command)
     note = f"shell: {redacted.strip().splitlines()[0][:_NOTE]}" if redacted.strip() else "shell"
-    base = absolute(records.text(made.input.get("workdir")), made.base) or made.base
-    state = _start(made, base)
+    base = absolute(records.text(tool_call.input.get("workdir")), tool_call.base) or tool_call.base
+    state = _start(tool_call, base)
     try:
         script = parse.parse(command)
-        effects = _effects(script, state, made)
+        effects = _effects(script, state, tool_call)
     except (NotUnderstood, RecursionError):
         named = [*names.named_files(command, base), *([base] if base != "/" and names.may_write(command) else [])]
         ran = launched.may_run(command) and base.startswith("/")
-        runs = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
-        return [*unclear(made, version, _without_secrets(named, command, redacted), note), *runs]
+        runs = [file_edit(tool_call, version, base, Operation.RUN, note=note)] if ran else []
+        return [*unclear(tool_call, version, _without_secrets(named, command, redacted), note), *runs]
     scoped = [in_scope(effect, base) if effect.launch else effect for effect in _bounded(effects, base)]
-    return list(_as_edits(made, version, scoped, (command, redacted), note))
+    return list(_as_edits(tool_call, version, scoped, (command, redacted), note))
 
 
-def _start(made: Call, base: str) -> State:
+def _start(tool_call: Call, base: str) -> State:
     home = _HOME.match(base)
     state = start(base if base.startswith("/") else "", home[0] if home else None)
-    state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(made.state.get("output"))[:_MOST_OUTPUT]
+    state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(tool_call.state.get("output"))[:_MOST_OUTPUT]
     return state
 
 
-def _effects(script: parse.Script, state: State, made: Call) -> list[Effect]:
-    texts = records.text(made.state.get("output")), records.text(made.metadata.get("output"))
+def _effects(script: parse.Script, state: State, tool_call: Call) -> list[Effect]:
+    texts = records.text(tool_call.state.get("output")), records.text(tool_call.metadata.get("output"))
     if sum(map(len, texts)) > _MOST_OUTPUT:  # no version keeps as much; what it shows is not looked for
         return shell_effects.doubtful(script, state)
     text = "\n".join(texts)
-    is_cut = made.metadata.get("truncated") is True or bool(made.metadata.get("outputPath"))
-    is_cut = is_cut or ("truncated" not in made.metadata and len(text) > _LONGEST_OUTPUT)
-    if made.status != "completed" or _PROMPT.search(text):
+    is_cut = tool_call.metadata.get("truncated") is True or bool(tool_call.metadata.get("outputPath"))
+    is_cut = is_cut or ("truncated" not in tool_call.metadata and len(text) > _LONGEST_OUTPUT)
+    if tool_call.status != "completed" or _PROMPT.search(text):
         return shell_effects.doubtful(script, state)
-    if "exit" in made.metadata:
-        code = made.metadata["exit"]
+    if "exit" in tool_call.metadata:
+        code = tool_call.metadata["exit"]
         if code != 0 or isinstance(code, bool):
             was_absent = code == _NOT_FOUND and _was_not_found(script, text)
             return [] if was_absent else shell_effects.doubtful(script, state)
@@ -128,7 +131,7 @@ def in_scope(run: Effect, scope: str) -> Effect:
 
 
 def _as_edits(
-    made: Call, version: str, effects: Iterable[Effect], texts: tuple[str, str], note: str
+    tool_call: Call, version: str, effects: Iterable[Effect], texts: tuple[str, str], note: str
 ) -> Iterator[FileEdit]:
     last: tuple[Operation, str] | None = None
     scopes: dict[str | None, str] = {}
@@ -139,23 +142,23 @@ def _as_edits(
             continue
         if effect.operation is Operation.UNCLEAR:
             if last != (effect.operation, effect.path):
-                for edit in unclear(made, version, _without_secrets([effect.path], *texts), note):
+                for edit in unclear(tool_call, version, _without_secrets([effect.path], *texts), note):
                     is_near = effect.other is not None and f"{edit.path}/".startswith(f"{scopes.get(effect.other)}/")
                     yield replace(edit, other=effect.other) if is_near else edit
         else:
             into = effect.into if effect.other else False
-            other = effect.other
-            if effect.operation is Operation.RUN and other:
-                other = next(iter(_without_secrets([other], *texts)), None)
+            second = effect.other
+            if effect.operation is Operation.RUN and second:
+                second = next(iter(_without_secrets([second], *texts)), None)
             yield file_edit(
-                made, version, effect.path, effect.operation, content=effect.content, other=other, into=into,
+                tool_call, version, effect.path, effect.operation, content=effect.content, other=second, into=into,
                 recursive=effect.recursive, note=note, launch=effect.launch, existed=effect.existed,
             )  # fmt: skip
         last = (effect.operation, effect.path)
 
 
 def _without_secrets(paths: Iterable[str], command: str, redacted: str) -> list[str]:
-    """The paths without those of which a part is a secret, by itself or as it stands in the command."""
+    """The paths without those that contain a secret, by themselves or in the command."""
     harmless = []
     for path in paths:
         if redact(path) != path:
@@ -173,12 +176,12 @@ _SHELLS = frozenset({"sh", "bash", "source"})
 _BASHS_OWN = re.compile(
     r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\$['\"]|&>|>&\s*[^\s\d-]|\+=|<<<|\|&|\bsource\b|\bfunction\b|(?<!\$)\(\(|\[\[[^\n]*[<>]"
 )
-"""What the shells that are called ``sh`` read in different ways, without an error that would show."""
+"""Syntax that different ``sh`` read differently, without an error in the output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A text that was run. `path` is the file it stands in, None for one without; `folder` the working directory."""
+    """A program text that was run. `path` is its file, if it has one; `folder` the working directory."""
 
     text: str
     launch: Launch
@@ -188,7 +191,7 @@ class Program:
 
 @lru_cache(maxsize=128)
 def read_program(program: Program) -> tuple[Effect, ...] | None:
-    """What it did or may have done, in order; None where that is not surely understood."""
+    """Its certain and possible effects, in order; None if the text is not understood."""
     if len(program.text) > _LONGEST or "\ufffd" in program.text or program.text.startswith("\ufeff"):
         return None
     named = _resolved(program)
@@ -198,7 +201,7 @@ def read_program(program: Program) -> tuple[Effect, ...] | None:
 
 
 def rereads_itself(program: Program) -> bool:
-    """Whether it is read while it runs, so that a change of the file changes what is still to come."""
+    """Whether its file is read while it runs, so that a change of the file changes the commands to come."""
     return _resolved(program).launch.language in _SHELLS
 
 
@@ -208,7 +211,7 @@ def is_python(program: Program) -> bool:
 
 
 def _resolved(program: Program) -> Program:
-    """The same with its language, for a file that was started by its name."""
+    """The program with its language, for a file that was started by its name."""
     launch = program.launch
     if launch.language != "#!":
         return program
@@ -234,8 +237,8 @@ def _shell(program: Program) -> list[Effect] | None:
     state = start(program.folder, launch.home)
     state.strict = launch.strict
     state.is_posix = launch.language == "sh"
-    state.given = _given(program)
-    # What stands on standard input, a command in it may have read instead of the shell.
+    state.parameters = _parameters(program)
+    # A command in the script may have read standard input in place of the shell.
     status = Status.MAYBE if launch.is_piped else Status(launch.status)
     try:
         script = parse.parse(program.text)
@@ -246,13 +249,13 @@ def _shell(program: Program) -> list[Effect] | None:
         return None
 
 
-def _given(program: Program) -> dict[str, str]:
-    given = {str(number): text for number, text in enumerate(program.launch.arguments) if text is not None}
-    if "0" in given:
-        given[OWN_FOLDER] = posixpath.dirname(given["0"]) or "."
+def _parameters(program: Program) -> dict[str, str]:
+    parameters = {str(number): text for number, text in enumerate(program.launch.arguments) if text is not None}
+    if "0" in parameters:
+        parameters[OWN_FOLDER] = posixpath.dirname(parameters["0"]) or "."
     if program.path is not None:
-        given[SOURCE_FOLDER] = posixpath.dirname(program.path)
-    return given
+        parameters[SOURCE_FOLDER] = posixpath.dirname(program.path)
+    return parameters
 
 
 def _python(program: Program) -> list[Effect] | None:
@@ -271,7 +274,7 @@ def _package(program: Program) -> list[Effect] | None:
 
 
 def _lines(program: Program, lines: list[tuple[str, str]]) -> list[Effect] | None:
-    """What command lines, each with its folder and for a shell of its own, may have done."""
+    """The possible effects of command lines, each with its folder and a shell of its own."""
     effects: list[Effect] = []
     for folder, line in lines:
         launch = replace(program.launch, language="sh", status=0, arguments=(), strict=False)

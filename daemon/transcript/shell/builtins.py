@@ -68,7 +68,7 @@ def assign(runner: Execution, item: Simple, *, sure: bool) -> None:
 def change(
     runner: Execution, verb: str, arguments: list[Field], *, ok: bool, status: Status, setting: Setting
 ) -> bool | None:
-    """Apply what a builtin does to the shell; whether it surely succeeded, None if `verb` is no such command."""
+    """Apply a builtin's effect on the shell; returns whether it surely succeeded, None if `verb` is not one."""
     state = runner.state
     if verb in _MOVING:
         _change_folder(runner, verb, arguments, ok=ok)
@@ -86,7 +86,7 @@ def change(
         state.doubt = state.doubt or not is_activation
         if state.doubt:
             state.variables.clear()
-            state.given = {}
+            state.parameters = {}
     elif verb in _SHELLS and arguments and launched.is_read_through(arguments):
         plain = arguments[0].text == "-c"  # any other option may change how it goes on
         return runner.nested(arguments[1].text, status if plain else Status.MAYBE, setting)
@@ -121,19 +121,19 @@ def _change_folder(runner: Execution, verb: str, arguments: list[Field], *, ok: 
 def _set(runner: Execution, arguments: list[Field], *, ok: bool) -> None:
     names = [field.text for field in arguments if field.exact]
     if len(names) != len(arguments):
-        runner.state.doubt, runner.state.given = True, {}
+        runner.state.doubt, runner.state.parameters = True, {}
         return
-    left = names[::-1]
-    while left:
-        name = left.pop()
+    remaining = names[::-1]
+    while remaining:
+        name = remaining.pop()
         if name in ("-o", "+o") or re.fullmatch(r"[-+][euxv]*o", name):
-            option = left.pop() if left else ""
+            option = remaining.pop() if remaining else ""
             letters = {"errexit": "e"}.get(option, "")
             if option not in ("errexit", "pipefail", "nounset", "xtrace"):
                 runner.state.doubt = True
             name = name[:-1] + letters
         if not re.fullmatch(r"[-+][euxv]*", name):
-            runner.state.doubt, runner.state.given = True, {}
+            runner.state.doubt, runner.state.parameters = True, {}
             return
         if "e" in name:
             runner.state.strict = name[0] == "-" and ok
@@ -152,7 +152,7 @@ def _declare(runner: Execution, verb: str, arguments: list[Field], *, sure: bool
         else:
             state.variables.pop(match[1], None)
     if verb == "shift":
-        state.given = {}
+        state.parameters = {}
     if verb in ("read", "mapfile", "readarray", "getopts", "let", "printf"):
         state.variables.clear()
     if any(field.text.startswith(("-", "+")) for field in arguments) or any(not field.exact for field in arguments):
@@ -216,18 +216,18 @@ def printf(words: list[str]) -> str | None:
     steps = _steps(words[0])
     if steps is None:
         return None
-    left = words[1:][::-1]
+    remaining = words[1:][::-1]
     takes = any(kind != "" for kind, _ in steps)
     pieces: list[str] = []
     size = 0
     while True:
         for kind, text in steps:
-            piece = _argument(kind, left) if kind else text
+            piece = _argument(kind, remaining) if kind else text
             if piece is None:
                 return None
             pieces.append(piece)
             size += len(piece)
-        if not left or not takes:
+        if not remaining or not takes:
             return "".join(pieces)
         if size > _LONGEST:
             return None
@@ -257,10 +257,10 @@ def _steps(text: str) -> list[tuple[str, str]] | None:
     return [*steps, ("", text[done:])]
 
 
-def _argument(kind: str, left: list[str]) -> str | None:
-    if not left:
+def _argument(kind: str, remaining: list[str]) -> str | None:
+    if not remaining:
         return "" if kind == "s" else "0"
-    word = left.pop()
+    word = remaining.pop()
     if kind == "s":
         return word
     return word if _NUMBER.fullmatch(word) else None

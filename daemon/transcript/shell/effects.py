@@ -1,9 +1,9 @@
-"""A parsed command becomes its effects in command order: certain ones as they are, the others UNCLEAR.
+"""Computes the effects of a parsed command, in command order; uncertain ones are UNCLEAR.
 
-A statement is PROVEN to have succeeded where the exit status says so, SEEN where it ran for sure and a failure would
-show in the output, MAYBE otherwise. Only the first two have certain effects, and SEEN only for commands that report
-their failures (file_commands.VOCAL) while nothing hides their errors. Conditions, loops, the right side of ``||`` and
-the background are MAYBE; what such a statement may do to folder and variables is forgotten after it.
+A statement is PROVEN if the exit status shows that it succeeded, SEEN if it surely ran and the output would show a
+failure, and MAYBE otherwise. Only the first two have certain effects, and SEEN only for commands that report their
+failures (file_commands.VOCAL) and whose errors are not hidden. Conditions, loops, the right side of ``||`` and
+background commands are MAYBE; after such a statement, the folder and variables that it may change are unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"}
 
 
 def effects(script: Script, state: State, output: Output, *, is_proven: bool) -> list[Effect]:
-    """What the command did, run from `state`. `is_proven`: its exit status was 0, else it is not known."""
+    """The effects of the command, run from `state`. `is_proven`: its exit status was 0; otherwise it is unknown."""
     if script.has_functions:
         state.doubt = True
     runner = Runner(script, state, output, exit_is_zero=is_proven)
@@ -34,7 +34,7 @@ def effects(script: Script, state: State, output: Output, *, is_proven: bool) ->
 
 
 def of_script(script: Script, state: State, status: Status, *, shows_errors: bool) -> list[Effect]:
-    """What a script did, started in `state`; `shows_errors`: its errors stand in the output."""
+    """The effects of a script, started in `state`; `shows_errors`: its errors are in the output."""
     runner = Runner(script, state, Output("", is_whole=shows_errors), exit_is_zero=status == Status.PROVEN)
     runner.is_script = True
     runner.sequence(script.body, status, Setting(hidden=not shows_errors))
@@ -42,14 +42,14 @@ def of_script(script: Script, state: State, status: Status, *, shows_errors: boo
 
 
 def doubtful(script: Script, state: State) -> list[Effect]:
-    """What the command may have done, if nothing is known of how it ended."""
+    """The possible effects of the command, if we do not know how it ended."""
     runner = Runner(script, state, Output("", is_whole=False), exit_is_zero=False)
     runner.sequence(script.body, Status.MAYBE, Setting())
     return _in_full(runner)
 
 
 def _in_full(runner: Runner) -> list[Effect]:
-    """All effects; what went on in the background may also have come last."""
+    """All effects; background effects may also have come last."""
     if runner.late:
         runner.effects, runner.late = _raced(runner.effects), _raced(runner.late, beside=runner.effects)
     in_order, late = runner.effects, runner.late
@@ -66,7 +66,7 @@ def _raced(ran: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
 
 
 def _meets(path: str, paths: Iterable[str]) -> bool:
-    return any(overlap(path, other) for other in paths)
+    return any(overlap(path, candidate) for candidate in paths)
 
 
 class Runner(Execution):
@@ -103,7 +103,7 @@ class Runner(Execution):
         return status == Status.PROVEN
 
     def _compound(self, item: Compound, setting: Setting) -> None:
-        """Every statement in it may run; in a loop also where an earlier round has left folder and variables."""
+        """Every inner statement may run, in a loop also with the folder and variables of an earlier round."""
         before = self.state.copy()
         for inner in item.inner:
             self._maybe(inner, setting)
@@ -130,7 +130,7 @@ class Runner(Execution):
         self.state.merge(before)
 
     def _in_background(self, item: Statement, setting: Setting) -> list[Effect]:
-        """Run a statement with a folder and variables of its own; returns what it may have done."""
+        """Run a statement with a folder and variables of its own; returns its possible effects."""
         before, start = self.state.copy(), len(self.effects)
         self.statement(item, Status.MAYBE, replace(setting, inner=True))
         self.state.restore(before)
@@ -139,9 +139,9 @@ class Runner(Execution):
     def _chain(self, item: Chain, status: Status, setting: Setting) -> bool:
         """``&&`` and ``||``, which bind alike, from the left."""
         # What is known of each prefix of the chain, from the whole chain's status backwards.
-        known = [status] * (len(item.rest) + 1)
-        for at in range(len(item.rest) - 1, -1, -1):
-            operator, right = item.rest[at]
+        known = [status] * (len(item.links) + 1)
+        for at in range(len(item.links) - 1, -1, -1):
+            operator, right = item.links[at]
             known[at] = known[at + 1]
             if operator == "||" and known[at]:
                 ends = self._contradicts_exit(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
@@ -149,8 +149,8 @@ class Runner(Execution):
         inside = replace(setting, exempt=True)
         before = self._entered(item, known[0], inside)
         succeeded = before is None and self.statement(item.first, known[0], inside)
-        for at, (operator, right) in enumerate(item.rest):
-            own = setting if at == len(item.rest) - 1 else inside
+        for at, (operator, right) in enumerate(item.links):
+            own = setting if at == len(item.links) - 1 else inside
             if operator == "||":
                 if before is not None:
                     self.state.merge(before)
@@ -167,12 +167,12 @@ class Runner(Execution):
         return succeeded
 
     def _entered(self, item: Chain, status: Status, setting: Setting) -> State | None:
-        """Goes where ``cd folder && ...`` leads, also where it may have failed: then nothing behind it has run.
+        """Enter the folder of ``cd folder && ...`` even if it may have failed, because then nothing after it has run.
 
-        The state before it; None where the chain does not begin like that.
+        Returns the state before it; None if the chain does not begin like that.
         """
         first = item.first
-        if status or not (isinstance(first, Simple) and first.words[:1] == ("cd",) and item.rest[0][0] == "&&"):
+        if status or not (isinstance(first, Simple) and first.words[:1] == ("cd",) and item.links[0][0] == "&&"):
             return None
         before = self.state.copy()
         if self.state.doubt:
@@ -184,7 +184,7 @@ class Runner(Execution):
         return isinstance(item, Simple) and item.words == ("false",) and not item.redirects
 
     def _contradicts_exit(self, item: Statement, setting: Setting) -> bool:
-        """Whether it would have led to another exit status than the recorded one, so it did not run."""
+        """Whether it did not run, because it would have caused another exit status than the recorded one."""
         if isinstance(item, Block) and not item.is_subshell and not item.redirects and item.body.items:
             harmless = all(
                 isinstance(statement, Simple) and statement.words[:1] == ("echo",) and not statement.inner and not aside

@@ -1,6 +1,6 @@
-"""What ``rm``, ``mv``, ``cp`` and their like do when they succeed; None where their words leave a doubt.
+"""The effects of ``rm``, ``mv``, ``cp`` and similar commands if they succeed; None if their words are in doubt.
 
-Options that are not in these tables make a command uncertain: nothing is guessed about them.
+Options that are not in these tables make a command uncertain; we never guess.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from daemon.transcript.shell.words import Field
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Arguments:
     """The arguments of one command: its options and its operands, as exact absolute paths."""
 
     options: frozenset[str]
     paths: tuple[str, ...]
     raw: tuple[str, ...]
     target: str | None = None
-    made: frozenset[str] = frozenset()
+    new_folders: frozenset[str] = frozenset()
 
 
 _LETTERS = {
@@ -39,34 +39,34 @@ _LONG = {
 _RECURSIVE = frozenset({"r", "R", "a", "--recursive", "--archive"})
 _FORCED = frozenset({"f", "--force"})
 VOCAL = words("cd rm mv cp mkdir rmdir unlink touch cat echo printf tee truncate git : true")
-"""Commands that say so on standard error, after their own name, when they fail."""
+"""Commands that report a failure on standard error, after their own name."""
 
 
-def certain(verb: str, fields: list[Field], place: Place, made: Collection[str]) -> list[Effect] | None:
+def certain(verb: str, fields: list[Field], place: Place, new_folders: Collection[str]) -> list[Effect] | None:
     """The effects of one command that succeeded, in order; None where they are not certain."""
     if verb == "truncate":
         return _truncate(fields, place)
     reader = _READERS.get(verb)
-    given = _given(verb, fields, place, made) if reader else None
-    if reader is None or given is None:
+    arguments = _arguments(verb, fields, place, new_folders) if reader else None
+    if reader is None or arguments is None:
         return None
-    effects = reader(given)
+    effects = reader(arguments)
     if effects is not None and len({effect.path for effect in effects}) < len(effects):
         return None
     return effects
 
 
-def _given(  # noqa: C901, PLR0911 - one way out for every doubt
-    verb: str, fields: list[Field], place: Place, made: Collection[str]
-) -> Given | None:
+def _arguments(  # noqa: C901, PLR0911 - one way out for every doubt
+    verb: str, fields: list[Field], place: Place, new_folders: Collection[str]
+) -> Arguments | None:
     """Options and operands, or None where one of them is not known."""
     options: set[str] = set()
     operands: list[Field] = []
     target: str | None = None
-    left = fields[::-1]
+    remaining = fields[::-1]
     ends = False
-    while left:
-        field = left.pop()
+    while remaining:
+        field = remaining.pop()
         if not field.exact or field.text == "":
             return None
         if ends or not field.text.startswith("-") or field.text == "-":
@@ -83,9 +83,9 @@ def _given(  # noqa: C901, PLR0911 - one way out for every doubt
                 return None
             options |= set(letters)
             if "t" in letters and verb in ("mv", "cp"):
-                if not letters.endswith("t") or not left or target is not None:
+                if not letters.endswith("t") or not remaining or target is not None:
                     return None
-                target = place.exact(left.pop())
+                target = place.exact(remaining.pop())
                 if target is None:
                     return None
     paths = [place.exact(field) for field in operands]
@@ -93,69 +93,71 @@ def _given(  # noqa: C901, PLR0911 - one way out for every doubt
     if len(known) != len(paths) or not known:
         return None
     raw = tuple(field.text for field in operands)
-    return Given(frozenset(options), tuple(known), raw, target, frozenset(made))
+    return Arguments(frozenset(options), tuple(known), raw, target, frozenset(new_folders))
 
 
-def _rm(given: Given) -> list[Effect] | None:
-    recursive = bool(given.options & _RECURSIVE)
-    if any(text.rstrip("/").rpartition("/")[2] in (".", "..") for text in given.raw):
+def _rm(arguments: Arguments) -> list[Effect] | None:
+    recursive = bool(arguments.options & _RECURSIVE)
+    if any(text.rstrip("/").rpartition("/")[2] in (".", "..") for text in arguments.raw):
         return None
-    existed = None if given.options & _FORCED else True  # else it would have failed
-    return [Effect(Operation.DELETE, path, recursive=recursive, existed=existed) for path in given.paths]
+    existed = None if arguments.options & _FORCED else True  # else it would have failed
+    return [Effect(Operation.DELETE, path, recursive=recursive, existed=existed) for path in arguments.paths]
 
 
-def _git_rm(given: Given) -> list[Effect] | None:
-    return None if _has_pathspec(given) else _rm(given)
+def _git_rm(arguments: Arguments) -> list[Effect] | None:
+    return None if _has_pathspec(arguments) else _rm(arguments)
 
 
-def _rmdir(given: Given) -> list[Effect]:
-    return [Effect(Operation.DELETE, path, recursive=True) for path in given.paths]
+def _rmdir(arguments: Arguments) -> list[Effect]:
+    return [Effect(Operation.DELETE, path, recursive=True) for path in arguments.paths]
 
 
-def _unlink(given: Given) -> list[Effect] | None:
-    return [Effect(Operation.DELETE, given.paths[0])] if len(given.paths) == 1 else None
+def _unlink(arguments: Arguments) -> list[Effect] | None:
+    return [Effect(Operation.DELETE, arguments.paths[0])] if len(arguments.paths) == 1 else None
 
 
-def _mkdir(given: Given) -> list[Effect]:
-    return [Effect(Operation.FOLDER, path) for path in dict.fromkeys(given.paths)]
+def _mkdir(arguments: Arguments) -> list[Effect]:
+    return [Effect(Operation.FOLDER, path) for path in dict.fromkeys(arguments.paths)]
 
 
-def _touch(given: Given) -> list[Effect] | None:
-    if given.options & {"c", "--no-create"}:
+def _touch(arguments: Arguments) -> list[Effect] | None:
+    if arguments.options & {"c", "--no-create"}:
         return []
-    return [Effect(Operation.TOUCH, path) for path in dict.fromkeys(given.paths)]
+    return [Effect(Operation.TOUCH, path) for path in dict.fromkeys(arguments.paths)]
 
 
-def _mv(given: Given) -> list[Effect] | None:
-    return _far(given, Operation.MOVE, recursive=False)
+def _mv(arguments: Arguments) -> list[Effect] | None:
+    return _far(arguments, Operation.MOVE, recursive=False)
 
 
-def _git_mv(given: Given) -> list[Effect] | None:
-    return None if _has_pathspec(given) else _mv(given)
+def _git_mv(arguments: Arguments) -> list[Effect] | None:
+    return None if _has_pathspec(arguments) else _mv(arguments)
 
 
-def _cp(given: Given) -> list[Effect] | None:
-    if given.options & set("Pd") and not given.options & _RECURSIVE:
+def _cp(arguments: Arguments) -> list[Effect] | None:
+    if arguments.options & set("Pd") and not arguments.options & _RECURSIVE:
         return None
-    return _far(given, Operation.COPY, recursive=bool(given.options & _RECURSIVE))
+    return _far(arguments, Operation.COPY, recursive=bool(arguments.options & _RECURSIVE))
 
 
-def _has_pathspec(given: Given) -> bool:
+def _has_pathspec(arguments: Arguments) -> bool:
     """Git reads patterns itself, also quoted ones."""
-    return any(set(text) & set("*?[:\\") for text in given.raw)
+    return any(set(text) & set("*?[:\\") for text in arguments.raw)
 
 
-def _far(given: Given, operation: Operation, *, recursive: bool) -> list[Effect] | None:
-    """A move or copy: where to, and whether that is a folder to go into."""
-    is_plain = bool(given.options & {"T", "--no-target-directory"})
-    sources = given.paths if given.target else given.paths[:-1]
-    raw = given.raw[: len(sources)]
-    target = given.target or given.paths[-1]
-    if not sources or (is_plain and (given.target or len(sources) > 1)):
+def _far(arguments: Arguments, operation: Operation, *, recursive: bool) -> list[Effect] | None:
+    """The effects of a move or copy: its target, and whether that is a folder to move into."""
+    is_plain = bool(arguments.options & {"T", "--no-target-directory"})
+    sources = arguments.paths if arguments.target else arguments.paths[:-1]
+    raw = arguments.raw[: len(sources)]
+    target = arguments.target or arguments.paths[-1]
+    if not sources or (is_plain and (arguments.target or len(sources) > 1)):
         return None
     if any(text.endswith(("/.", "/..")) or text in (".", "..") for text in raw):
         return None
-    into = _into(given, target, len(sources), is_plain=is_plain, may_be_folder=recursive or operation is Operation.MOVE)
+    into = _into(
+        arguments, target, len(sources), is_plain=is_plain, may_be_folder=recursive or operation is Operation.MOVE
+    )
     names = [inside(target, source) for source in sources]
     if len(set(names)) < len(names) or (into is None and is_system(target)):
         return None
@@ -166,13 +168,18 @@ def _far(given: Given, operation: Operation, *, recursive: bool) -> list[Effect]
     return [Effect(operation, source, other=target, into=into, recursive=recursive) for source in sources]
 
 
-def _into(given: Given, target: str, count: int, *, is_plain: bool, may_be_folder: bool) -> bool | None:
+def _into(arguments: Arguments, target: str, count: int, *, is_plain: bool, may_be_folder: bool) -> bool | None:
     if is_plain:
         return False
-    if given.target or count > 1 or target in given.made or given.raw[-1] in (".", "..", "./", "../"):
+    if (
+        arguments.target
+        or count > 1
+        or target in arguments.new_folders
+        or arguments.raw[-1] in (".", "..", "./", "../")
+    ):
         return True
     # A folder moved or copied to "new/" becomes "new", where that is not there yet.
-    if given.raw[-1].endswith(("/", "/.", "/..")) and not may_be_folder:
+    if arguments.raw[-1].endswith(("/", "/.", "/..")) and not may_be_folder:
         return True
     return None
 
@@ -180,18 +187,18 @@ def _into(given: Given, target: str, count: int, *, is_plain: bool, may_be_folde
 def _truncate(fields: list[Field], place: Place) -> list[Effect] | None:
     texts = [field.text for field in fields if field.exact]
     if texts[:2] == ["-s", "0"]:
-        rest = fields[2:]
+        operands = fields[2:]
     elif texts[:1] in (["-s0"], ["--size=0"]):
-        rest = fields[1:]
+        operands = fields[1:]
     else:
         return None
-    paths = [place.exact(field) for field in rest if not field.text.startswith("-")]
-    if not paths or len(paths) != len(rest) or None in paths:
+    paths = [place.exact(field) for field in operands if not field.text.startswith("-")]
+    if not paths or len(paths) != len(operands) or None in paths:
         return None
     return [Effect(Operation.WRITE, path, content="") for path in paths if path is not None]
 
 
-_READERS: dict[str, Callable[[Given], list[Effect] | None]] = {
+_READERS: dict[str, Callable[[Arguments], list[Effect] | None]] = {
     "rm": _rm,
     "git rm": _git_rm,
     "rmdir": _rmdir,

@@ -1,8 +1,8 @@
-"""Here-documents are taken out of a command before it is parsed: their text is exact only so.
+"""Removes here-documents from a command before it is parsed, because only so is their text exact.
 
-What stays is the skeleton, in which a redirection from a name stands for each body, and line
-continuations are gone. Where quoting and nesting leave a doubt about where a body begins or ends there is no skeleton:
-a command that is not understood is no evidence. One pass, linear in the command's length.
+The result is the skeleton: a redirection from a name replaces each body, and line continuations are gone. If quoting
+and nesting leave a doubt about where a body begins or ends, there is no skeleton, because a command that we do not
+understand is no evidence. One pass, linear in the command's length.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 
 MARK = "_HERE_DOCUMENT_"
-"""Begins the file name that stands for a here-document, before its number."""
+"""Begins the file name, before its number, that replaces a here-document."""
 STRING_MARK = "_HERE_STRING_"
-"""Stands before the word of a here-string, of which the grammar knows not every position."""
+"""Marks the word of a here-string, because the grammar does not know it in every position."""
 _STOPS = re.compile(r"[\\'\"`$(){}<#\n]")
 _DELIMITER = re.compile(r"[ \t]*((?:[^\s;&|<>()'\"\\`$]|'[^'\n]*'|\"[^\"\n\\$`]*\"|\\[^\n])+)")
 _ODD = re.compile(r"[^\S \t\n]|[\0-\x08\x0b-\x1f\x7f]")
@@ -122,15 +122,15 @@ class _Reader:
         self._keep(self.at + 1)
 
     def _dollar(self) -> None:
-        rest = self.text[self.at + 1 : self.at + 3]
-        if rest == "((":
+        following = self.text[self.at + 1 : self.at + 3]
+        if following == "((":
             self.stack.append("((")
             self.stack.append("(")
             self._keep(self.at + 3)
-        elif rest[:1] in ("(", "{"):
-            self.stack.append("$" + rest[0])
+        elif following[:1] in ("(", "{"):
+            self.stack.append("$" + following[0])
             self._keep(self.at + 2)
-        elif rest[:1] == "'" and self._inside != '"':
+        elif following[:1] == "'" and self._inside != '"':
             end = re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL).match(self.text, self.at + 2)
             if end is None or (self.pending and "\n" in end[0]):
                 raise NotUnderstood
@@ -169,11 +169,11 @@ class _Reader:
             while self.text[self.at : self.at + 1] in (" ", "\t"):
                 self.at += 1
         elif self.text.startswith("<<", self.at):
-            self._here()
+            self._heredoc()
         else:
             self._keep(self.at + 1)
 
-    def _here(self) -> None:
+    def _heredoc(self) -> None:
         strips = self.text.startswith("<<-", self.at)
         delimiter = _DELIMITER.match(self.text, self.at + (3 if strips else 2))
         before = self.text[self.at - 1 : self.at]

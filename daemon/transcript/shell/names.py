@@ -1,7 +1,7 @@
-"""Which files a shell command names, as far as its text tells: for the commands that cannot be parsed.
+"""Finds the files that a shell command names, for commands that cannot be parsed.
 
-It answers candidates for "may have changed", so it would rather name one too many; what a command changes without
-naming it (a script's output, ``git checkout .``) it cannot see. Reading commands name nothing. It never raises.
+It returns candidates for "may have changed", and prefers one too many. It cannot see changes of files that are not
+named (a script's output, ``git checkout .``). Commands that only read name nothing. It never raises.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shlex
 from daemon.transcript.tool_calls import absolute
 
 SYSTEM = re.compile(r"/(?:dev(?!/shm/)|proc|sys)(?:/|\Z)")
-"""Devices and what the kernel shows; `/dev/shm` holds files like any others."""
+"""Devices and files of the kernel; `/dev/shm` holds ordinary files."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -25,11 +25,11 @@ READERS = words(
     "ag fd echo printf pwd which type whereis true false test [ sleep date env id whoami uname ps mkdir rmdir od xxd "
     "chmod chown chgrp seq cd hexdump strings cut uniq basename dirname realpath readlink export set unset source ."
 )
-"""Commands that change no file's content by their own arguments; a redirection still does."""
+"""Commands whose arguments change no file's content; a redirection still can."""
 RUNNERS = words("python python3 node bash sh zsh ruby deno bun pytest php go cargo make npm npx uv poetry tsx ts-node")
 """Their first argument is the program; it is read, not written."""
 _WRITERS = words("rm mv cp touch tee truncate install ln unlink dd rsync patch")
-"""Any plain word behind these may be a file, also without a suffix."""
+"""Any plain word after these may be a file, also without a suffix."""
 WRITING = {
     "sed": re.compile(r"-\w*i.*|--in-place.*"),
     "perl": re.compile(r"-\w*i.*"),
@@ -38,7 +38,7 @@ WRITING = {
     "sort": re.compile(r"-o.*|--output.*"),
     "git": re.compile(r"checkout|restore|rm|mv|stash|reset|apply|am|clean|revert|merge|pull|switch|rebase|cherry-pick"),
 }
-"""Commands that write only when one of their words is like this."""
+"""Commands that write only if one of their words matches."""
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)?[ \t]*\2[ \t]*(?=\n|$)", re.DOTALL)
 _BREAKS = frozenset({";", "&&", "||", "|", "&", "\n", "(", ")", ";;", "|&"})
 LIKE_FILE = re.compile(r"(?:[\w.@+~ -]*/)*[\w.@+~ -]*[\w-]\.[A-Za-z][\w-]{0,9}")
@@ -51,7 +51,7 @@ _MAY_WRITE = re.compile(
 
 
 def may_write(command: str) -> bool:
-    """Whether a command that is not understood holds anything that changes files, named or not."""
+    """Whether a command that we cannot parse contains anything that changes files, named or not."""
     return _MAY_WRITE.search(command) is not None
 
 
@@ -107,18 +107,18 @@ def _candidates(segment: list[str]) -> list[str]:
     return [name for name in names if not _NO_FILES.search(name) and name not in (".", "..", "/")]
 
 
-def _arguments(verb: str, given: list[str]) -> list[str]:
+def _arguments(verb: str, words: list[str]) -> list[str]:
     """The arguments of one command that may be files it changes."""
-    plain = [word for word in given if not word.startswith("-")]
+    plain = [word for word in words if not word.startswith("-")]
     if verb in ("cp", "ln", "install", "rsync"):
         return plain[-1:]  # the others are only read
     if verb in _WRITERS:
         return plain
     if verb in WRITING:
-        if not any(WRITING[verb].fullmatch(word) for word in given):
+        if not any(WRITING[verb].fullmatch(word) for word in words):
             return []
-        return plain[1:] if verb in ("sed", "perl", "git") and not {"-e", "-f"} & set(given) else plain
+        return plain[1:] if verb in ("sed", "perl", "git") and not {"-e", "-f"} & set(words) else plain
     if verb in READERS:
         return []
-    rest = plain[1:] if verb in RUNNERS else plain  # the program, or the module behind -m
-    return [word for word in rest if "/" in word or LIKE_FILE.fullmatch(word)]
+    operands = plain[1:] if verb in RUNNERS else plain  # the program, or the module behind -m
+    return [word for word in operands if "/" in word or LIKE_FILE.fullmatch(word)]

@@ -1,7 +1,7 @@
 """A shell command as a tree of a few kinds of statements; the only place that knows tree-sitter.
 
-The grammar says how statements nest; what a word means is read from its own text (words.py). A command whose pieces do
-not lie as bash would split them is kept, but marked as not sound, and nothing is concluded from it.
+The grammar says how statements nest; words.py interprets the text of each word. If the pieces of a command do not lie
+as bash would split them, it is kept but marked as not sound, and we conclude nothing from it.
 """
 
 from __future__ import annotations
@@ -52,15 +52,20 @@ class Simple:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """``first && second || ...``: statements with the operator before each but the first."""
+    """``first && second || ...``: `links` are the operators, each with the statement after it."""
 
     first: Statement
-    rest: tuple[tuple[str, Statement], ...]
+    links: tuple[tuple[str, Statement], ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """All statements of the chain, in order."""
+        return (self.first, *(statement for _, statement in self.links))
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Statements of which each reads what the one before prints; `merges`: some ``|&`` takes its errors along."""
+    """Statements that each read the output of the one before; `merges`: some ``|&`` passes errors on, too."""
 
     parts: tuple[Statement, ...]
     merges: bool
@@ -84,7 +89,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """Anything that decides by itself what runs, and how often: conditions, loops, functions, negations."""
+    """A statement that decides what runs, and how often: conditions, loops, functions, negations."""
 
     kind: str
     inner: tuple[Statement, ...]
@@ -96,7 +101,7 @@ Statement: TypeAlias = Simple | Chain | Pipeline | Block | Compound
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A whole command, and the here-documents that its words stand for."""
+    """A whole command, and the here-documents that its words refer to."""
 
     body: Sequence
     bodies: tuple[Body, ...]
@@ -118,9 +123,9 @@ def parse(command: str) -> Script:
     return Script(reader.sequence(root, 0), tuple(bodies), reader.has_functions)
 
 
-def _chained(first: Statement, rest: tuple[tuple[str, Statement], ...]) -> Chain:
-    """``first`` and what follows it as one chain, also where it is one itself: the operators bind alike, leftwards."""
-    return Chain(first.first, (*first.rest, *rest)) if isinstance(first, Chain) else Chain(first, rest)
+def _chained(first: Statement, links: tuple[tuple[str, Statement], ...]) -> Chain:
+    """``first`` and the links as one chain, also if `first` is a chain, because the operators associate to the left."""
+    return Chain(first.first, (*first.links, *links)) if isinstance(first, Chain) else Chain(first, links)
 
 
 def _ending_in(whole: Statement, last: Statement) -> Statement:
@@ -128,8 +133,8 @@ def _ending_in(whole: Statement, last: Statement) -> Statement:
     if isinstance(whole, Pipeline):
         return Pipeline((*whole.parts[:-1], last), whole.merges)
     if isinstance(whole, Chain):
-        operator, piped = whole.rest[-1]
-        return Chain(whole.first, (*whole.rest[:-1], (operator, _ending_in(piped, last))))
+        operator, piped = whole.links[-1]
+        return Chain(whole.first, (*whole.links[:-1], (operator, _ending_in(piped, last))))
     if isinstance(whole, Compound) and isinstance(whole.inner[0], Pipeline):
         return Compound("negated_command", (_ending_in(whole.inner[0], last),))
     raise NotUnderstood
@@ -186,12 +191,12 @@ class _Reader:
                 yield from self._within(child, depth + 1)
 
     def _chain(self, node: tree_sitter.Node, depth: int) -> Chain:
-        rest: list[tuple[str, Statement]] = []
+        links: list[tuple[str, Statement]] = []
         while node.type == "list":
             left, operator, right = _three(node)
-            rest.append((operator.type, self.statement(right, depth + 1)))
+            links.append((operator.type, self.statement(right, depth + 1)))
             node = left
-        return _chained(self.statement(node, depth + 1), tuple(reversed(rest)))
+        return _chained(self.statement(node, depth + 1), tuple(reversed(links)))
 
     def _pipeline(self, node: tree_sitter.Node, depth: int) -> Statement:
         children = [child for child in node.children if child.type != "comment"]
@@ -199,18 +204,18 @@ class _Reader:
         merges = any(child.type == "|&" for child in children)
         if isinstance(parts[0], Chain):
             # In ``a && b 2>&1 | c`` the grammar takes the chain for the pipe's first part; bash pipes b alone.
-            operator, last = parts[0].rest[-1]
+            operator, last = parts[0].links[-1]
             piped = Pipeline((last, *parts[1:]), merges)
-            return Chain(parts[0].first, (*parts[0].rest[:-1], (operator, piped)))
+            return Chain(parts[0].first, (*parts[0].links[:-1], (operator, piped)))
         whole = Pipeline(parts, merges)
         return Compound("negated_command", (whole,)) if children[0].type == "negated_command" else whole
 
     def _redirected(self, node: tree_sitter.Node, depth: int) -> Statement:
         redirects = [child for child in node.children if child.type in ("file_redirect", "herestring_redirect")]
-        others = [child for child in node.children if child.is_named and child not in redirects]
-        if len(others) > 1:
+        statements = [child for child in node.children if child.is_named and child not in redirects]
+        if len(statements) > 1:
             raise NotUnderstood
-        return self._attach(others[0] if others else None, redirects, depth)
+        return self._attach(statements[0] if statements else None, redirects, depth)
 
     def _attach(self, node: tree_sitter.Node | None, redirects: list[tree_sitter.Node], depth: int) -> Statement:
         """A statement with redirections; the grammar hangs those of a list's last command on the whole list."""

@@ -1,4 +1,4 @@
-"""One simple command: its words, its redirections, what it does to the shell's state, and its effects on files."""
+"""Runs one simple command: its words, its redirections, and its effects on the shell's state and on files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bo
 
 
 def _shell_text(fields: list[Field]) -> str | None:
-    """The literal command that a shell behind ``timeout 5`` and its like is given."""
+    """The literal command for a shell after ``timeout 5`` and the like."""
     program = unwrapped(fields)
     if program is None or program.name not in known_programs.SHELLS or not program.arguments:
         return None
@@ -77,17 +77,17 @@ def _shell_text(fields: list[Field]) -> str | None:
 
 
 def _launch(
-    runner: Execution, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
+    runner: Execution, fields: list[Field], stdin: launched.Input, status: Status | None, *, hides: bool
 ) -> str | None:
-    """Record a program that the command runs; which one, only if the folder is known.
+    """Record the program that the command runs; its path only if the folder is known.
 
-    Returns the file in which the program stands, if its text can be read. `status` is None where variables before the
-    command may change what it means, `hides` says that errors are not seen.
+    Returns the program's file, if its text can be read. `status` is None if variables before the command may change
+    its meaning; `hides`: errors do not reach the output.
     """
     state, place = runner.state, runner.state.place
     is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
-        program = launched.launched(fields, Place((folder,)), given)
+        program = launched.launched(fields, Place((folder,)), stdin)
         if program is None:
             return None
         if not (place.known or place.is_one_of_them):
@@ -104,19 +104,17 @@ def _launch(
                 is_piped=program.is_piped,
                 home=state.home,
             )
-        runner.effects.append(
-            Effect(Operation.RUN, folder, content=program.content, other=program.other, launch=launch)
-        )
+        runner.effects.append(Effect(Operation.RUN, folder, content=program.content, other=program.path, launch=launch))
         if place.known and launch is not None:
-            return program.other
+            return program.path
     return None
 
 
 def _status_of(fields: list[Field], program_run: launched.Launched, status: int) -> int:
-    """How sure it is that all of a program ran.
+    """How certain it is that all of a program ran.
 
-    One that need not have succeeded may have been ended early without a word: by ``timeout`` or its like, or by an
-    option of the shell that reads it.
+    A program that need not have succeeded may have ended early without a message, by ``timeout`` or the like or by an
+    option of its shell.
     """
     program = unwrapped(fields)
     is_alone = program is not None and program.field is fields[0] and program_run.language != "source"
@@ -143,7 +141,7 @@ def _fields(runner: Execution, item: Simple) -> list[Field]:
 
 
 def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
-    """The name of the program and its arguments; an empty name where there is none or it is not known."""
+    """The name of the program and its arguments; the name is empty if there is none or it is unknown."""
     at = 0
     while at < len(fields) - 1 and fields[at].exact and fields[at].text in _WRAPPERS:
         after = fields[at + 1]
@@ -157,14 +155,14 @@ def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
         return f"/bin/{name}", fields[at + 1 :]  # the program, which is not the builtin
     if name.startswith(("/bin/", "/usr/bin/")) and name.rpartition("/")[2] not in ("echo", "printf"):
         name = name.rpartition("/")[2]
-    rest = fields[at + 1 :]
-    if name == "git" and rest and rest[0].exact and rest[0].text in ("mv", "rm"):
-        return f"git {rest[0].text}", rest[1:]
-    return name, rest
+    arguments = fields[at + 1 :]
+    if name == "git" and arguments and arguments[0].exact and arguments[0].text in ("mv", "rm"):
+        return f"git {arguments[0].text}", arguments[1:]
+    return name, arguments
 
 
 def _is_seen(runner: Execution, verb: str, item: Simple, *, hidden: bool) -> bool:
-    """Whether a failure would stand in the output, and none does."""
+    """Whether the output would show a failure, and shows none."""
     if not item.words:
         return bool(item.assigned) or not (hidden or runner.output.shows_failure("sh"))
     known = verb.split(maxsplit=1)[0] if verb else ""
@@ -175,7 +173,7 @@ def _is_seen(runner: Execution, verb: str, item: Simple, *, hidden: bool) -> boo
 
 
 def printed(runner: Execution, item: Statement, setting: Setting) -> str | None:
-    """What a part of a pipeline prints, where that is literal text and all that it does."""
+    """The output of a part of a pipeline, if it is literal text and the part does nothing else."""
     if not isinstance(item, Simple) or item.inner or item.assigned or not item.sound or runner.state.doubt:
         return None
     flow = redirected(runner, item.redirects)
@@ -186,18 +184,18 @@ def printed(runner: Execution, item: Statement, setting: Setting) -> str | None:
 
 
 def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
-    """The standard output of a command, where its words alone tell it."""
+    """The standard output of a command, if its words alone determine it."""
     if any(not field.exact or field.has_home for field in arguments):
         return None
-    given = [field.text for field in arguments]
+    texts = [field.text for field in arguments]
     text: str | None = None
     if verb == "echo":
-        is_ambiguous = runner.state.is_zsh and any("\\" in field or field == "-" for field in given)
-        is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_ambiguous(given))
-        text = None if is_ambiguous else builtins.echo(given)
+        is_ambiguous = runner.state.is_zsh and any("\\" in field or field == "-" for field in texts)
+        is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_ambiguous(texts))
+        text = None if is_ambiguous else builtins.echo(texts)
     elif verb == "printf":
-        text = None if runner.state.is_posix and builtins.is_printf_ambiguous(given) else builtins.printf(given)
-    elif verb == "cat" and given in ([], ["-"]):
+        text = None if runner.state.is_posix and builtins.is_printf_ambiguous(texts) else builtins.printf(texts)
+    elif verb == "cat" and texts in ([], ["-"]):
         text = stdin
     elif verb in _QUIET:
         text = ""
@@ -207,7 +205,7 @@ def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | Non
 def _effects(
     runner: Execution, verb: str, arguments: list[Field], flow: Streams, stdin: str | None
 ) -> list[Effect] | None:
-    """The certain effects of a command that succeeded; None where there is a doubt about one of them."""
+    """The certain effects of a command that succeeded; None if one of them is in doubt."""
     own = _own_effects(runner, verb, arguments, stdin)
     if own is None or flow.unclear:
         return None
@@ -228,7 +226,7 @@ def _own_effects(runner: Execution, verb: str, arguments: list[Field], stdin: st
         return _tee(runner, arguments, stdin)
     if verb in ("echo", "printf", "cat", "") or verb in _QUIET:
         return [] if verb or not arguments else None
-    effects = file_commands.certain(verb, arguments, runner.state.place, runner.state.made)
+    effects = file_commands.certain(verb, arguments, runner.state.place, runner.state.new_folders)
     if effects is None and not possible_writes.names(*_program(verb, arguments), runner.state.place):
         return []
     return effects
@@ -250,7 +248,7 @@ def _tee(runner: Execution, arguments: list[Field], stdin: str | None) -> list[E
 def _written(
     runner: Execution, verb: str, arguments: list[Field], path: str, stdin: str | None, *, appends: bool
 ) -> Effect | None:
-    """What a command's output makes of the file it is redirected to."""
+    """The effect of a command's output on the file it is redirected to."""
     source = runner.state.place.exact(arguments[0]) if verb == "cat" and len(arguments) == 1 else None
     if source is not None and not appends and not arguments[0].text.startswith("-"):
         return None if overlap(source, path) or is_system(source) else Effect(Operation.COPY, source, other=path)
@@ -277,13 +275,16 @@ def _possible_writes(runner: Execution, verb: str, arguments: list[Field], flow:
     """Everything that a command may have changed."""
     place = runner.state.place
     paths = [path for path, _ in flow.written] + flow.unclear
-    name, given = _program(verb, arguments)
-    if name == "env" and given:  # an option that may change what is run, or where
-        paths += [*place.folders, *(path for field in given for path in place.around(field) if field.text[:1] != "-")]
+    name, words = _program(verb, arguments)
+    if name == "env" and words:  # an option that may change what is run, or where
+        paths += [
+            *place.folders,
+            *(path for field in words for path in place.around(field) if field.text[:1] != "-"),
+        ]
     else:
-        paths += possible_writes.names(name, given, place)
+        paths += possible_writes.names(name, words, place)
     if name == "ln":
-        paths += _linked_to(given, place)
+        paths += _linked_to(words, place)
         runner.state.linked = (*runner.state.linked, *paths)
     return list(dict.fromkeys(path for path in paths if path != "/" and not is_system(path)))
 
@@ -307,6 +308,8 @@ def _record(runner: Execution, effects: list[Effect]) -> None:
             continue
         runner.effects.append(effect)
         if effect.operation is Operation.FOLDER:
-            runner.state.made |= {effect.path}
-        elif runner.state.made and effect.operation in (Operation.DELETE, Operation.MOVE):
-            runner.state.made = frozenset(p for p in runner.state.made if not any(overlap(p, q) for q in paths))
+            runner.state.new_folders |= {effect.path}
+        elif runner.state.new_folders and effect.operation in (Operation.DELETE, Operation.MOVE):
+            runner.state.new_folders = frozenset(
+                p for p in runner.state.new_folders if not any(overlap(p, q) for q in paths)
+            )

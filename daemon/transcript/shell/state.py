@@ -1,7 +1,7 @@
-"""What a shell carries from one command to the next, and the effects that its commands had so far.
+"""The state that a shell carries from one command to the next, and the effects of its commands so far.
 
-`Place` is the working directory, as far as it is known; `State` adds variables, options and our doubts; an `Execution`
-is one script while it is read.
+`Place` is the working directory, if known; `State` adds variables, options and our doubts; an `Execution` is one
+script while we read it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Effect:
 
 
 def is_system(path: str) -> bool:
-    """Whether a path is no file of anybody's: devices and what the kernel shows."""
+    """Whether a path is a device or a file of the kernel, not of a user."""
     return SYSTEM.match(path) is not None
 
 
@@ -56,7 +56,7 @@ class Place:
 
     @property
     def folder(self) -> str | None:
-        """The working directory, where it is known."""
+        """The working directory, or None if unknown."""
         return self.folders[0] if self.known and self.folders else None
 
     def exact(self, field: Field) -> str | None:
@@ -67,7 +67,7 @@ class Place:
         return None if path is None or path == "/" else path
 
     def around(self, field: Field) -> list[str]:
-        """What a word may mean: the path itself, or the deepest folder that holds whatever it is."""
+        """The paths that a word may mean: the path itself, or the deepest folder that must contain it."""
         text = field.text if field.exact else field.text.rpartition("/")[0] + "/" if "/" in field.text else "."
         if not field.exact and text == "/":
             return list(self.folders)  # nothing is known but that it is somewhere
@@ -80,18 +80,18 @@ class Place:
         paths = [absolute(text, folder) for folder in folders]
         return [path for path in paths if path is not None and path != "/" and not is_system(path)]
 
-    def or_in(self, other: Place) -> Place:
+    def or_in(self, alternative: Place) -> Place:
         """Either this or the other."""
-        if self == other:
+        if self == alternative:
             return self
-        is_one = (self.known or self.is_one_of_them) and (other.known or other.is_one_of_them)
-        return Place(tuple(dict.fromkeys((*other.folders, *self.folders))), known=False, is_one_of_them=is_one)
+        is_one = (self.known or self.is_one_of_them) and (alternative.known or alternative.is_one_of_them)
+        return Place(tuple(dict.fromkeys((*alternative.folders, *self.folders))), known=False, is_one_of_them=is_one)
 
     def entered(self, folder: Field) -> Place | None:
-        """Where ``cd folder`` may have led from here, and here, if it failed; None if that is not known."""
+        """The place after ``cd folder``, which may have failed; None if that is unknown."""
         if not (folder.exact and self.folders and (self.known or self.is_one_of_them)):
             return None
-        paths = [path for here in self.folders if (path := absolute(folder.text, here)) is not None]
+        paths = [path for current in self.folders if (path := absolute(folder.text, current)) is not None]
         whole = tuple(dict.fromkeys((*self.folders, *paths)))
         return self if whole == self.folders else Place(whole, known=False, is_one_of_them=len(whole) <= _MOST_PLACES)
 
@@ -110,9 +110,9 @@ def overlap(first: str, second: str) -> bool:
 class State:
     """The folder, variables and options of a shell between two commands.
 
-    `doubt`: from here on nothing is certain. `linked`: paths that may be two names of one file. `made`: folders that
-    this script made itself. `is_zsh`: the shell may be zsh, whose echo reads backslashes. `visited`: earlier folders,
-    to which a ``cd`` with an unknown target may have gone back. `given`: the arguments of a script, as in Scope.
+    `doubt`: from here on nothing is certain. `linked`: paths that may be two names of one file. `new_folders`: folders
+    that this script created. `is_zsh`: the shell may be zsh, whose echo reads backslashes. `visited`: earlier folders,
+    to which a ``cd`` with an unknown target may have gone back. `parameters`: the arguments of a script, as in Scope.
     `is_posix`: the shell may be any that is called ``sh``.
     """
 
@@ -122,37 +122,37 @@ class State:
     strict: bool = False
     doubt: bool = False
     linked: tuple[str, ...] = ()
-    made: frozenset[str] = frozenset()
+    new_folders: frozenset[str] = frozenset()
     is_zsh: bool = False
     visited: tuple[str, ...] = ()
-    given: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
     is_posix: bool = False
 
     @property
     def scope(self) -> Scope:
         """What words may refer to."""
-        return Scope(self.home, self.place.folder, self.variables, self.given)
+        return Scope(self.home, self.place.folder, self.variables, self.parameters)
 
     def copy(self) -> State:
         """A state of its own with the same values."""
         return State(
-            self.place, self.home, dict(self.variables), self.strict, self.doubt, self.linked, self.made, self.is_zsh,
-            self.visited, self.given, self.is_posix,
+            self.place, self.home, dict(self.variables), self.strict, self.doubt, self.linked, self.new_folders,
+            self.is_zsh, self.visited, self.parameters, self.is_posix,
         )  # fmt: skip
 
     def restore(self, before: State) -> None:
-        """Back to what it was before a subshell; what was done to files stays done."""
-        self.place, self.variables, self.given = before.place, dict(before.variables), before.given
+        """Go back to the state before a subshell; its effects on files remain."""
+        self.place, self.variables, self.parameters = before.place, dict(before.variables), before.parameters
         self.strict, self.doubt, self.home = before.strict, before.doubt, before.home
 
     def merge(self, before: State) -> None:
-        """After something that may or may not have run: only what both ways agree on is known."""
+        """After a command that may or may not have run, keep only what is the same either way."""
         self.place = self.place.or_in(before.place)
         self.variables = {k: v for k, v in self.variables.items() if before.variables.get(k) == v}
         self.strict = self.strict and before.strict
         self.home = self.home if self.home == before.home else None
-        self.made &= before.made
-        self.given = self.given if self.given == before.given else {}
+        self.new_folders &= before.new_folders
+        self.parameters = self.parameters if self.parameters == before.parameters else {}
 
 
 class Status(IntEnum):
@@ -175,7 +175,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What the record shows of a run: `is_whole` says that the text lacks nothing."""
+    """The recorded output of a run; `is_whole`: nothing of it is missing."""
 
     text: str
     is_whole: bool
@@ -200,8 +200,8 @@ class Output:
 class Execution(ABC):
     """One script while it is read; `effects` grows in the order in which they took place.
 
-    `late` are those of what runs in the background, which may also have come last. `is_script`: the script stands in a
-    file, and programs of which nothing is known are taken to have written anything.
+    `late` are effects of background commands, which may also have come last. `is_script`: the script is in a file, and
+    we assume that unknown programs may have written anything.
     """
 
     script: Script
@@ -215,17 +215,17 @@ class Execution(ABC):
     late: list[Effect] = field(default_factory=list)
 
     def unclear(self, paths: Iterable[str], program: str | None = None) -> None:
-        """These paths may have changed; `program`: by this one, which they were given to."""
+        """Record that these paths may have changed; `program`: by this one, of which they are arguments."""
         self.effects += [Effect(Operation.UNCLEAR, path, other=program) for path in paths]
 
     def unclear_anywhere(self) -> None:
-        """Anything in the working directory may have changed, by programs that are not known."""
+        """Record that unknown programs may have changed anything in the working directory."""
         self.unclear(self.state.place.folders)
         self.effects += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
 
     @abstractmethod
     def nested(self, command: str, status: Status, setting: Setting) -> bool:
-        """Run a literal command that another shell is given; True where it surely succeeded."""
+        """Run a literal command in another shell; True if it surely succeeded."""
 
 
 def start(folder: str, home: str | None) -> State:

@@ -1,7 +1,7 @@
-"""The words of a command as bash expands them, as far as its text alone tells.
+"""Expands the words of a command as bash does, if its text alone determines them.
 
-A field is exact when nothing outside the text decides about it: quotes, escapes, braces, ``~`` and variables that the
-same command sets are understood; of the rest only the literal beginning is known. Globs are never exact.
+A field is exact if it depends on nothing outside the text: quotes, escapes, braces, ``~`` and variables that the same
+command sets are understood. Of any other field we know only the literal beginning. Globs are never exact.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OWN_FOLDER = re.compile(
     r'\$\((?P<absolute>cd (?:-- )?"?\$\()?dirname (?:-- )?"?'
     r'\$(?:0|\{0\}|(?P<source>BASH_SOURCE|\{BASH_SOURCE(?:\[0\])?\}))"?\)(?(absolute)"? *&& *pwd\))'
 )
-"""How a script asks for the folder that it stands in."""
+"""How a script finds its own folder."""
 _PWD = re.compile(r"\$\(pwd\)")
 _NO_EXPANSION = re.compile(r"\$(?![A-Za-z_0-9{(@*#?$!\[-])")
 _RUN = re.compile(r"[^\\'\"`$]+")
@@ -52,24 +52,24 @@ class Field:
 
 @dataclass(slots=True)
 class Scope:
-    """What words may refer to: the variables set so far, the home folder and the working directory, where known.
+    """What words may refer to: the variables set so far, and the home folder and the working directory, if known.
 
-    `given`: what a script was started with, by number, and the folder it stands in (OWN_FOLDER, SOURCE_FOLDER).
+    `parameters`: the positional parameters of a script, by number, and its folder (OWN_FOLDER, SOURCE_FOLDER).
     """
 
     home: str | None
     cwd: str | None
     variables: dict[str, str] = field(default_factory=dict)
-    given: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, name: str) -> str | None:
         if name in self.variables:
             return self.variables[name]
         if name.startswith(_FROM_HERE):
-            folder = self.given.get(name.removeprefix(_FROM_HERE))
+            folder = self.parameters.get(name.removeprefix(_FROM_HERE))
             is_known = folder is not None and (folder.startswith("/") or self.cwd is not None)
             return posixpath.normpath(posixpath.join(self.cwd or "/", folder)) if folder and is_known else None
-        known: dict[str, str | None] = {"HOME": self.home, "PWD": self.cwd, **self.given}
+        known: dict[str, str | None] = {"HOME": self.home, "PWD": self.cwd, **self.parameters}
         return known.get(name)
 
 
@@ -84,7 +84,7 @@ def fields(raw: str, scope: Scope) -> list[Field]:
 
 
 def value(raw: str, scope: Scope) -> str | None:
-    """What an assignment or a here-string makes of a word; None where that is not certain."""
+    """The value of a word in an assignment or a here-string; None if uncertain."""
     joined = _joined(pieces(raw), scope, splits=False)
     return "" if joined is None else joined.text if joined.exact and not joined.has_home else None
 
@@ -96,7 +96,7 @@ def body(text: str, scope: Scope) -> str | None:
 
 
 def pieces(raw: str) -> list[Piece]:
-    """A word taken apart by its quotes; from the first thing that cannot be read on, it is unknown."""
+    """The pieces of a word, split at its quotes; after the first unreadable character the piece is unknown."""
     pieces_so_far: list[Piece] = []
     at = 0
     while at < len(raw):
@@ -298,10 +298,10 @@ def _value_of(kind: Kind, piece: str, scope: Scope, *, splits: bool) -> str | No
 
 
 def _tilde(word: list[Piece], scope: Scope) -> str | None:
-    """What a leading ``~`` stands for: None where there is none, empty where it is not known."""
+    """The value of a leading ``~``: None if there is none, empty if unknown."""
     if not word or word[0][0] != "bare" or not word[0][1].startswith("~"):
         return None
-    rest = word[0][1][1:]
-    if rest.startswith("/") or (not rest and len(word) == 1):
+    suffix = word[0][1][1:]
+    if suffix.startswith("/") or (not suffix and len(word) == 1):
         return scope.home or ""
     return ""

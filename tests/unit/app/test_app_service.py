@@ -391,7 +391,7 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
     assert isinstance(embedder, Considerate)
     assert isinstance(embedder._embedder, Builtin)
     assert EmbedLoop(daemon._engine, unexpected).turn() > 0  # a new index is made at once
-    assert upkeep.rest(0.0)
+    assert upkeep.close_if_idle(0.0)
     embedding = EmbedLoop(daemon._engine, unexpected)
     assert embedding.turn() > 0
     assert (upkeep.is_open, embedder._embedder._session) == (False, None)

@@ -39,7 +39,7 @@ def runs(*given: tuple[int | None, str], whole: bool = False) -> Fragments:
     ],
 )
 def test_lines_seen_join_what_was_known(known: Fragments, first: int, shown: str, expected: Fragments) -> None:
-    assert known.seen(first, tuple(shown.split("|"))) == expected
+    assert known.with_lines(first, tuple(shown.split("|"))) == expected
 
 
 _RANGES = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 6)), max_size=8)
@@ -51,7 +51,7 @@ def test_reads_of_one_text_in_any_order_know_exactly_what_they_showed(ranges: li
     text = [f"line {n}" for n in range(1, 20)]
     known = Fragments()
     for first, count in ranges:
-        known = known.seen(first, tuple(text[first - 1 : first - 1 + count]))
+        known = known.with_lines(first, tuple(text[first - 1 : first - 1 + count]))
     shown = {n for first, count in ranges for n in range(first, first + count)}
     assert [(run.first_line + n, line) for run in known.runs for n, line in enumerate(run.lines)] == [
         (n, f"line {n}") for n in sorted(shown)
@@ -107,7 +107,7 @@ def test_after_an_edit_every_known_line_with_a_place_stands_there(
     known = Fragments()
     for first, length in ranges:
         if first <= len(text):
-            known = known.seen(first, tuple(text[first - 1 : first - 1 + length]))
+            known = known.with_lines(first, tuple(text[first - 1 : first - 1 + length]))
     after = whole.replace(old, new).split("\n")
     for run in known.edited(old, new, everywhere=everywhere).runs:
         shown = list(run.lines)

@@ -144,7 +144,7 @@ def test_reverts_are_kept_by_source_and_a_busy_one_takes_nothing_away(archive: A
         "time": opencode.T0 + 50, "message_id": "msg_001", "part_id": "", "snapshot": "a" * 40, "is_undone": False,
         "diff": "", "is_exact": True,
     }]}  # fmt: skip
-    assert "a" * 40 in {name for name, _ in archive.objects.wanted()}  # what it was set back from is captured
+    assert "a" * 40 in {name for name, _ in archive.objects.capture_queue()}  # what it was set back from is captured
     source.marks = None
     assert _tell(archive, evidence, source) == told_
     source.marks = []

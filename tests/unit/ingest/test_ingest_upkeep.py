@@ -78,7 +78,7 @@ class House:
 
     def __init__(self, root: Path, chroma: str = "embedded") -> None:
         self.root = root
-        self.chroma, self.what = chroma, "all"
+        self.chroma, self.embed_scope = chroma, "all"
         self.archive = Archive(root / "archive")
         self.said: list[str] = []
         self.upkeep: Upkeep | None = None
@@ -103,7 +103,7 @@ class House:
             indexed_kb=64,
             embedded_kb=4,
             batch=4,
-            what=self.what,
+            embed_scope=self.embed_scope,
         )
         return self.upkeep
 
@@ -381,9 +381,9 @@ def test_questions_do_not_try_again_and_again_to_open_an_index(house: House, mon
 
 
 def test_an_index_that_was_let_go_of_is_opened_for_the_next_question(house: House) -> None:
-    assert not house.upkeep.rest(after_s=60.0)
-    assert house.upkeep.rest(after_s=0.0)
-    assert (house.upkeep.is_open, house.upkeep.rest(after_s=0.0)) == (False, False)
+    assert not house.upkeep.close_if_idle(after_s=60.0)
+    assert house.upkeep.close_if_idle(after_s=0.0)
+    assert (house.upkeep.is_open, house.upkeep.close_if_idle(after_s=0.0)) == (False, False)
     assert house.upkeep.state()["semantic"]["state"] == "built; opened when it is needed"
     house.upkeep.load()
     assert house.upkeep.is_open

@@ -19,7 +19,7 @@ from daemon.archive import Archive
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
-from daemon.opencode.journal import Journal, Left
+from daemon.opencode.journal import Journal, RemovedRows
 from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
 from tests.support.examples import examples
@@ -332,15 +332,19 @@ def test_a_removed_message_is_listed_with_its_events_and_removal_time(database: 
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 300)
     database.event("ses_1", "message.part.updated.1", {"part": text("prt_1", "msg_1", "ses_1", "ab")}, T0 + 400)
     database.event("ses_1", "message.updated.1", {"info": user("msg_2", "ses_1")}, T0 + 500)
-    assert journal.left("ses_1", {}) == {}  # nothing was followed yet
+    assert journal.removals("ses_1", {}) == {}  # nothing was followed yet
     journal.follow("ses_1")
-    assert journal.left("ses_1", {"msg_2": ()}) == {"msg_1": Left([("prt_1", "event 3"), ("", "event 2")], T0 + 300)}
+    assert journal.removals("ses_1", {"msg_2": ()}) == {
+        "msg_1": RemovedRows([("prt_1", "event 3"), ("", "event 2")], T0 + 300)
+    }
     database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
     journal.follow("ses_1")
-    assert journal.left("ses_1", {"msg_2": ()}) == {"msg_1": Left([("prt_1", "event 3"), ("", "event 2")], T0 + 600)}
+    assert journal.removals("ses_1", {"msg_2": ()}) == {
+        "msg_1": RemovedRows([("prt_1", "event 3"), ("", "event 2")], T0 + 600)
+    }
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 700)
     journal.follow("ses_1")
-    assert journal.left("ses_1", {"msg_1": (), "msg_2": ()}) == {}
+    assert journal.removals("ses_1", {"msg_1": (), "msg_2": ()}) == {}
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])
@@ -351,7 +355,7 @@ def test_a_journal_is_walked_page_by_page_to_its_end(
     for number in range(count):
         database.event("ses_1", "message.updated.1", {"info": user(f"msg_{number}", "ses_1")}, T0 + number)
     journal.follow("ses_1")
-    assert sorted(journal.left("ses_1", {})) == [f"msg_{number}" for number in range(count)]
+    assert sorted(journal.removals("ses_1", {})) == [f"msg_{number}" for number in range(count)]
 
 
 def test_the_time_of_an_event_is_the_one_nearest_to_its_record_not_to_ours(database: Database) -> None:
@@ -360,7 +364,7 @@ def test_the_time_of_an_event_is_the_one_nearest_to_its_record_not_to_ours(datab
     database.event("ses_1", "message.updated.1", {"info": info}, T0 + 7)
     journal = Journal(Connection(database.path), limit=2000, clock=lambda: T0 / 1000 + 2000 * 86_400)
     journal.follow("ses_1")
-    assert journal.left("ses_1", {})["msg_1"].changed == T0 + 7
+    assert journal.removals("ses_1", {})["msg_1"].changed == T0 + 7
 
 
 def test_a_removed_message_with_unreadable_events_is_still_listed(database: Database, journal: Journal) -> None:
@@ -368,7 +372,7 @@ def test_a_removed_message_with_unreadable_events_is_still_listed(database: Data
     database.event("ses_1", "message.updated.1", "{")
     database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
     journal.follow("ses_1")
-    assert journal.left("ses_1", {}) == {"msg_1": Left([("", "unreadable before 2")], T0 + 600)}
+    assert journal.removals("ses_1", {}) == {"msg_1": RemovedRows([("", "unreadable before 2")], T0 + 600)}
 
 
 def test_a_removed_call_is_listed_with_its_event_and_removal_time(database: Database, journal: Journal) -> None:
@@ -379,8 +383,8 @@ def test_a_removed_call_is_listed_with_its_event_and_removal_time(database: Data
         ids = {"messageID": "msg_1", "partID": part_id}
         database.event("ses_1", "message.part.removed.1", ids, T0 + 100 + number)
     journal.follow("ses_1")
-    assert journal.left("ses_1", {"msg_1": {"prt_3"}}) == {"msg_1": Left([("prt_1", "event 0")], T0 + 100)}
-    assert journal.left("ses_1", {"msg_1": {"prt_1", "prt_3"}}) == {}
+    assert journal.removals("ses_1", {"msg_1": {"prt_3"}}) == {"msg_1": RemovedRows([("prt_1", "event 0")], T0 + 100)}
+    assert journal.removals("ses_1", {"msg_1": {"prt_1", "prt_3"}}) == {}
     parts = journal.parts("ses_1", "msg_1", {"prt_3"}, [], calls_only=True)
     assert [(part.id, part.message_id, part.session_id) for part in parts] == [("prt_1", "msg_1", "ses_1")]
     assert journal.parts("ses_1", "msg_other", (), [], calls_only=True) == []
@@ -393,7 +397,7 @@ def test_a_message_without_a_row_may_still_get_one_for_ten_seconds(
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0)
     journal = Journal(Connection(database.path), limit=2000, clock=lambda: (T0 + age) / 1000)
     journal.follow("ses_1")
-    assert (list(journal.left("ses_1", {})) == ["msg_1"]) is is_removed
+    assert (list(journal.removals("ses_1", {})) == ["msg_1"]) is is_removed
 
 
 def test_a_message_that_was_written_again_after_its_removal_may_still_get_a_row(database: Database) -> None:
@@ -402,7 +406,7 @@ def test_a_message_that_was_written_again_after_its_removal_may_still_get_a_row(
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 2)
     journal = Journal(Connection(database.path), limit=2000, clock=lambda: T0 / 1000 + 5)
     journal.follow("ses_1")
-    assert journal.left("ses_1", {}) == {}
+    assert journal.removals("ses_1", {}) == {}
 
 
 def test_an_event_with_an_id_or_type_that_is_no_text_stops_nothing(database: Database, journal: Journal) -> None:
@@ -411,7 +415,7 @@ def test_an_event_with_an_id_or_type_that_is_no_text_stops_nothing(database: Dat
         database.execute(f"UPDATE event SET {column} = ? WHERE seq = ?", value, seq)
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0)
     journal.follow("ses_1")
-    assert list(journal.left("ses_1", {})) == ["msg_1"]
+    assert list(journal.removals("ses_1", {})) == ["msg_1"]
 
 
 def test_ids_that_a_recorded_part_lacks_are_those_of_its_place(database: Database, journal: Journal) -> None:
@@ -448,7 +452,7 @@ def test_a_record_changed_since_it_was_listed_is_a_problem_with_its_place(databa
 def test_a_database_without_a_journal_has_no_removed_records(database: Database, journal: Journal) -> None:
     assert journal.message("ses_1", "msg_1", []) is None
     assert journal.parts("ses_1", "msg_1", (), [], calls_only=False) == []
-    assert journal.left("ses_1", {}) == {}
+    assert journal.removals("ses_1", {}) == {}
 
 
 def test_damage_is_told_with_place_reason_size_and_hash(database: Database, journal: Journal) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.errors import OutputRefused
-from daemon.filesystem.new_folder import TAKEN, NewFolder
+from daemon.filesystem.new_folder import NAME_IN_USE, NewFolder
 from tests.support.examples import examples
 
 pytestmark = pytest.mark.on_disk
@@ -91,10 +91,10 @@ def test_a_name_that_must_not_be_made_is_passed_over_with_the_reason(tmp_path: P
 def test_of_a_file_and_a_folder_of_one_name_the_second_is_skipped(tmp_path: Path) -> None:
     with NewFolder(tmp_path / "to") as folder:
         assert folder.write("a", b"file") == ""
-        assert folder.write("a/b", b"beneath") == TAKEN
+        assert folder.write("a/b", b"beneath") == NAME_IN_USE
         assert folder.write("c/d", b"beneath") == ""
-        assert folder.write("c", b"file") == TAKEN
-        assert folder.write("a", b"again") == TAKEN
+        assert folder.write("c", b"file") == NAME_IN_USE
+        assert folder.write("a", b"again") == NAME_IN_USE
     assert tree(tmp_path / "to") == {"a": b"file", "c/d": b"beneath"}
 
 
@@ -105,13 +105,13 @@ def test_a_link_planted_while_it_works_is_never_followed(tmp_path: Path) -> None
         assert folder.write("first", b"1") == ""
         (tmp_path / "to" / "sub").symlink_to(outside)
         (tmp_path / "to" / "file").symlink_to(outside / "file")
-        assert folder.write("sub/x", b"2") == TAKEN
-        assert folder.write("file", b"3") == TAKEN
+        assert folder.write("sub/x", b"2") == NAME_IN_USE
+        assert folder.write("file", b"3") == NAME_IN_USE
         assert folder.write("made/x", b"4") == ""
         assert folder.write("other/x", b"5") == ""
         (tmp_path / "to" / "made").rename(tmp_path / "to" / "moved")
         (tmp_path / "to" / "made").symlink_to(outside)
-        assert folder.write("made/y", b"6") == TAKEN
+        assert folder.write("made/y", b"6") == NAME_IN_USE
     assert list(outside.iterdir()) == []
 
 

@@ -97,7 +97,7 @@ def names(command: str) -> frozenset[str]:
         if isinstance(statement, Simple):
             programs.add(_name(statement))
         elif isinstance(statement, Chain):
-            statements += _links(statement)
+            statements += statement.statements
         elif isinstance(statement, Pipeline):
             statements += statement.parts
         else:
@@ -178,9 +178,9 @@ def _with_reported_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None
 
 def _is_one_pipeline(statement: Statement) -> bool:
     """Whether it is a pipeline, or a chain of ``&&`` whose only pipeline is its last link."""
-    links = _links(statement) if isinstance(statement, Chain) else [statement]
-    is_and = not isinstance(statement, Chain) or all(operator == "&&" for operator, _ in statement.rest)
-    return is_and and [link for link in links if isinstance(link, Pipeline)] == links[-1:]
+    links = statement.statements if isinstance(statement, Chain) else (statement,)
+    is_and = not isinstance(statement, Chain) or all(operator == "&&" for operator, _ in statement.links)
+    return is_and and [link for link in links if isinstance(link, Pipeline)] == [*links[-1:]]
 
 
 def _end(status: CallStatus, code: int | None) -> CallStatus:
@@ -250,8 +250,8 @@ class _Reader:
 
     def chain(self, chain: Chain, end: CallStatus) -> None:
         """``a && b``: with status 0 all succeeded; else only those up to the first important one surely began."""
-        parts = _links(chain)
-        is_and = all(operator == "&&" for operator, _ in chain.rest)
+        parts = chain.statements
+        is_and = all(operator == "&&" for operator, _ in chain.links)
         is_good = is_and and end is CallStatus.OK
         loud = [part for part in parts if not _is_quiet(part) or self.reports_error(part)] if is_and else []
         important = [part for part in loud if self.is_important(part)]
@@ -358,11 +358,7 @@ def _is_quiet(statement: Statement) -> bool:
         return not statement.words or _name(statement) in _QUIET
     if isinstance(statement, Pipeline):
         return all(_is_quiet(part) for part in statement.parts)
-    return isinstance(statement, Chain) and all(_is_quiet(part) for part in _links(statement))
-
-
-def _links(chain: Chain) -> list[Statement]:
-    return [chain.first, *(right for _, right in chain.rest)]
+    return isinstance(statement, Chain) and all(_is_quiet(part) for part in statement.statements)
 
 
 def _moved(folder: str, program: Program) -> str:

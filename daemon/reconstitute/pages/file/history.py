@@ -35,7 +35,7 @@ _MOST_EVIDENCE = 6
 _MOST_CAUSES = 5
 _MOST_COMMAND = 160
 _SHELL = "shell: "
-_GOING_BACK = frozenset({Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND})
+_GOING_BACK = frozenset({Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND_CHANGED})
 _NO_TOOLS = {"summary": "recorded diff", "": "not recorded"}
 
 
@@ -290,12 +290,12 @@ def _description(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> s
     if change is Change.PERHAPS:
         return "may have changed since" if before else change.value
     if (
-        change is Change.FOUND
+        change is Change.FOUND_CHANGED
         and back is not None
         and all(revision.note == REVERTED for revision in entry.perhaps or (entry.best,))
     ):
         return "taken back, it seems"
-    if change in {Change.OUTSIDE, Change.FOUND} and (gone or was_gone):
+    if change in {Change.OUTSIDE, Change.FOUND_CHANGED} and (gone or was_gone):
         word = "deleted" if gone else "there again"
         return f"{word} outside OpenCode" if change is Change.OUTSIDE and gone else f"found {word}"
     if change is Change.TAKEN_BACK and gone:
@@ -311,7 +311,7 @@ def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
     if (
         content is None
         or not entry.is_certain
-        or entry.change not in {Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND}
+        or entry.change not in {Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND_CHANGED}
     ):
         return None
     known = (candidate for candidate in older if candidate.is_certain and candidate.best.whole is not None)

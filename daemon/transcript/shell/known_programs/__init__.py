@@ -14,7 +14,7 @@ from daemon.transcript.shell.words import Field
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an interpreter reads its arguments: what brings a text, what takes a value, what only asks or checks.
+    """How an interpreter reads its arguments: options with a program text, with a value, or that only print or check.
 
     `language`: how a replay reads its text (model.Launch), as long as no option but `plain` ones is given; empty where
     it cannot.
@@ -135,7 +135,7 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "coproc": (frozenset(), 0),
     "dotenv": (words("-e -f -c"), 0), "cross-env": (frozenset(), 0),
 }  # fmt: skip
-"""Each with its options that take a value, and how many operands stand before the program."""
+"""Each with its options that take a value, and the number of operands before the program."""
 _PLAIN = {
     name: re.compile(rf"--|{pattern}") for name, pattern in {
         "env": r"-|-i|-0|--ignore-environment|-u\w+|--unset=\w+|-[EHnk]+",
@@ -148,7 +148,7 @@ _PLAIN = {
         "caffeinate": r"-[dims]+", "taskset": r"-c",
     }.items()
 }  # fmt: skip
-"""Their other options that change neither what is run, nor where, and write nothing."""
+"""Their other options, which do not affect the program or its folder, and write nothing."""
 _LEADS_ELSEWHERE = re.compile(r"(?:-C|--directory|--dir|--cwd|--chdir|--prefix)(?:=.*)?", re.DOTALL)
 _RUN_TOOL: dict[str, frozenset[str]] = {
     "npx": words("-p --package"), "bunx": words("-p --package"), "pnpx": words("-p --package"),
@@ -183,7 +183,7 @@ PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)*)?")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program as its command names it, what is given to it, and whether a package runner brought it."""
+    """A program as named in its command, its arguments, and whether a package runner fetched it."""
 
     field: Field
     arguments: tuple[Field, ...]
@@ -199,17 +199,17 @@ class Program:
 
 
 def unwrapped(fields: list[Field] | tuple[Field, ...]) -> Program | None:
-    """What is really run; None where no program stands there."""
-    left, is_fetched = list(fields), False
+    """The program inside wrappers such as ``sudo``; None if there is none."""
+    remaining, is_fetched = list(fields), False
     for _ in range(_DEEPEST):
-        if not left:
+        if not remaining:
             return None
-        name = Program(left[0], (), is_fetched).name
-        inner = _inner(name, left[1:])
+        name = Program(remaining[0], (), is_fetched).name
+        inner = _inner(name, remaining[1:])
         if inner is None:
-            return Program(left[0], tuple(left[1:]), is_fetched)
+            return Program(remaining[0], tuple(remaining[1:]), is_fetched)
         is_fetched = is_fetched or name in _RUN_TOOL or name in _FETCHING
-        left = inner
+        remaining = inner
     return Program(Field("", exact=False), ())
 
 
@@ -223,54 +223,56 @@ def is_plainly_wrapped(fields: list[Field]) -> bool:
     )
 
 
-def _inner(name: str, given: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - a table of kinds
-    """The command line inside this one; None where there is none."""
+def _inner(name: str, arguments: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - a table of kinds
+    """The command line inside this one; None if there is none."""
     if name in _WRAPPERS:
         values, operands = _WRAPPERS[name]
-        if name == "command" and given and given[0].text in ("-v", "-V", "-pv", "-pV"):
-            return [Field("type"), *given[1:]]
-        rest = _behind(given, values, operands)
+        if name == "command" and arguments and arguments[0].text in ("-v", "-V", "-pv", "-pV"):
+            return [Field("type"), *arguments[1:]]
+        inner_line = _behind(arguments, values, operands)
         plain = _PLAIN.get(name, re.compile("--"))
-        before = (field for field in given[: len(given) - len(rest)] if field.text[:1] == "-" or not field.exact)
+        before = (
+            field for field in arguments[: len(arguments) - len(inner_line)] if field.text[:1] == "-" or not field.exact
+        )
         is_plain = all(field.exact and (field.text in values or plain.fullmatch(field.text)) for field in before)
-        return (rest or None) if is_plain else [Field("", exact=False)]
+        return (inner_line or None) if is_plain else [Field("", exact=False)]
     if name in _RUN_TOOL:
-        return _behind(given, _RUN_TOOL[name], 0) or None
-    if PYTHON.fullmatch(name) and [field.text for field in given[:1]] == ["-m"] and len(given) > 1:
-        return given[1:] if given[1].exact and given[1].text in _MODULES else None
+        return _behind(arguments, _RUN_TOOL[name], 0) or None
+    if PYTHON.fullmatch(name) and [field.text for field in arguments[:1]] == ["-m"] and len(arguments) > 1:
+        return arguments[1:] if arguments[1].exact and arguments[1].text in _MODULES else None
     known = _SUBCOMMANDS.get(name) or (
         (_FETCHING[name], words("-p --package --filter -C")) if name in _FETCHING else None
     )
     if known is None:
         return None
-    rest = _behind(given, known[1], 0)
-    if not rest or not rest[0].exact or rest[0].text not in known[0]:
+    inner_line = _behind(arguments, known[1], 0)
+    if not inner_line or not inner_line[0].exact or inner_line[0].text not in known[0]:
         return None
-    inner = _of_uv(rest[1:]) if name == "uv" else _behind(rest[1:], known[1], 0) or None
-    ahead = given[: len(given) - len(inner or rest)]
+    inner = _of_uv(inner_line[1:]) if name == "uv" else _behind(inner_line[1:], known[1], 0) or None
+    ahead = arguments[: len(arguments) - len(inner or inner_line)]
     return [Field("", exact=False)] if any(_LEADS_ELSEWHERE.fullmatch(field.text) for field in ahead) else inner
 
 
-def _of_uv(given: list[Field]) -> list[Field] | None:
+def _of_uv(arguments: list[Field]) -> list[Field] | None:
     """``uv run`` runs Python's files, modules and standard input by itself."""
-    rest = _behind(given, _UV_VALUES, 0, stops=words("-m --module - -s --script"))
-    if not rest:
+    command = _behind(arguments, _UV_VALUES, 0, stops=words("-m --module - -s --script"))
+    if not command:
         return None
-    first = rest[0].text
+    first = command[0].text
     if first in ("-m", "--module"):
-        return [Field("python"), Field("-m"), *rest[1:]]
+        return [Field("python"), Field("-m"), *command[1:]]
     if first in ("-s", "--script"):
-        return [Field("python"), *rest[1:]]
-    return [Field("python"), *rest] if first == "-" or first.endswith((".py", ".pyw")) else rest
+        return [Field("python"), *command[1:]]
+    return [Field("python"), *command] if first == "-" or first.endswith((".py", ".pyw")) else command
 
 
 def _behind(
-    given: list[Field], values: frozenset[str], operands: int, stops: frozenset[str] = frozenset()
+    arguments: list[Field], values: frozenset[str], operands: int, stops: frozenset[str] = frozenset()
 ) -> list[Field]:
     """What follows the options, assignments and so many operands."""
     at = 0
-    while at < len(given):
-        text = given[at].text
+    while at < len(arguments):
+        text = arguments[at].text
         if text in stops:
             break
         if text == "--":
@@ -285,4 +287,4 @@ def _behind(
             at += 1
         else:
             break
-    return given[at:]
+    return arguments[at:]

@@ -46,48 +46,48 @@ def written(verb: str, fields: Sequence[Field]) -> list[Field] | None:
 
 
 def _parsed(fields: Sequence[Field], letters: str, long: frozenset[str], long_values: frozenset[str]) -> _Parsed | None:
-    """Options with their values, and operands, as getopt tells them; None where one is not known.
+    """Options with their values, and operands, as getopt parses them; None if one is unknown.
 
     In `letters`, ``:`` follows those that take a value, ``?`` those with one that stands behind it without a blank.
     """
     options: list[tuple[str, Field]] = []
     operands: list[Field] = []
-    left = list(fields[::-1])
-    while left:
-        field = left.pop()
+    remaining = list(fields[::-1])
+    while remaining:
+        field = remaining.pop()
         text = field.text
         if text == "--":
-            return options, [*operands, *left[::-1]]
+            return options, [*operands, *remaining[::-1]]
         if not text.startswith("-") or text == "-":
             operands.append(field)
         elif text.startswith("--"):
             name, is_given, value = text[2:].partition("=")
-            if name in long_values and (is_given or left):
-                options.append((name, Field(value, field.exact) if is_given else left.pop()))
+            if name in long_values and (is_given or remaining):
+                options.append((name, Field(value, field.exact) if is_given else remaining.pop()))
             elif name in long and not is_given and field.exact:
                 options.append((name, Field("")))
             else:
                 return None
         else:
-            cluster = _cluster(field, letters, left)
+            cluster = _cluster(field, letters, remaining)
             if cluster is None:
                 return None
             options += cluster
     return options, operands
 
 
-def _cluster(field: Field, letters: str, left: list[Field]) -> list[tuple[str, Field]] | None:
+def _cluster(field: Field, letters: str, remaining: list[Field]) -> list[tuple[str, Field]] | None:
     options: list[tuple[str, Field]] = []
     for at in range(1, len(field.text)):
-        letter, rest = field.text[at], field.text[at + 1 :]
+        letter, tail = field.text[at], field.text[at + 1 :]
         place = letters.find(letter) if letter not in ":?" else -1
         if place < 0:
             return None
         kind = letters[place + 1 : place + 2]
-        if kind == ":" and not rest and not left:
+        if kind == ":" and not tail and not remaining:
             return None
         if kind in (":", "?"):
-            value = left.pop() if kind == ":" and not rest else Field(rest, field.exact)
+            value = remaining.pop() if kind == ":" and not tail else Field(tail, field.exact)
             return [*options, (letter, value)]
         if not field.exact:
             return None
@@ -132,13 +132,13 @@ def is_harmless_sed(text: str) -> bool:
 def _awk(_: str, fields: Sequence[Field]) -> list[Field] | None:
     if [field.text for field in fields[:2]] == ["-i", "inplace"] and fields[2:3] and fields[2].text[:1] != "-":
         return None if _awk("awk", fields[2:3]) is None else list(fields[3:])
-    left = list(fields[::-1])
-    while left:
-        field = left.pop()
-        if field.text in ("-F", "-v") and left:
-            left.pop()
+    remaining = list(fields[::-1])
+    while remaining:
+        field = remaining.pop()
+        if field.text in ("-F", "-v") and remaining:
+            remaining.pop()
         elif field.text == "--":
-            field = left.pop() if left else Field("")
+            field = remaining.pop() if remaining else Field("")
             return [] if field.exact and is_harmless_awk(field.text) else None
         elif not field.text.startswith("-"):
             return [] if field.exact and is_harmless_awk(field.text) else None
@@ -195,7 +195,7 @@ def _pressed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
 
 
 def _none(_: str, __: Sequence[Field]) -> None:
-    """It may write anything, or a file whose name its words do not tell."""
+    """It may write anything, or a file that its words do not name."""
 
 
 def _unless(pattern: str) -> Callable[[str, Sequence[Field]], list[Field] | None]:

@@ -46,10 +46,10 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A program's text, or the file it stands in; neither where that is not known. The rest is as in model.Launch."""
+    """A program's text, or its file; neither if unknown. The other fields are as in model.Launch."""
 
     content: str | None = None
-    other: str | None = None
+    path: str | None = None
     language: str = ""
     arguments: tuple[str | None, ...] = ()
     strict: bool = False
@@ -58,7 +58,7 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Standard input of a command: its text, or the file it is read from, where that is known."""
+    """Standard input of a command: its text or its file, if known."""
 
     text: str | None = None
     source: str | None = None
@@ -78,49 +78,49 @@ _MAY_RUN = re.compile(
 
 
 def may_run(command: str) -> bool:
-    """Whether a command that is not understood holds anything that runs a program."""
+    """Whether a command that we cannot parse contains anything that runs a program."""
     return _MAY_RUN.search(command) is not None
 
 
-def launched(fields: list[Field], place: Place, given: Input) -> Launched | None:
-    """The program that this command runs; None where it runs none that could write any file."""
+def launched(fields: list[Field], place: Place, stdin: Input) -> Launched | None:
+    """The program that this command runs; None if it runs none that could write a file."""
     program = unwrapped(fields)
     if program is None:
         return None
     if not program.field.exact:
         return Launched()
-    program_run = _launched(program, place, given)
+    program_run = _launched(program, place, stdin)
     if program_run is not None and program_run.content is not None and len(program_run.content) > _LONGEST:
         return Launched()
     return program_run
 
 
 def _launched(  # noqa: PLR0911 - a table of kinds
-    program: Program, place: Place, given: Input
+    program: Program, place: Place, stdin: Input
 ) -> Launched | None:
     name, text = program.name, program.field.text
     if "/" in text and not _TOOL_FOLDER.search(text):
         is_tool = name in ("gradlew", "mvnw") or (text.startswith("bin/") and name in known_programs.RUNNING_UNLESS)
         if not is_tool:
             arguments = (text, *_texts(program.arguments))
-            return Launched(other=place.exact(program.field), language="#!", arguments=arguments)
+            return Launched(path=place.exact(program.field), language="#!", arguments=arguments)
     if PYTHON.fullmatch(name):
-        return _python(list(program.arguments), place, given)
+        return _python(list(program.arguments), place, stdin)
     if name in _READERS:
-        return _READERS[name](program, place, given)
+        return _READERS[name](program, place, stdin)
     if name in known_programs.DIALECTS:
-        return _interpreted(known_programs.DIALECTS[name], list(program.arguments), place, given)
+        return _interpreted(known_programs.DIALECTS[name], list(program.arguments), place, stdin)
     if name in packages.SCRIPTED and (script := packages.script_of(name, program.arguments)):
         return _packaged(program, script, place)
     if name in known_programs.RUNNING or name in known_programs.RUNNING_UNLESS:
         return _tool(name, [field.text for field in program.arguments])
     if "/" not in text and known_programs.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
-        return Launched(other=place.exact(program.field))
-    return _other(program)
+        return Launched(path=place.exact(program.field))
+    return _unlisted(program)
 
 
-def _other(program: Program) -> Launched | None:
-    """Any other program: unknown ones only where a package runner fetched them, or a test runner that updates."""
+def _unlisted(program: Program) -> Launched | None:
+    """A program outside the tables: unknown ones only if a package runner fetched them, or a test runner updates."""
     name, texts = program.name, [field.text for field in program.arguments]
     if name in known_programs.TESTING:
         return Launched() if packages.updates_snapshots(texts) else None
@@ -130,49 +130,53 @@ def _other(program: Program) -> Launched | None:
     return Launched()
 
 
-def _python(arguments: list[Field], place: Place, given: Input) -> Launched | None:
+def _python(arguments: list[Field], place: Place, stdin: Input) -> Launched | None:
     for at, field in enumerate(arguments):
         if not field.text.startswith("-") or field.text == "-" or known_programs.PYTHON_TEXT.fullmatch(field.text):
             break
         module = known_programs.PYTHON_MODULE.fullmatch(field.text)
         if module and field.exact:
-            rest = arguments[at + 1 :]
-            name = Field(module[1]) if module[1] else rest.pop(0) if rest else Field("", exact=False)
-            return _module(name, rest, place, given)
-    return _interpreted(known_programs.PYTHON_DIALECT, arguments, place, given)
+            operands = arguments[at + 1 :]
+            name = Field(module[1]) if module[1] else operands.pop(0) if operands else Field("", exact=False)
+            return _module(name, operands, place, stdin)
+    return _interpreted(known_programs.PYTHON_DIALECT, arguments, place, stdin)
 
 
-def _module(name: Field, rest: list[Field], place: Place, given: Input) -> Launched | None:
+def _module(name: Field, arguments: list[Field], place: Place, stdin: Input) -> Launched | None:
     if not name.exact:
         return Launched()
     if name.text == "coverage":
-        return _coverage(rest, place, given)
+        return _coverage(arguments, place, stdin)
     if name.text in known_programs.HARMLESS_MODULES or possible_writes.is_formatter(name.text):
         return None
     return Launched()
 
 
-def _coverage(rest: list[Field], place: Place, given: Input) -> Launched | None:
-    if [field.text for field in rest[:1]] != ["run"]:
+def _coverage(arguments: list[Field], place: Place, stdin: Input) -> Launched | None:
+    if [field.text for field in arguments[:1]] != ["run"]:
         return None
-    return _python([field for field in rest[1:] if not field.text.startswith("--")], place, given)
+    return _python([field for field in arguments[1:] if not field.text.startswith("--")], place, stdin)
 
 
 def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
-    dialect: known_programs.Dialect, arguments: list[Field], place: Place, given: Input
+    dialect: known_programs.Dialect, arguments: list[Field], place: Place, stdin: Input
 ) -> Launched | None:
-    """What an interpreter runs: a text among its options, the first operand, or its standard input."""
-    left = arguments[::-1]
+    """The program of an interpreter: a text among its options, the first operand, or its standard input."""
+    remaining = arguments[::-1]
     language, strict = dialect.language, False
-    while left:
-        field = left.pop()
+    while remaining:
+        field = remaining.pop()
         if not field.exact and not field.text.startswith("-"):
             return Launched()
-        if field.text in dialect.harmless or (field.text == "-v" and not left):
+        if field.text in dialect.harmless or (field.text == "-v" and not remaining):
             return None
-        brought = dialect.text.fullmatch(field.text)
-        if brought:
-            inline = Field(brought[1], field.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
+        inline_text = dialect.text.fullmatch(field.text)
+        if inline_text:
+            inline = (
+                Field(inline_text[1], field.exact)
+                if inline_text[1]
+                else next(iter(remaining[-1:]), Field("", exact=False))
+            )
             return Launched(inline.text if inline.exact else None, None, language, ("-c",))
         if field.text in ("-", "-s"):
             break
@@ -180,27 +184,27 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
             if field.text == "-jar":
                 return Launched()
             language = ""
-            left = left[:-1]
-        elif field.text == "--" and left:
-            return Launched(other=place.exact(left[-1]))
+            remaining = remaining[:-1]
+        elif field.text == "--" and remaining:
+            return Launched(path=place.exact(remaining[-1]))
         elif not field.text.startswith(("-", "+")):
-            return Launched(None, place.exact(field), language, _texts([field, *left[::-1]]), strict)
+            return Launched(None, place.exact(field), language, _texts([field, *remaining[::-1]]), strict)
         else:
             language = language if dialect.plain.fullmatch(field.text) else ""
             strict = field.text[0] == "-" if "e" in field.text else strict
-    source = given.source if given.text is None else None
-    return Launched(given.text, source, language, (None, *_texts(left[::-1])), strict, is_piped=True)
+    source = stdin.source if stdin.text is None else None
+    return Launched(stdin.text, source, language, (None, *_texts(remaining[::-1])), strict, is_piped=True)
 
 
-def _shell(program: Program, place: Place, given: Input) -> Launched | None:
+def _shell(program: Program, place: Place, stdin: Input) -> Launched | None:
     arguments = list(program.arguments)
     if arguments and is_read_through(arguments):
         return None  # its text is read as a command of its own
-    return _interpreted(known_programs.DIALECTS[program.name], arguments, place, given)
+    return _interpreted(known_programs.DIALECTS[program.name], arguments, place, stdin)
 
 
 def is_read_through(arguments: list[Field]) -> bool:
-    """Whether a shell is given a command as a literal text: ``-c``, ``-lc`` and their like."""
+    """Whether a shell gets a command as a literal text: ``-c``, ``-lc`` and the like."""
     is_text = arguments[0].exact and re.fullmatch(r"-[leux]*c", arguments[0].text) is not None
     return is_text and len(arguments) > 1 and arguments[1].exact
 
@@ -212,14 +216,14 @@ def _make(program: Program, place: Place, _: Input) -> Launched | None:
     if not makefile.is_plainly_called(texts):
         return Launched()
     named = _file_of(program.arguments, place, "-C", "-f", "Makefile")
-    return Launched(other=named, language="make", arguments=("make", *_texts(program.arguments)))
+    return Launched(path=named, language="make", arguments=("make", *_texts(program.arguments)))
 
 
 def _just(program: Program, place: Place, _: Input) -> Launched | None:
     texts = [field.text for field in program.arguments]
     if set(texts) & words("-l --list --summary --show -n --dry-run --version --help -h --evaluate"):
         return None
-    return Launched(other=_file_of(program.arguments, place, "-d", "-f", "justfile"))
+    return Launched(path=_file_of(program.arguments, place, "-d", "-f", "justfile"))
 
 
 def _file_of(arguments: tuple[Field, ...], place: Place, folder: str, file: str, usual: str) -> str | None:
@@ -232,7 +236,7 @@ def _file_of(arguments: tuple[Field, ...], place: Place, folder: str, file: str,
     return place.exact(Field(f"{inside.text}/{name.text}", inside.exact and name.exact))
 
 
-def _deno(program: Program, place: Place, given: Input) -> Launched | None:
+def _deno(program: Program, place: Place, stdin: Input) -> Launched | None:
     """``deno run FILE``, ``deno eval TEXT``, ``deno FILE``, and the same of bun."""
     arguments = list(program.arguments)
     plain = [at for at, field in enumerate(arguments) if not field.text.startswith("-")]
@@ -241,28 +245,28 @@ def _deno(program: Program, place: Place, given: Input) -> Launched | None:
         return (
             None
             if texts & words("--version -v -V --help -h")
-            else _interpreted(known_programs.SCRIPTED, arguments, place, given)
+            else _interpreted(known_programs.SCRIPTED, arguments, place, stdin)
         )
     command = arguments[plain[0]].text
-    rest = arguments[plain[0] + 1 :]
+    following = arguments[plain[0] + 1 :]
     if command == "run":
-        return _interpreted(known_programs.SCRIPTED, [*arguments[: plain[0]], *rest], place, given)
+        return _interpreted(known_programs.SCRIPTED, [*arguments[: plain[0]], *following], place, stdin)
     if command == "eval":
-        text = next((field for field in rest if not field.text.startswith("-")), Field("", exact=False))
+        text = next((field for field in following if not field.text.startswith("-")), Field("", exact=False))
         return Launched(content=text.text if text.exact else None)
     if command in known_programs.RUNNING["deno"]:
         return Launched()
-    return Launched(other=place.exact(arguments[plain[0]])) if known_programs.SCRIPT_NAME.fullmatch(command) else None
+    return Launched(path=place.exact(arguments[plain[0]])) if known_programs.SCRIPT_NAME.fullmatch(command) else None
 
 
-def _bun(program: Program, place: Place, given: Input) -> Launched | None:
+def _bun(program: Program, place: Place, stdin: Input) -> Launched | None:
     operands = [field for field in program.arguments if not field.text.startswith("-")]
     names = [field for field in operands if field.text != "run"]
     is_text = any(known_programs.SCRIPTED.text.fullmatch(field.text) for field in program.arguments)
     if is_text or (names and ("/" in names[0].text or known_programs.SCRIPT_NAME.fullmatch(names[0].text))):
-        return _deno(program, place, given)
+        return _deno(program, place, stdin)
     if operands[:1] == [Field("test")]:
-        return _other(Program(Field("jest"), program.arguments))
+        return _unlisted(Program(Field("jest"), program.arguments))
     if operands[:1] == [Field("build")]:
         return Launched()
     script = packages.script_of("bun", program.arguments)
@@ -275,7 +279,7 @@ def _packaged(program: Program, script: tuple[str, Field], place: Place) -> Laun
         return Launched()
     arguments = (program.name, *_texts(program.arguments))
     return Launched(
-        other=place.exact(Field(f"{folder.text}/package.json" if folder.text else "package.json", folder.exact)),
+        path=place.exact(Field(f"{folder.text}/package.json" if folder.text else "package.json", folder.exact)),
         language="package",
         arguments=arguments,
     )
@@ -291,7 +295,7 @@ def _source(program: Program, place: Place, _: Input) -> Launched | None:
     if field is None or _SOURCED.fullmatch(field.text):
         return None
     arguments = (None, *_texts(program.arguments[1:])) if len(program.arguments) > 1 else (None,)
-    return Launched(other=place.exact(field), language="source", arguments=arguments)
+    return Launched(path=place.exact(field), language="source", arguments=arguments)
 
 
 def _each(program: Program, _: Place, __: Input) -> Launched | None:
@@ -329,5 +333,5 @@ _READERS: dict[str, Callable[[Program, Place, Input], Launched | None]] = {
 
 
 def is_known(name: str) -> bool:
-    """Whether the tables tell what a program of this name may write."""
+    """Whether the tables know what a program of this name may write."""
     return name in _KNOWN or PYTHON.fullmatch(name) is not None

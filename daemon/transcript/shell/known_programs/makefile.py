@@ -30,16 +30,16 @@ class _NotPlain(Exception):  # the answer "no", never an error that anybody sees
 
 
 def is_plainly_called(texts: Sequence[str]) -> bool:
-    """Whether the words behind ``make`` surely tell which makefile it reads, and in which folder."""
-    left = [word for word in texts[::-1] if word not in _QUIET and not _JOBS.fullmatch(word)]
-    seen: set[str] = set()
-    while left:
-        word = left.pop()
+    """Whether the words after ``make`` determine the makefile and its folder."""
+    remaining = [word for word in texts[::-1] if word not in _QUIET and not _JOBS.fullmatch(word)]
+    options: set[str] = set()
+    while remaining:
+        word = remaining.pop()
         if word in ("-C", "-f"):
-            if word in seen or not left:
+            if word in options or not remaining:
                 return False
-            seen.add(word)
-            left.pop()
+            options.add(word)
+            remaining.pop()
         elif word.startswith("-"):
             return False
     return True
@@ -58,40 +58,40 @@ class _Makefile:
 def read(text: str, arguments: Sequence[str | None], folder: str) -> list[tuple[str, str]] | None:
     """(folder, command line) of every recipe that may have run; None where that is not understood."""
     try:
-        goals, given, folder = _called(arguments, folder)
-        if given and "make" in text.lower():
+        goals, overrides, folder = _called(arguments, folder)
+        if overrides and "make" in text.lower():
             return None  # another make that it starts gets these variables, too
-        made = _parsed(text, given)
-        return [(folder, line) for line in _lines(made, goals or [made.first])]
+        makefile = _parsed(text, overrides)
+        return [(folder, line) for line in _lines(makefile, goals or [makefile.first])]
     except _NotPlain:
         return None
 
 
 def _called(arguments: Sequence[str | None], folder: str) -> tuple[list[str], dict[str, str], str]:
-    goals, given = [], {}
-    left = list(arguments[:0:-1])
-    while left:
-        word = left.pop()
+    goals, overrides = [], {}
+    remaining = list(arguments[:0:-1])
+    while remaining:
+        word = remaining.pop()
         if word is None:
             raise _NotPlain
         variable = _VARIABLE.fullmatch(word)
         if word in ("-C", "-f"):
-            value = left.pop() if left else None
+            value = remaining.pop() if remaining else None
             if value is None:
                 raise _NotPlain
             folder = posixpath.normpath(posixpath.join(folder, value)) if word == "-C" else folder
         elif variable and "$" not in word:
-            given[variable[1]] = variable[3]
+            overrides[variable[1]] = variable[3]
         elif not word.startswith("-") and "=" not in word:
             goals.append(word)
         elif word not in _QUIET and not _JOBS.fullmatch(word):
             raise _NotPlain
-    return goals, given, folder
+    return goals, overrides, folder
 
 
-def _parsed(text: str, given: dict[str, str]) -> _Makefile:
-    made = _Makefile()
-    if re.search(r"[\r\0\x01]|\\#", text) or any(_DECIDING.fullmatch(name) for name in given):
+def _parsed(text: str, overrides: dict[str, str]) -> _Makefile:
+    makefile = _Makefile()
+    if re.search(r"[\r\0\x01]|\\#", text) or any(_DECIDING.fullmatch(name) for name in overrides):
         raise _NotPlain
     targets: list[str] | None = None
     for line in text.replace("\\\n", "\x01").split("\n"):
@@ -99,34 +99,36 @@ def _parsed(text: str, given: dict[str, str]) -> _Makefile:
             if targets is None or len(line) > _LONGEST_LINE:
                 raise _NotPlain
             for target in targets:
-                made.recipes.setdefault(target, []).append(line[1:].replace("\x01\t", "\\\n").replace("\x01", "\\\n"))
+                makefile.recipes.setdefault(target, []).append(
+                    line[1:].replace("\x01\t", "\\\n").replace("\x01", "\\\n")
+                )
             continue
         plain = line.partition("#")[0].replace("\x01", " ").strip()
         if not plain:
             continue
         variable, rule = _VARIABLE.fullmatch(plain), _RULE.fullmatch(plain)
         if variable:
-            _set(made, variable, given)
+            _set(makefile, variable, overrides)
             targets = None
         elif rule and rule[3] is None:
-            targets = _rule(made, rule[1], rule[2])
+            targets = _rule(makefile, rule[1], rule[2])
         else:
             raise _NotPlain
-    made.variables |= given
-    return made
+    makefile.variables |= overrides
+    return makefile
 
 
-def _set(made: _Makefile, variable: re.Match[str], given: dict[str, str]) -> None:
+def _set(makefile: _Makefile, variable: re.Match[str], overrides: dict[str, str]) -> None:
     name, operator, value = variable.groups()
-    if name in made.variables or _DECIDING.fullmatch(name) or name in ("MAKE", "CURDIR"):
+    if name in makefile.variables or _DECIDING.fullmatch(name) or name in ("MAKE", "CURDIR"):
         raise _NotPlain  # set twice, its value depends on where it is used
     if re.search(r"\$[({](?:shell|eval|file|foreach|call|if|or|and|origin|guile)\b", value):
         raise _NotPlain
-    made.variables[name] = given.get(name, None if operator == "?" else value)
+    makefile.variables[name] = overrides.get(name, None if operator == "?" else value)
 
 
-def _rule(made: _Makefile, left: str, right: str) -> list[str]:
-    targets, needs = left.split(), right.replace("|", " ").split()
+def _rule(makefile: _Makefile, target_names: str, need_names: str) -> list[str]:
+    targets, needs = target_names.split(), need_names.replace("|", " ").split()
     if any("$" in name for name in [*targets, *needs]) or set(targets) & {
         ".ONESHELL",
         ".DEFAULT",
@@ -135,42 +137,42 @@ def _rule(made: _Makefile, left: str, right: str) -> list[str]:
     }:
         raise _NotPlain
     if targets == [".PHONY"]:
-        made.phony.update(needs)
+        makefile.phony.update(needs)
         return targets
     for target in targets:
         if target.startswith(".") and "/" not in target:
             raise _NotPlain  # a special target, or a suffix rule
-        made.first = made.first or target
-        made.needs.setdefault(target, []).extend(needs)
-        if target in made.recipes:
+        makefile.first = makefile.first or target
+        makefile.needs.setdefault(target, []).extend(needs)
+        if target in makefile.recipes:
             raise _NotPlain  # which of two recipes counts
     return targets
 
 
-def _lines(made: _Makefile, goals: list[str]) -> list[str]:
+def _lines(makefile: _Makefile, goals: list[str]) -> list[str]:
     lines: list[str] = []
-    seen: set[str] = set()
+    visited: set[str] = set()
     waiting = goals[::-1]
     while waiting:
         target = waiting.pop()
-        if target in seen:
+        if target in visited:
             continue
-        seen.add(target)
-        if not made.recipes.get(target) and not _is_source(made, target):
+        visited.add(target)
+        if not makefile.recipes.get(target) and not _is_source(makefile, target):
             raise _NotPlain
-        lines += [_expanded(made, line, target, 0).lstrip("@-+ \t") for line in made.recipes.get(target, ())]
-        waiting += made.needs.get(target, [])[::-1]
+        lines += [_expanded(makefile, line, target, 0).lstrip("@-+ \t") for line in makefile.recipes.get(target, ())]
+        waiting += makefile.needs.get(target, [])[::-1]
     return [line for line in lines if line]
 
 
-def _is_source(made: _Makefile, target: str) -> bool:
+def _is_source(makefile: _Makefile, target: str) -> bool:
     """Whether no rule that make brings along could make a target without a recipe."""
-    if target in made.phony:
+    if target in makefile.phony:
         return True
     return not _MADE_BY_ITSELF.fullmatch(posixpath.splitext(target)[1])
 
 
-def _expanded(made: _Makefile, line: str, target: str, depth: int) -> str:
+def _expanded(makefile: _Makefile, line: str, target: str, depth: int) -> str:
     """A recipe line with its references replaced."""
     if depth > _DEEPEST:
         raise _NotPlain
@@ -181,12 +183,12 @@ def _expanded(made: _Makefile, line: str, target: str, depth: int) -> str:
         name = match[1] or match[2]
         if name == "MAKE":
             return "make"
-        text = made.variables.get(name)
+        text = makefile.variables.get(name)
         if text is None:
             raise _NotPlain
-        if (name, target) not in made.expanded:
-            made.expanded[name, target] = _expanded(made, text, target, depth + 1)
-        return made.expanded[name, target]
+        if (name, target) not in makefile.expanded:
+            makefile.expanded[name, target] = _expanded(makefile, text, target, depth + 1)
+        return makefile.expanded[name, target]
 
     whole = _REFERENCE.sub(value, line)
     if len(whole) > _LONGEST_LINE:

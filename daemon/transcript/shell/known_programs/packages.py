@@ -43,7 +43,7 @@ _OWN = words(
     "server env self-update setup pm init version pkg pack publish unpublish prune rebuild shrinkwrap create "
     "approve-scripts"
 )
-"""What is no script of package.json."""
+"""Subcommands that are not scripts of package.json."""
 BUILDERS = words("create pack publish rebuild prepare")
 """Commands that run several scripts, each of its own name."""
 HOOKED = words(
@@ -66,19 +66,19 @@ _HOOKS = frozenset(
 
 
 def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
-    """The files that this command of a package manager may change; None where it is none that changes any."""
+    """The files that this command of a package manager may change; None for any other program."""
     if verb not in MANAGERS:
         return None
-    command, rest = _subcommand(verb, fields)
+    command, arguments = _subcommand(verb, fields)
     if verb == "go":
-        command = rest[0].text if command == "mod" and rest else command
+        command = arguments[0].text if command == "mod" and arguments else command
         command = "" if command in ("download", "graph", "verify", "why") else command
     if verb == "cargo" and command in ("install", "i", "uninstall"):
         return []
     names: list[str] = []
-    if command in _LOCKING and not (command == "audit" and "fix" not in [field.text for field in rest]):
+    if command in _LOCKING and not (command == "audit" and "fix" not in [field.text for field in arguments]):
         names += _LOCKS[verb]
-    names_packages = command in ("install", "i") and any(not field.text.startswith("-") for field in rest)
+    names_packages = command in ("install", "i") and any(not field.text.startswith("-") for field in arguments)
     if command in _DECLARING or (names_packages and verb in SCRIPTED):
         names.append(_MANIFESTS[verb])
     folder = _folder(fields)
@@ -89,9 +89,9 @@ def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
 
 def script_of(verb: str, fields: Sequence[Field]) -> tuple[str, Field] | None:
     """The script of package.json that npm and its like run here, and the folder it stands in; None: none is run."""
-    command, rest = _subcommand(verb, fields)
+    command, arguments = _subcommand(verb, fields)
     if command in ("run", "run-script", "rum", "urn"):
-        plain = [field for field in rest if not field.text.startswith("-")]
+        plain = [field for field in arguments if not field.text.startswith("-")]
         if not plain:
             return None
         command = plain[0].text if plain[0].exact else ""
@@ -135,37 +135,37 @@ def _folder(fields: Sequence[Field]) -> Field:
 
 def is_trusted(launch: Launch) -> bool:
     """Whether a script, or a command with hooks, of a package.json that is not known is taken to change no file."""
-    given = [argument for argument in launch.arguments if argument is not None]
-    if launch.language != "package" or len(given) < len(launch.arguments) or not given:
+    argv = [argument for argument in launch.arguments if argument is not None]
+    if launch.language != "package" or len(argv) < len(launch.arguments) or not argv:
         return False
-    called = script_of(given[0], [Field(argument) for argument in given[1:]])
-    return called is not None and (called[0] in HOOKED or is_test(called[0], given))
+    called = script_of(argv[0], [Field(argument) for argument in argv[1:]])
+    return called is not None and (called[0] in HOOKED or is_test(called[0], argv))
 
 
-def _is_plain(given: Sequence[str]) -> bool:
-    """Whether the words before ``--`` surely tell which package's script is run."""
-    own = given[: given.index("--")] if "--" in given else given
+def _is_plain(argv: Sequence[str]) -> bool:
+    """Whether the words before ``--`` determine the package whose script is run."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
     return "workspace" not in own and all(word.partition("=")[0] in _PLAIN for word in own if word.startswith("-"))
 
 
 def read(text: str, arguments: Sequence[str | None]) -> list[str] | None:
     """The command lines, hooks before and after included, with the arguments behind them; None: not understood."""
-    given = [word for word in arguments if word is not None]
-    if len(given) < len(arguments) or not given or not _is_plain(given[1:]):
+    argv = [word for word in arguments if word is not None]
+    if len(argv) < len(arguments) or not argv or not _is_plain(argv[1:]):
         return None
     try:
         package = records.table(json.loads(text))
         scripts = records.table(package.get("scripts"))
     except (ValueError, RecursionError):
         return None
-    called = script_of(given[0], [Field(word) for word in given[1:]])
+    called = script_of(argv[0], [Field(word) for word in argv[1:]])
     name = called[0] if called is not None else ""
-    if name in HOOKED and name not in given[2:]:
+    if name in HOOKED and name not in argv[2:]:
         return None if _HOOKS & scripts.keys() or package.get("workspaces") else []
-    is_named = bool({"run", "run-script"} & set(given))
+    is_named = bool({"run", "run-script"} & set(argv))
     if not isinstance(scripts.get(name), str) or (name in BUILDERS and not is_named):
         return None
-    given = ["test" if name == "test" and word in ("t", "tst") else word for word in given]
-    rest = [word for word in given[given.index(name) + 1 :] if word != "--"] if name in given else []
+    argv = ["test" if name == "test" and word in ("t", "tst") else word for word in argv]
+    extra = [word for word in argv[argv.index(name) + 1 :] if word != "--"] if name in argv else []
     lines = [scripts[key] for key in (f"pre{name}", name, f"post{name}") if isinstance(scripts.get(key), str)]
-    return [f"{line} {shlex.join(rest)}" if rest and line == scripts[name] else line for line in lines]
+    return [f"{line} {shlex.join(extra)}" if extra and line == scripts[name] else line for line in lines]

@@ -64,7 +64,7 @@ _NO_OUTPUT = {
     "-O": words("cc c++ gcc g++ clang clang++ gfortran rustc swiftc ghc dmd ocamlopt python python3 shopt"),
     "--output": words("aws az"),
 }
-"""Options like those that name what is written, and the programs to which they mean another thing."""
+"""Options that look like output options, and the programs in which they mean something else."""
 _GIT_OUTPUT = words("archive")
 """Looking subcommands to which ``-o`` names a file; to all of them ``--output`` does."""
 _VALUES = {
@@ -84,7 +84,7 @@ _VALUES = {
     "git clean": words("-e --exclude"),
     "git checkout": words("--conflict"),
 }
-"""Options whose value is the next word, which so is no operand."""
+"""Options whose value is the next word, which therefore is not an operand."""
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
 _XARGS_FILTERS = words("sed awk sort")
@@ -96,7 +96,7 @@ _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
 KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS, *filters.KNOWN})
-"""Programs of which `names` tells everything that they may change."""
+"""Programs for which `names` returns everything that they may change."""
 
 
 def names(verb: str, fields: list[Field], place: Place) -> list[str]:
@@ -160,15 +160,15 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
 
 
 def _operands(verb: str, fields: list[Field]) -> list[Field]:
-    """The words that are neither options nor, as far as the program's are known, values of options."""
+    """The words that are neither options nor values of the program's known options."""
     valued = _VALUES.get(verb, frozenset())
     operands: list[Field] = []
-    left = iter(fields)
-    for field in left:
+    remaining = iter(fields)
+    for field in remaining:
         if field.exact and field.text == "--":
-            return [*operands, *left]
+            return [*operands, *remaining]
         if field.exact and field.text in valued:
-            next(left, None)
+            next(remaining, None)
         elif not field.text.startswith("-"):
             operands.append(field)
     return operands
@@ -176,8 +176,8 @@ def _operands(verb: str, fields: list[Field]) -> list[Field]:
 
 def _files(verb: str, operands: list[Field]) -> list[Field]:
     """What an unknown program names: words with a slash or a suffix, but not the program that it runs."""
-    rest = operands[1:] if verb in RUNNERS else operands
-    likely = [f for f in rest if verb != "pytest" and not re.search(r"://|[=\n]", f.text)]
+    candidates = operands[1:] if verb in RUNNERS else operands
+    likely = [f for f in candidates if verb != "pytest" and not re.search(r"://|[=\n]", f.text)]
     return [f for f in likely if "/" in f.text or (f.exact and LIKE_FILE.fullmatch(f.text))]
 
 
@@ -217,8 +217,8 @@ def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Fi
         return []
     if pattern and not any(re.fullmatch(pattern, text) for text in texts):
         return []
-    rest = operands[1:] if operands and operands[0].text in _SUBCOMMANDS else operands
-    return rest or None
+    files = operands[1:] if operands and operands[0].text in _SUBCOMMANDS else operands
+    return files or None
 
 
 def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
@@ -241,28 +241,28 @@ def _find(fields: list[Field]) -> list[Field] | None:
         return []
     at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
     starts = [after for before, after in itertools.pairwise(fields) if before.text.startswith(("-exec", "-ok"))]
-    others = [
+    actions = [
         expression
         for expression in fields
         if _FIND_WRITES.fullmatch(expression.text) and not expression.text.startswith(("-exec", "-ok"))
     ]
-    if starts and not others and all(_xargs("find", [expression]) == [] for expression in starts):
+    if starts and not actions and all(_xargs("find", [expression]) == [] for expression in starts):
         return []
     return fields[:at] or None
 
 
 def _xargs(verb: str, fields: list[Field]) -> list[Field] | None:
     """Nothing where the program that is started only reads; where any word leaves a doubt about it, anything."""
-    left = fields[::-1]
-    while left and left[-1].text.startswith("-"):
-        option = left.pop()
+    remaining = fields[::-1]
+    while remaining and remaining[-1].text.startswith("-"):
+        option = remaining.pop()
         if verb != "xargs" or not _XARGS_OPTION.fullmatch(option.text):
             return None
-        if option.text in _XARGS_VALUES and left:
-            left.pop()
-    inner = left[-1].text.rpartition("/")[2] if left else "echo"
+        if option.text in _XARGS_VALUES and remaining:
+            remaining.pop()
+    inner = remaining[-1].text.rpartition("/")[2] if remaining else "echo"
     if inner in _XARGS_FILTERS:
-        return [] if filters.written(inner, left[-2::-1]) == [] else None
+        return [] if filters.written(inner, remaining[-2::-1]) == [] else None
     is_reader = inner in READERS and inner not in filters.KNOWN and inner not in ("mkdir", "rmdir", "xxd", "env")
     return [] if is_reader else None
 
@@ -285,27 +285,27 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
         at += 2 if fields[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
     if at >= len(fields):
         return []
-    command, rest = fields[at].text, fields[at + 1 :]
-    texts = [field.text for field in rest]
+    command, arguments = fields[at].text, fields[at + 1 :]
+    texts = [field.text for field in arguments]
     if any(
         before.text == "-c" and not _GIT_SETTING.match(setting.text)
         for before, setting in itertools.pairwise(fields[:at])
     ):
         return None
     if command not in _GIT_WRITING:
-        return _git_outputs(command, rest) if command in _GIT_LOOKING else None
+        return _git_outputs(command, arguments) if command in _GIT_LOOKING else None
     if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
         return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
     if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):
         return []
     if command not in _GIT_PATHS:
         return None
-    return _pathspecs(command, rest, texts)
+    return _pathspecs(command, arguments, texts)
 
 
-def _git_outputs(command: str, rest: list[Field]) -> list[Field]:
+def _git_outputs(command: str, arguments: list[Field]) -> list[Field]:
     return _outputs(
-        "git", rest if command in _GIT_OUTPUT else [field for field in rest if field.text not in ("-o", "-O")]
+        "git", arguments if command in _GIT_OUTPUT else [field for field in arguments if field.text not in ("-o", "-O")]
     )
 
 
@@ -322,10 +322,10 @@ def _is_harmless(command: str, texts: list[str]) -> bool:
     return command == "restore" and "--staged" in texts and "--worktree" not in texts
 
 
-def _pathspecs(command: str, rest: list[Field], texts: list[str]) -> list[Field] | None:
+def _pathspecs(command: str, arguments: list[Field], texts: list[str]) -> list[Field] | None:
     if "--" in texts:
-        return rest[texts.index("--") + 1 :] or None
-    operands = _operands(f"git {command}", rest)
+        return arguments[texts.index("--") + 1 :] or None
+    operands = _operands(f"git {command}", arguments)
     if command in ("rm", "mv", "restore"):
         places: list[Field] = []
         for field in operands:

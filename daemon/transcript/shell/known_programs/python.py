@@ -76,7 +76,7 @@ def read(text: str, folder: str, path: str | None) -> list[Effect] | None:
 
 
 class _Reader:
-    """One program: everything that it does is looked at, and whatever is not known to be harmless ends it."""
+    """Reads one program; anything that is not known to be harmless ends the reading."""
 
     def __init__(self, tree: ast.Module, folder: str, path: str | None) -> None:
         self._nodes = list(ast.walk(tree))
@@ -157,10 +157,10 @@ class _Reader:
             return  # of a text, a date or a record
         if func.attr == "open" and not self._opens_for_writing(node, 0):
             return
-        others = _METHODS.get(func.attr)
-        if others is not None:
+        places = _METHODS.get(func.attr)
+        if places is not None:
             yield self._values.of(func.value)
-            yield from self._arguments_at(node, others)
+            yield from self._arguments_at(node, places)
 
     def _arguments_at(self, node: ast.Call, places: Iterable[int]) -> Iterator[Strings]:
         for at in places:

@@ -22,7 +22,7 @@ MODULES = words(
     "json keyword math os os.path pathlib pprint random re secrets shutil statistics string struct sys textwrap time "
     "tomllib typing unicodedata urllib.parse uuid zlib"
 )
-"""They write no file by themselves, but for what is named below."""
+"""They write no file by themselves, except the functions below."""
 _PATHS = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath"})
 _MOST_VALUES = 64
 _LONGEST_VALUE = 4096

@@ -12,7 +12,7 @@ from daemon.files.history import Grade, is_lost_folder
 from daemon.files.replay import World
 from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.tracks import Tracks
-from daemon.files.trees import Wanted, differing
+from daemon.files.trees import PathFilter, differing
 from daemon.model import FileEdit
 from daemon.records import blob_id
 from tests.support.stores.replaying import (
@@ -360,7 +360,7 @@ def test_a_move_between_trees_is_confirmed_at_both_ends() -> None:
 
 def test_only_wanted_paths_are_compared() -> None:
     story = Story().tree(1, {"a": b"1", "s/b": b"1", "t/c": b"1"}).tree(2, {"a": b"2", "s/b": b"2", "t/c": b"2"})
-    made = World(story.objects, Wanted(("/w/s",)))
+    made = World(story.objects, PathFilter(("/w/s",)))
     made.replay(story.edits)
     assert made.paths() == ["/w/s/b"]
     assert [grade_and_content(revision) for revision in made.history("/w/s/b").revisions] == [
@@ -390,7 +390,7 @@ def test_a_tree_costs_as_much_as_has_changed() -> None:
 
 
 def _differing(old: str, new: str, objects: Objects, *wanted: str) -> Sequence[str]:
-    return sorted(path for path, _, _ in differing(objects, old, new, "/w", Wanted(wanted or ("/",))))
+    return sorted(path for path, _, _ in differing(objects, old, new, "/w", PathFilter(wanted or ("/",))))
 
 
 def test_trees_differ_at_any_depth_and_where_files_became_folders() -> None:
@@ -407,7 +407,7 @@ def test_trees_differ_at_any_depth_and_where_files_became_folders() -> None:
 def test_what_the_last_tree_lacks_is_told_from_what_no_tree_covers() -> None:
     objects = Objects()
     tracks = Tracks()
-    snapshots = Snapshots(tracks, objects, Wanted(), {})
+    snapshots = Snapshots(tracks, objects, PathFilter(), {})
     tracks.number = 1
     snapshots.observe_tree(snapshot(1, objects.put({"a": b"1"}, "one"), "/w"))
     assert [snapshots.lacks(path, 0) for path in (A, B, "/o/b")] == [False, True, False]

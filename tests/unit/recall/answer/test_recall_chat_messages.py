@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.model import Hit, Message, OllamaMessage
+from daemon.model import Hit, Message, OllamaMessage, Part
 from daemon.recall.answer.messages import IMAGE_TOKENS, around, tokens, window
 from daemon.transcript.replay import clean_replay
 from tests.support.chat_messages import ollama_problems
@@ -71,15 +71,14 @@ def test_no_secret_leaves_neither_in_text_nor_in_tool_arguments(house: Recorded)
 
 
 def test_an_argument_known_as_a_password_only_by_its_name_is_redacted():
-    entry = {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"function": {"name": "login", "arguments": {"password": "Tr0ub4dor-and-3", "user": "dev"}}}],
-    }
-    (shown,) = clean_replay(_SILENT, [entry])
-    assert shown["tool_calls"][0]["function"]["name"] == "login"
-    assert shown["tool_calls"][0]["function"]["arguments"]["user"] == "dev"
-    assert "Tr0ub4dor-and-3" not in json.dumps(shown)
+    arguments = {"password": "Tr0ub4dor-and-3", "user": "dev"}
+    state = {"status": "completed", "input": arguments, "output": "ok"}
+    data = {"type": "tool", "tool": "login", "callID": "call_1", "state": state}
+    part = Part("prt_x", "msg_x", "ses_x", "tool", data, b"{}")
+    messages = clean_replay(replace(_SILENT, parts=(part,)))
+    assert messages[0]["tool_calls"][0]["function"]["name"] == "login"
+    assert messages[0]["tool_calls"][0]["function"]["arguments"]["user"] == "dev"
+    assert "Tr0ub4dor-and-3" not in json.dumps(messages)
 
 
 def test_the_best_hit_keeps_its_place_when_the_budget_is_short(house: Recorded):
