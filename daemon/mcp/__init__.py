@@ -264,7 +264,7 @@ class ServiceCaller:
             try:
                 return call(Client(config.socket_path, config))
             except DaemonUnreachable:
-                pass  # there is no daemon, or it broke off; if it still holds the archive, the engine raises ArchiveLocked
+                pass  # there is no daemon, or it broke off; one that still holds the archive makes ArchiveLocked
             with self._engine:
                 if cancelled.is_set():
                     raise Retry("the call was cancelled; call again")
