@@ -194,7 +194,7 @@ class JobLoop(Loop):
         self._next_glance = now + max(_GLANCE_S, _GLANCE_SHARE * (now - began))
 
     def _try_to_write_again(self) -> None:
-        """Queue targets whose pages could not be written, because nothing notifies us when a folder is writable again."""
+        """Queue targets whose pages could not be written, because no event says when a folder is writable."""
         now = time.monotonic()
         for path in [path for path, at in self._unwritten.items() if at <= now]:
             del self._unwritten[path]

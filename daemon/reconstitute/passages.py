@@ -28,7 +28,7 @@ from daemon.records import digest, dumps
 VERSION = 3
 """Part of the evidence fingerprint: a new way to choose passages answers anew."""
 
-NOTHING = "Nothing recorded answers this."
+NOTHING_RECORDED = "Nothing recorded answers this."
 CLOSEST = "No passage uses the words of the question; these are the closest ones recall found."
 
 _WEIGHTS = {Kind.ANSWER: 1.1, Kind.PROMPT: 1.0, Kind.TASK: 0.7}
@@ -47,7 +47,7 @@ _CANDIDATES = 60
 _MOST_SESSIONS = 6
 _LONGEST_QUERY = 2000
 """Characters of a query; a person may ask at length."""
-_KEPT_S = 30 * 86_400.0
+_CACHE_S = 30 * 86_400.0
 _KIND = "search"
 _SEARCH_VERSION = "3"
 
@@ -155,7 +155,7 @@ class Extractor:
             return Findings(question, quotes)
         closest = [(1.0 / (1 + ranks[p.message_id]), p) for p in self._passages if p.message_id in ranks]
         closest_passages = _choose(closest, min(limit, 3))
-        return Findings(question, closest_passages, CLOSEST if closest_passages else NOTHING)
+        return Findings(question, closest_passages, CLOSEST if closest_passages else NOTHING_RECORDED)
 
     def _overlap(self, stems: frozenset[str], number: int) -> float:
         """The share of the question's words that the passage has, rare words weighing more; 0 below a third."""
@@ -185,12 +185,14 @@ def _choose(scored: Sequence[tuple[float, Passage]], limit: int) -> tuple[Passag
     words: list[frozenset[str]] = []
     for _, candidate in order:
         passage = oldest[_key(candidate.text)]
-        these = frozenset(_WORD.findall(passage.text.lower()))
-        crowded = sum(other.message_id == passage.message_id for other in chosen) >= _MOST_PER_MESSAGE
-        if crowded or any(len(these & those) >= _ALIKE * min(len(these), len(those)) for those in words):
+        words_here = frozenset(_WORD.findall(passage.text.lower()))
+        crowded = sum(chosen_passage.message_id == passage.message_id for chosen_passage in chosen) >= _MOST_PER_MESSAGE
+        if crowded or any(
+            len(words_here & other_words) >= _ALIKE * min(len(words_here), len(other_words)) for other_words in words
+        ):
             continue
         chosen.append(passage)
-        words.append(these)
+        words.append(words_here)
         if len(chosen) == limit:
             break
     return tuple(chosen)
@@ -218,7 +220,7 @@ class QuestionSearch:
         """
         self._moment, self._is_early = moment, is_early
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
-        self._known = {message_id for session in scope.sessions for message_id in session.message_ids}
+        self._message_ids = {message_id for session in scope.sessions for message_id in session.message_ids}
         self._is_over = False
         self.warnings: list[str] = []
 
@@ -233,7 +235,7 @@ class QuestionSearch:
         warnings_before = len(self.warnings)
         ranks = self._search(question)
         if not self._is_early and not self._is_over and len(self.warnings) == warnings_before and not self.warnings:
-            self._archive.cache_put(_KIND, key, ranks, _KEPT_S)
+            self._archive.cache_put(_KIND, key, ranks, _CACHE_S)
         return ranks
 
     def _search(self, question: Question) -> dict[str, int]:
@@ -251,7 +253,7 @@ class QuestionSearch:
                 return {}
             for warning in answer.degraded:
                 self._warn(warning)
-            for place, hit in enumerate(hit for hit in answer.hits if hit.message_id in self._known):
+            for place, hit in enumerate(hit for hit in answer.hits if hit.message_id in self._message_ids):
                 ranks[hit.message_id] = min(place, ranks.get(hit.message_id, place))
         return ranks
 

@@ -135,9 +135,9 @@ def words(text: str) -> frozenset[str]:
     return frozenset(result)
 
 
-def share(part: frozenset[str], whole: frozenset[str]) -> float:
+def share(part: frozenset[str], total: frozenset[str]) -> float:
     """How much of `part` is in `whole`, from 0 to 1; 0 where `part` is empty."""
-    return len(part & whole) / len(part) if part else 0.0
+    return len(part & total) / len(part) if part else 0.0
 
 
 def shorten(text: str, limit: int = 160) -> str:
