@@ -61,7 +61,7 @@ class Unanswered(Retry):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `rest` is the part of `content` that was not sent piece by piece."""
+    """An answer. `unsent` is the part of `content` that was not sent piece by piece."""
 
     content: str
     calls: tuple[ToolCall, ...]

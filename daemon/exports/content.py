@@ -69,7 +69,7 @@ def shortened(value: object) -> Any:
 
 
 def cut(text: str, limit: int) -> str:
-    """`text` on one line of at most `most` characters."""
+    """`text` on one line of at most `limit` characters."""
     text = " ".join(text[: 8 * limit].split())
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 

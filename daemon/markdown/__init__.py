@@ -70,7 +70,7 @@ class Href(str):
 
 
 def inline(text: object, limit: int = 0) -> Markdown:
-    """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis.
+    """`text` on one line, escaped; with `limit`, cut to that many characters and marked with an ellipsis.
 
     Addresses become code: nothing else keeps every renderer from making a link of one.
     """

@@ -158,7 +158,7 @@ def _shows_nothing(revision: Revision) -> bool:
 
 
 def _guess(revisions: Sequence[Revision], certain_revision: Revision | None) -> Revision | None:
-    """The newest state of the file as far as it is known and says more than `shown`, or other; None where none does."""
+    """The newest state of the file as far as it is known and says more or other than `certain_revision`; else None."""
     last_state = next((revision for revision in reversed(revisions) if not revision.deleted), None)
     if last_state is None or last_state.proven:
         return None

@@ -72,7 +72,7 @@ def collect(
 ) -> Scope:
     """The scope of `target`, with the `histories` of the paths beneath it, up to `until` (epoch ms; None: now).
 
-    At most `most` messages are read, those of the newest sessions first.
+    At most `limit` messages are read, those of the newest sessions first.
     """
     histories = list(histories)
     newest = max((session.updated for session in archive.sessions()), default=0)
@@ -175,7 +175,7 @@ def _standing_alone(path: str) -> re.Pattern[str]:
 
 
 def _read(archive: Archive, session: Session, selected: set[str] | None, until: int | None, draft: _Draft) -> None:
-    """Take up one session's messages: all of them, or the turns around `wanted`.
+    """Take up one session's messages: all of them, or the turns around `selected`.
 
     A session that is not read, because enough were, is still one that had to do with the target.
     """

@@ -141,7 +141,7 @@ def count_tokens(messages: Sequence[OllamaMessage], tools: Sequence[Json] = ()) 
 
 
 def fit_into(messages: Sequence[OllamaMessage], tools: Sequence[Json], limit: int) -> list[OllamaMessage]:
-    """`messages`, with as much left out as is needed for `most` tokens.
+    """`messages`, with as much left out as is needed for `limit` tokens.
 
     Raises:
         Over: the opening alone does not fit.
@@ -196,9 +196,8 @@ class Estimate:
     def question(self, first: int, limits: Limits) -> None:
         """One more question to be asked, with `first` tokens in its first messages and the tools' descriptions."""
         calls = min(_USUAL_CALLS, limits.steps)
-        result_tokens = sum(range(calls)) * (
-            _USUAL_RESULT + _REPLY
-        )  # each step sends again what the steps before it showed
+        # Each step sends the results of all earlier steps again.
+        result_tokens = sum(range(calls)) * (_USUAL_RESULT + _REPLY)
         self._add(
             self.questions, calls, calls * (first + _REPLY) + result_tokens, limits.steps, max(limits.tokens, first)
         )

@@ -121,7 +121,7 @@ class QuestionRunner:
         recorded_paths: Iterable[str],
         pulse: OnText,
     ) -> Outcome:
-        """The outcome. `taken_up` are paths that were recorded for other questions.
+        """The outcome. `recorded_paths` are paths that were recorded for other questions.
 
         Raises:
             ModelUnavailable: ask again later; replies that came until then are not asked for again.
@@ -189,7 +189,7 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
 
 
 def _within(lines: Sequence[str], limit: int) -> list[str]:
-    """The first lines that have room in `most` tokens, and how many were left out."""
+    """The first lines that have room in `limit` tokens, and how many were left out."""
     fitting: list[str] = []
     for line in lines:
         limit -= int(of_text(line).most) + 2

@@ -115,7 +115,7 @@ def messages(archive: Archive, target: str, started: int) -> list[OllamaMessage]
 
 
 def trim(archive: Archive, target: str, limit: int) -> None:
-    """Keep the newest `most` of a target."""
+    """Keep the newest `limit` of a target."""
     names = archive.target_names(target, _PREFIX)
     if len(names) > limit:
         retained = {_started(name) for name in names[-limit:]}

@@ -41,7 +41,7 @@ _Place: TypeAlias = tuple[int, int, int, str]
 class Footnotes:
     """Collects what a page cites. `titles` are the sessions' by id; `file_href` leads from the page to a file's page.
 
-    A quote is cut to `most` characters.
+    A quote is cut to `limit` characters.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Itera
 
 
 def unused(stem: Iterable[str], key: str, labels_taken: Collection[str]) -> str:
-    """A label of these pieces; if it is `taken`, with letters after it that depend on `key`."""
+    """A label of these pieces; if it is in `labels_taken`, with letters after it that depend on `key`."""
     pieces = [*stem]
     labels = ("-".join([*pieces, *([letters(key, extra)] if extra else [])]) for extra in count())
     return next(label for label in labels if label not in labels_taken)

@@ -147,7 +147,7 @@ class Case:
 
 
 def excerpts(archive: Archive, case: Case, question: Question, path: str, *, ledger: Ledger, limit: int) -> str:
-    """Delimited blocks of messages, at most `most` tokens; the ledger gets what they show."""
+    """Delimited blocks of messages, at most `limit` tokens; the ledger gets what they show."""
     ranks = case.searches.ranks(question)
     blocks: dict[tuple[int, str], str] = {}
     remaining = float(limit)

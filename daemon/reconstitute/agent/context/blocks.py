@@ -97,7 +97,7 @@ def clean(text: str) -> str:
 
 
 def name(text: str, limit: int = _ID_BYTES) -> str:
-    """A recorded name (an id, a title, a path) on one line, cut to `most` bytes."""
+    """A recorded name (an id, a title, a path) on one line, cut to `limit` bytes."""
     line = one_line(clean(text))
     return line if size(line) <= limit else cut(line, limit - 3) + "…"
 
@@ -114,7 +114,7 @@ def size(text: str) -> int:
 
 
 def cut(text: str, limit: int) -> str:
-    """The beginning of `text`, at most `most` bytes."""
+    """The beginning of `text`, at most `limit` bytes."""
     return text if size(text) <= limit else text.encode()[: max(0, limit)].decode("utf-8", "ignore")
 
 
@@ -136,12 +136,12 @@ def fenced(heading: str, body: str) -> str:
 
 
 def body_bytes(heading: str, limit: int) -> int:
-    """How many bytes of a body go into a block of `most` bytes."""
+    """How many bytes of a body go into a block of `limit` bytes."""
     return limit - size(fenced(heading, ""))
 
 
 def shorten(text: str, limit: int) -> tuple[str, str]:
-    """The beginning of a text that is too long, and the mark of what was left out; together at most `most` bytes."""
+    """The beginning of a text that is too long, and the mark of what was left out; together at most `limit` bytes."""
     piece = cut_at_space(text, limit - size(left_out(len(text))))
     return piece, left_out(len(text) - len(piece))
 

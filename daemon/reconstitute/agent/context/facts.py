@@ -68,7 +68,7 @@ class _List:
 
 
 def facts_block(facts: Facts, verified: VerifiedNotes, limit: int) -> tuple[str, dict[str, str]]:
-    """(a block of at most `most` tokens or nothing, the facts in it by key); the ledger gets what it shows."""
+    """(a block of at most `limit` tokens or nothing, the facts in it by key); the ledger gets what it shows."""
     lists: list[_List] = []
     for width in _WIDTHS:
         lists = _lists(facts, width)
@@ -99,7 +99,7 @@ def _fit(lists: Sequence[_List], limit: int) -> None:
 
 
 def _file_purposes(facts: Facts, limit: int) -> list[_List]:
-    """The list of what files are for in at most `most` tokens, or none."""
+    """The list of what files are for in at most `limit` tokens, or none."""
     of = _FactLines(_WIDTHS[-1])
     often = Counter(key(entry) for entry in _entries(facts))
     lines = [of.purpose(purposes, path) for path, purposes in sorted(facts.file_purposes.items())]
@@ -235,7 +235,7 @@ class _FactLines:
         *sources: tuple[str, Citation | None],
         before: str = "",
     ) -> Line:
-        """`others` are further citations, each with what it tells; quotes that are not in the line yet are added."""
+        """`sources` are further citations, each with a label; quotes that are not in the line yet are added."""
         where, cited = [before] if before else [], []
         for label, quoted in (("", citation), *sources):
             if quoted is None:
@@ -269,7 +269,7 @@ class _Prompt:
 
 
 def prompts_block(sessions: Sequence[SessionFacts], verified: VerifiedNotes, limit: int) -> str:
-    """A block of at most `most` tokens; empty where nothing fits. The ledger gets what it shows."""
+    """A block of at most `limit` tokens; empty where nothing fits. The ledger gets what it shows."""
     prompts: list[_Prompt] = []
     for width in _PROMPT_WIDTHS:
         prompts = [

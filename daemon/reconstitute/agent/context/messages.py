@@ -76,7 +76,7 @@ def readable_message(archive: Archive, message_id: str) -> ReadableMessage | Non
 
 
 def text_block(origin: Origin, body: str, limit: int, about: str = "") -> Block | None:
-    """A text of a message as a block of at most `most` bytes; None where that is too little for any of it.
+    """A text of a message as a block of at most `limit` bytes; None where that is too little for any of it.
 
     `about` goes into the heading.
     """
@@ -92,7 +92,7 @@ def text_block(origin: Origin, body: str, limit: int, about: str = "") -> Block 
 
 
 def message_block(archive: Archive, message_id: str, limit: int) -> Block | None:
-    """The gist of a message in at most `most` bytes: each part whole, or its beginning and end.
+    """The gist of a message in at most `limit` bytes: each part whole, or its beginning and end.
 
     None where it is not in the archive, or the room is too small for any of it.
     """
@@ -110,7 +110,7 @@ def message_block(archive: Archive, message_id: str, limit: int) -> Block | None
 
 
 def message_page(archive: Archive, message_id: str, limit: int, offset: int = 0) -> Block | None:
-    """What a message says from `offset` on, as it stands, in at most `most` bytes; None as for message_block."""
+    """What a message says from `offset` on, as it stands, in at most `limit` bytes; None as for message_block."""
     message = readable_message(archive, message_id)
     if message is None:
         return None
@@ -198,7 +198,7 @@ def _gist(parts: Sequence[_Part], limit: int) -> tuple[str, list[str]]:
 
 
 def _ends(text: str, limit: int) -> tuple[str, str, str]:
-    """The first three and the last quarter of the room, and the mark between them; at most `most` bytes."""
+    """The first three and the last quarter of the room, and the mark between them; at most `limit` bytes."""
     free = limit - size(left_out(len(text))) - 1
     head = cut_at_space(text, free - free // 4)
     tail = cut(text[::-1], free // 4)[::-1]
@@ -206,7 +206,7 @@ def _ends(text: str, limit: int) -> tuple[str, str, str]:
 
 
 def _shares(sizes: Sequence[tuple[int, int]], limit: int) -> list[int]:
-    """How many of `most` bytes each of (bytes, weight) gets: what it wants, or its share of what the others leave."""
+    """How many of `limit` bytes each of (bytes, weight) gets: what it wants, or its share of what the others leave."""
     shares = [0] * len(sizes)
     open_ = set(range(len(sizes)))
     while open_:
@@ -224,7 +224,7 @@ def _shares(sizes: Sequence[tuple[int, int]], limit: int) -> list[int]:
 
 
 def hit_block(archive: Archive, hit: Hit, limit: int) -> Block | None:
-    """The excerpt of a result in at most `most` bytes; None where that is too little for any of it."""
+    """The excerpt of a result in at most `limit` bytes; None where that is too little for any of it."""
     origin = Origin(hit.message_id, hit.session_id, hit.title, hit.role, hit.created)
     about = f"{hit.kind} of {name(hit.tool)}" if hit.tool else hit.kind
     block = text_block(origin, hit.snippet, limit, about)

@@ -62,7 +62,7 @@ class Toolbox:
         question_id: str = "",
         entries: Mapping[str, str] | None = None,
     ) -> None:
-        """`taken_up` are paths recorded for other questions; `entries` are the facts shown to the model, by key.
+        """`recorded_paths` are recorded for other questions; `entries` are the facts shown to the model, by key.
 
         `question_id` is the question being request: search_notes leaves out what answered it before.
         """

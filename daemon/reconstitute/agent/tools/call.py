@@ -187,7 +187,7 @@ class Evidence:
 
 
 class Result:
-    """The text of one call's result, at most `most` bytes: blocks whole or not at all, our own lines cut."""
+    """The text of one call's result, at most `limit` bytes: blocks whole or not at all, our own lines cut."""
 
     def __init__(self, limit: int) -> None:
         self._bytes_left = limit

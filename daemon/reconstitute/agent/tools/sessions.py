@@ -243,7 +243,7 @@ _WIDEST = 1800
 
 
 def note_block(note: Note, limit: int) -> str | None:
-    """Delimited text of at most `most` bytes; None where that is too little for any of it."""
+    """Delimited text of at most `limit` bytes; None where that is too little for any of it."""
     heading = (
         f"{note.kind} about {_names(note.paths or (note.target,), _MOST_PATHS, _PATH_BYTES)} | found out about folder "
         f"{name(note.target, _PATH_BYTES)} | newest source {utc(note.created)} | from messages "

@@ -59,7 +59,7 @@ class Text:
 
 
 def last_text(file: Recovered, limit: int = MOST_BYTES) -> Text | None:
-    """The first `most` bytes of the last known content, redacted; None if it is not completely known, or no text.
+    """The first `limit` bytes of the last known content, redacted; None if it is not completely known, or no text.
 
     It is redacted as a whole, because a secret may be recognised by its line, tag or key, which a sentence leaves out.
     """
@@ -128,7 +128,7 @@ def is_sentence_end(line: str) -> bool:
 
 
 def first_sentences(text: str, limit: int, count: int = 1) -> str:
-    """The first `count` sentences of a paragraph, redacted, on one line, at most `most` characters."""
+    """The first `count` sentences of a paragraph, redacted, on one line, at most `limit` characters."""
     line = " ".join(redact(strip_invisible(text[:_MOST_PARAGRAPH])).split())
     ends = [match.end() for match in _SENTENCE.finditer(line)]
     ends = [end for end in ends if not _ABBREVIATION.search(line, max(0, end - 12), end)][:count]
@@ -140,7 +140,7 @@ def first_sentences(text: str, limit: int, count: int = 1) -> str:
 
 
 def cut(line: str, limit: int) -> str:
-    """`line`, with more than `most` characters cut between words and marked with an ellipsis."""
+    """`line`, with more than `limit` characters cut between words and marked with an ellipsis."""
     if len(line) <= limit:
         return line
     head = line[: limit - 1]

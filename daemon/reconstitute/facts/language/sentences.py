@@ -136,7 +136,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def share(part: frozenset[str], total: frozenset[str]) -> float:
-    """How much of `part` is in `whole`, from 0 to 1; 0 where `part` is empty."""
+    """How much of `part` is in `total`, from 0 to 1; 0 where `part` is empty."""
     return len(part & total) / len(part) if part else 0.0
 
 

@@ -84,7 +84,7 @@ class History:
         )
 
     def is_taken_up(self, text: str, time: int, limit: int | None = None) -> bool:
-        """Whether a later prompt names a subject of `text`, one that at most `most` earlier prompts had."""
+        """Whether a later prompt names a subject of `text`, one that at most `limit` earlier prompts had."""
         counts = (self.count(subject, time) for subject in of(text))
         return any(later and (limit is None or earlier <= limit) for earlier, later in counts)
 

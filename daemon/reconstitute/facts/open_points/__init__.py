@@ -250,7 +250,7 @@ def _head(file: Recovered) -> str:
 
 
 def _covers(text: str, other_text: str) -> bool:
-    """Whether `other` has most subjects of an entry's `text`; a run of a script without blanks counts as a whole."""
+    """Whether `other_text` has most subjects of an entry's `text`; text without blanks counts as one subject."""
     dense = _DENSE.findall(unicodedata.normalize("NFKC", text).casefold())
     if dense:
         folded = unicodedata.normalize("NFKC", other_text).casefold()

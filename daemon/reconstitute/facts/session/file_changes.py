@@ -232,10 +232,10 @@ def by_folder(changes: Iterable[FileChange], turns: Iterable[Turn], directory: s
 def in_few_entries(
     changes: Sequence[FileChange], target: str, limit: int
 ) -> tuple[list[FileChange | ChangedFolder], int]:
-    """At most `most` changes in their order, then at most as many folders; and how many files are left out of both.
+    """At most `limit` changes in their order, then at most as many folders; and how many files are left out of both.
 
-    A folder stands for the files beneath it. The target itself is never such a folder, and half of `most` files stay by
-    themselves. So does every file that was deleted, moved or taken back; these go before what is left out.
+    A folder stands for the files beneath it. The target itself is never such a folder, and half of `limit` files stay
+    listed. So does every file that was deleted, moved or taken back; these go before what is left out.
     """
     plain = [change for change in changes if change.kind not in _NEVER_HIDDEN and not change.undone]
     counts_by_folder = Counter(posixpath.dirname(change.path) for change in plain)

@@ -120,7 +120,7 @@ def is_covered(revert: Revert, message: Message) -> bool:
 
 
 def _marked(turn: Turn, whole_ids: AbstractSet[str], *, in_doubt: bool) -> Turn:
-    """`turn` as taken back; `whole` are the messages of which every part was.
+    """`turn` as taken back; `whole_ids` are the messages of which every part was.
 
     Another revert in doubt does not make one doubtful that is certain, nor does a partial one make a whole one partial.
     """

@@ -246,9 +246,9 @@ _LEFT_OUT = " … "
 
 
 def closing_words(facts: SessionFacts, limit: int, texts: Collection[str] = ()) -> Citation | None:
-    """The result, quoted in at most `most` characters; None if the answer says nothing of its own.
+    """The result, quoted in at most `limit` characters; None if the answer says nothing of its own.
 
-    None, too, if each of its sentences is in one of the `known` texts. An answer that was stopped or taken back, and
+    None, too, if each of its sentences is in one of the `texts`. An answer that was stopped or taken back, and
     what was said before the last tool call, is no result. The newest of the last turns that says something counts,
     unless a later turn overtakes it.
     """

@@ -92,9 +92,9 @@ def _of_make(args: list[str], folder: str) -> Spelling:
 
 
 def is_run_by(spelling: Spelling, command: Spelling, *, is_default: bool = False) -> bool:
-    """Whether `command` also runs `named`, perhaps with more arguments.
+    """Whether `command` also runs `spelling`, perhaps with more arguments.
 
-    `is_default`: `named` is what its tool runs without arguments.
+    `is_default`: `spelling` is what its tool runs without arguments.
     """
     if not spelling or not command:
         return False
@@ -128,7 +128,7 @@ def in_code(text: str) -> tuple[str, ...]:
 
 
 def mentions(spelling: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:
-    """Whether one of the `commands` has the words of `named`, in whatever spelling: it may have run it."""
+    """Whether one of the `commands` has the words of `spelling`, in whatever spelling: it may have run it."""
     spelled = spelling[1:-1] if is_default else spelling[1:]
     needles = {piece for word in spelled if word != "package.json" for piece in re.findall(r"\w+", word)}
     return any(needles <= set(re.findall(r"\w+", command)) for command in commands)

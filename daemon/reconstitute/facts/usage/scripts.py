@@ -112,7 +112,7 @@ def _kind(text: str, *, is_shell: bool) -> str:
 def starts(
     target: str, files: Sequence[Recovered], readmes: Sequence[Recovered], spellings_: Sequence[spellings.Spelling] = ()
 ) -> tuple[Script, ...]:
-    """The commands with which a README or a convention of the language starts the project, without `known` ones."""
+    """The commands with which a README or a convention of the language starts the project, without `spellings_`."""
     existing = {file.relative: file for file in files if file.state is not State.DELETED}
     moved = usage.moved_paths(target, files)
     by_spelling: dict[spellings.Spelling, Script] = {}

@@ -147,7 +147,7 @@ class FilePages:
         return None if purpose is None else self._index.material.record.struck.get(key(purpose))
 
     def _basis(self, file: Recovered, page: str, *values: object) -> str:
-        """A digest of everything that the page is made from, with `more`; the contents by their ids."""
+        """A digest of everything that the page is made from, with `values`; the contents by their ids."""
         number = {id(revision): n for n, revision in enumerate(file.revisions)}
         revisions = [
             (

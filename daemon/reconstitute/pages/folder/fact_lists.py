@@ -54,7 +54,7 @@ _MOST_RULES = 12
 
 
 class FactLists:
-    """The lists of one page; `struck` are the entries that a model struck out, by key. At most `most` in a list."""
+    """The lists of one page; `struck` are the entries that a model struck out, by key. At most `limit` in a list."""
 
     def __init__(self, links: Links, notes: Footnotes, struck: Mapping[str, Statement], limit: int) -> None:
         self._links = links
@@ -169,7 +169,7 @@ class FactLists:
         return self._list(points, self.open_point, "point", "points")
 
     def open_point(self, point: OpenPoint, limit: int = _MOST_TEXT) -> str:
-        """One of them, its texts cut to `most` characters."""
+        """One of them, its texts cut to `limit` characters."""
         when = markdown.moment(point.time) if point.kind in _AS_OF else ""
         details = [
             part for part in (when, markdown.inside(point.detail, limit) if point.detail.strip() else "") if part

@@ -55,7 +55,7 @@ class _Row:
 
 
 class FilesTable:
-    """The files beneath one folder; `titles` are the sessions' by id, at most `most` rows."""
+    """The files beneath one folder; `titles` are the sessions' by id, at most `limit` rows."""
 
     def __init__(
         self,

@@ -234,7 +234,7 @@ def _as_of(standing: Standing) -> str:
 
 
 def _on_disk(standing: Standing, existing: int, noun: str, links: Links) -> Iterator[str]:
-    """What this disk lacks of the files that are `there` (each a `noun`), and which command brings what of it back."""
+    """What this disk lacks of the `existing` files (each a `noun`), and which command brings what of it back."""
     if standing.absent:
         yield f"{_absent(len(standing.absent), existing, noun)}; {_brought_back(standing)}."
     differing = len(standing.differing)

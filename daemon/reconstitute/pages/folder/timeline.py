@@ -65,7 +65,7 @@ class Superseded:
 
 
 class PromptQuotes:
-    """At most `prompts` of a session are quoted, with `most` characters of each on average."""
+    """At most `prompts` of a session are quoted, with `limit` characters of each on average."""
 
     def __init__(self, superseded: Superseded, prompts: int, limit: int) -> None:
         self._superseded = superseded
@@ -89,7 +89,7 @@ class PromptQuotes:
 
 
 def clipped(text: str, limit: int) -> str:
-    """A text on one line, cut to about `most` characters after a sentence, else between words."""
+    """A text on one line, cut to about `limit` characters after a sentence, else between words."""
     if len(text) <= limit:
         return text
     ends = [end.end() for end in _END.finditer(text, 0, limit - 1) if end.end() >= limit // 2]
@@ -97,7 +97,7 @@ def clipped(text: str, limit: int) -> str:
 
 
 def _shares(lengths: Sequence[int], available: int, limit: int) -> list[int]:
-    """How many characters each may have: what short ones leave goes to long ones, which get at most `most`."""
+    """How many characters each may have: what short ones leave goes to long ones, which get at most `limit`."""
     shares = [0] * len(lengths)
     ordered = sorted(range(len(lengths)), key=lengths.__getitem__)
     for remaining, place in zip(range(len(lengths), 0, -1), ordered, strict=True):

@@ -195,7 +195,7 @@ class Links:
 
 
 class Messages:
-    """The messages of one page, one after the other. `known` are the calls of the session by their parts' ids."""
+    """The messages of one page, one after the other. `calls` are the calls of the session by their parts' ids."""
 
     def __init__(self, calls: Mapping[str, Call], links: Links) -> None:
         self._calls = calls
