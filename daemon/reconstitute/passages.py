@@ -20,6 +20,7 @@ from daemon.index import Filters
 from daemon.index.tokens import STOP_WORDS
 from daemon.model import Kind
 from daemon.recall.search import RecallEngine
+from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.scope import Scope
@@ -41,7 +42,6 @@ _ALIKE = 0.75
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]`*]*\s+|(?<=[。！？])")
 _WORD = re.compile(r"\w+")
 _CANDIDATES = 60
 _MOST_SESSIONS = 6
@@ -112,7 +112,7 @@ def _sentences(line: str) -> list[str]:
     """`line` in stretches of whole sentences of about 320 characters; a sentence over 700 is cut at a space."""
     pieces: list[str] = []
     start = 0
-    ends = [match.end() for match in _SENTENCE.finditer(line)] + [len(line)]
+    ends = [*sentences.ends(line), len(line)]
     for end, following in zip(ends, [*ends[1:], None], strict=True):
         if following is None or following - start > _USUAL:
             pieces.append(line[start:end].strip())
