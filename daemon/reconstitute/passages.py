@@ -88,12 +88,12 @@ def split(text: str) -> list[str]:
         pieces.extend(piece for piece in _sentences(line) if _says_something(piece))
 
     for line in text.splitlines():
-        opened = _FENCE.match(line)
+        opening = _FENCE.match(line)
         if fence:
-            fence = "" if opened and opened[1].startswith(fence) else fence
-        elif opened:
+            fence = "" if opening and opening[1].startswith(fence) else fence
+        elif opening:
             end_prose()
-            fence = opened[1]
+            fence = opening[1]
         elif not line.strip() or _HEADING.match(line):
             end_prose()
         else:

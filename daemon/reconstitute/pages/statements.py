@@ -89,7 +89,9 @@ class Footnotes:
             self._definitions.append(((session, message, time, label), defined))
         return self._labels[key]
 
-    def _definition(self, named: str, cited: Citation | Source, time: int, title: str, quote: str) -> markdown.Markdown:
+    def _definition(
+        self, footnote_label: str, cited: Citation | Source, time: int, title: str, quote: str
+    ) -> markdown.Markdown:
         """One footnote: when, in which file, in which session, and the words."""
         label = markdown.cut(markdown.bare(self._titles.get(cited.session_id) or title or "a session"), _MOST_TITLE)
         href = self._transcripts.href(self._page, cited.session_id, cited.message_id)
@@ -98,7 +100,7 @@ class Footnotes:
             name, page = redact(posixpath.basename(cited.path)), self._file_href(cited.path)
             where = markdown.Markdown(f"{markdown.link(name, page) if page else markdown.inline(name)} after {where}")
         words = f": {markdown.quoted(markdown.bare(quote), self._limit)}" if quote.strip() else ""
-        return markdown.Markdown(f"[^{named}]: {markdown.moment(time)}, {where}{words}")
+        return markdown.Markdown(f"[^{footnote_label}]: {markdown.moment(time)}, {where}{words}")
 
 
 def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Iterator[str]:

@@ -199,7 +199,7 @@ class FilesTable:
 
     def _deleted_files(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""
-        made = []
+        rows = []
         deleted = [self._links.file(file.path) for file in files if not file.moved_to]
         moved = [
             f"{self._links.file(file.path)} → {self._links.file(file.moved_to)}" for file in files if file.moved_to
@@ -207,8 +207,8 @@ class FilesTable:
         for word, names in (("Deleted", deleted), ("Moved away", moved)):
             note = f" and {len(names) - _MOST_GONE} more" if len(names) > _MOST_GONE else ""
             if names:
-                made.append(f"{word}: {', '.join(names[:_MOST_GONE])}{note}.")
-        return made
+                rows.append(f"{word}: {', '.join(names[:_MOST_GONE])}{note}.")
+        return rows
 
 
 def _is_inside(relative: str, folders: Sequence[str]) -> bool:

@@ -102,7 +102,7 @@ class Overview:
         lasting = [command for command in self._facts.commands if not command.taken_back]
         commands = sorted((command for command in lasting if not self._entries.is_struck(command)), key=_trust)
         ran = next((command for command in commands if command.group == _RUN), None)
-        named = next(
+        named_script = next(
             (script for script in self._facts.scripts if script.group == _RUN and not self._entries.is_struck(script)),
             None,
         )
@@ -110,8 +110,8 @@ class Overview:
             return self._last_run(ran)
         if ran is None and any(command.group == _RUN for command in lasting):
             return markdown.Markdown("the model struck out what the records name, see below.")
-        if named is not None:
-            return self._named_script(named, commands)
+        if named_script is not None:
+            return self._named_script(named_script, commands)
         good = [command for command in commands if command.last is CallStatus.OK and command.group in _FOR]
         commands_ = (command for command in commands if command.group in _FOR)
         main = (
@@ -126,9 +126,11 @@ class Overview:
         """A script that the project names, with how it ended where it was run, in whatever words."""
         spelled = spellings.of(script.invocation or script.runs)
         spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
-        same = next((command for command in commands if spell(spellings.of(command.command, command.folder))), None)
-        if same is not None:
-            return markdown.Markdown(self._entries.last_run(same) + ".")
+        run_command = next(
+            (command for command in commands if spell(spellings.of(command.command, command.folder))), None
+        )
+        if run_command is not None:
+            return markdown.Markdown(self._entries.last_run(run_command) + ".")
         invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
         where = self._links.file(script.path)
         calls = (call.command for session in self._facts.sessions for turn in session.turns for call in turn.calls)
@@ -267,8 +269,8 @@ def _brought_back(standing: Standing) -> str:
     command = f": {markdown.code(standing.restore)}" if standing.restore else ""
     if not exact:
         subject = "it" if absent == 1 else "all" if likely == absent else str(likely)
-        more = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
-        return f"{subject} can be brought back as last known, perhaps changed since{more}"
+        stale_command = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
+        return f"{subject} can be brought back as last known, perhaps changed since{stale_command}"
     subject = "it" if absent == 1 else "all" if exact == absent else str(exact)
     note = f", {likely} more as last known with {markdown.code('--grade stale')}" if likely else ""
     return f"{subject} can be brought back exactly{command}{note}"

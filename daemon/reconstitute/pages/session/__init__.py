@@ -195,17 +195,17 @@ class SessionPages:
         yield "Deleted in OpenCode", "yes" if facts.deleted else ""
 
     def _changes(self, page: str, changes: Sequence[FileChange]) -> str:
-        made = []
+        items = []
         for change in changes[:_MOST_FILES]:
             name = next(iter(self._files(page, (change.path,))), Markdown(""))
             if change.kind == "written":
-                made.append(f"{name}{written(change)}")
+                items.append(f"{name}{written(change)}")
                 continue
             lines = [f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else ""]
             notes = ["" if change.kind == "changed" else change.kind, "taken back" if change.undone else ""]
-            made.append(" ".join(filter(None, [name, *lines, *(f"({note})" for note in notes if note)])))
+            items.append(" ".join(filter(None, [name, *lines, *(f"({note})" for note in notes if note)])))
         omitted = len(changes) - _MOST_FILES
-        return ", ".join(made) + (f" and {omitted} more" if omitted > 0 else "")
+        return ", ".join(items) + (f" and {omitted} more" if omitted > 0 else "")
 
     # -- the conversation ----------------------------------------------------------------------------------------
 
