@@ -147,7 +147,7 @@ def due_since(cron: str, last_success_ms: int | None, now_ms: int, *, zone: tzin
     return following is not None and following.timestamp() * 1000 <= now_ms
 
 
-class _Looking(BackgroundScheduler):  # type: ignore[misc]  # apscheduler 3 carries no types
+class _ClockWatchingScheduler(BackgroundScheduler):  # type: ignore[misc]  # apscheduler 3 carries no types
     """APScheduler, made to look at the clock at least every LOOK_SECONDS.
 
     Its own wait is a monotonic one up to the next due time: eight hours asleep would make a run eight hours late.
@@ -176,7 +176,7 @@ class Scheduler:
         self._zone = zone or _local_zone()
         self._triggers: dict[str, Callable[[], BaseTrigger]] = {}
         self._last_look = clock()
-        self._loop = _Looking(self._watch_clock, self._zone)
+        self._loop = _ClockWatchingScheduler(self._watch_clock, self._zone)
 
     def add(self, key: str, cron: str, callback: Callback) -> None:
         """Call at the times of `cron`; an earlier job of this key is replaced.
@@ -185,7 +185,7 @@ class Scheduler:
             ConfigError: naming `key`.
         """
         parse(cron, key=key, zone=self._zone)
-        self._put(key, lambda: parse(cron, key=key, zone=self._zone), callback)
+        self._schedule(key, lambda: parse(cron, key=key, zone=self._zone), callback)
 
     def interval(self, key: str, seconds: float, jitter: float, callback: Callback) -> None:
         """Call every `seconds`, each time up to `jitter` seconds earlier or later; first after one interval."""
@@ -197,7 +197,7 @@ class Scheduler:
             spread = min(jitter, seconds / 2) or None
             return IntervalTrigger(seconds=seconds, start_date=first, timezone=UTC, jitter=spread)
 
-        self._put(key, trigger, callback)
+        self._schedule(key, trigger, callback)
 
     def remove(self, key: str) -> None:
         """Forget a job; an unknown key is none."""
@@ -221,7 +221,7 @@ class Scheduler:
         """Look at the clock now: for whoever knows that it changed (resume from sleep)."""
         self._loop.wakeup()
 
-    def _put(self, key: str, trigger: Callable[[], BaseTrigger], callback: Callback) -> None:
+    def _schedule(self, key: str, trigger: Callable[[], BaseTrigger], callback: Callback) -> None:
         self._triggers[key] = trigger
         self._loop.add_job(callback, trigger(), id=key, replace_existing=True)
 

@@ -82,9 +82,9 @@ class Adapter:
         if self._server is not None and self._socket is not None:
             server, self._server = self._server, None
             await server.shutdown(sockets=[self._socket])
-        left = await asyncio.to_thread(self._sessions.close)
+        undeleted = await asyncio.to_thread(self._sessions.close)
         await asyncio.to_thread(self._opencode.close)
-        return left
+        return undeleted
 
     def sweep(self) -> None:
         """Delete the sessions that an adapter left which was killed.
@@ -95,16 +95,16 @@ class Adapter:
         self._opencode.sweep()
 
 
-def serve(config: Config, say: Print, warn: Print) -> int:
+def serve(config: Config, print_line: Print, warn: Print) -> int:
     """Serve until SIGINT or SIGTERM; the answer is the exit code. A second signal ends it at once.
 
     Raises:
         ConfigError: the address cannot be had.
     """
-    return asyncio.run(_serve(config, say, warn))
+    return asyncio.run(_serve(config, print_line, warn))
 
 
-async def _serve(config: Config, say: Print, warn: Print) -> int:
+async def _serve(config: Config, print_line: Print, warn: Print) -> int:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     adapter = Adapter(config)
 
@@ -117,21 +117,23 @@ async def _serve(config: Config, say: Print, warn: Print) -> int:
         loop.add_signal_handler(number, end)
     try:
         await adapter.start()
-        say(f"listening on {adapter.url}")
+        print_line(f"listening on {adapter.url}")
         if not adapter.is_local and not config.adapter.token:
             warn(f"{adapter.url} can be reached from other machines, and asks nobody who he is; set adapter.token")
         # A thread that nobody waits for: OpenCode may not answer for long.
-        threading.Thread(target=_tell, args=(config, adapter, say, warn), name="adapter-tell", daemon=True).start()
+        threading.Thread(
+            target=_print_models, args=(config, adapter, print_line, warn), name="adapter-tell", daemon=True
+        ).start()
         await ended.wait()
     finally:
-        left = await adapter.stop()
-    if left:
-        warn(f"{config.opencode.server_url}: {left} of our sessions could not be deleted; the next start does it")
-    say("stopped")
+        undeleted = await adapter.stop()
+    if undeleted:
+        warn(f"{config.opencode.server_url}: {undeleted} of our sessions could not be deleted; the next start does it")
+    print_line("stopped")
     return 0
 
 
-def _tell(config: Config, adapter: Adapter, say: Print, warn: Print) -> None:
+def _print_models(config: Config, adapter: Adapter, print_line: Print, warn: Print) -> None:
     try:
         adapter.sweep()
         models = [model.id for model in adapter.catalog.all()]
@@ -146,7 +148,7 @@ def _tell(config: Config, adapter: Adapter, say: Print, warn: Print) -> None:
     if chosen and chosen not in models:
         warn(f"opencode.server_model: {config.opencode.server_url} does not have {chosen}")
     for name in models:
-        say(f"  {name}")
+        print_line(f"  {name}")
     if not models:
         warn(f"{config.opencode.server_url} has no models; add a provider with: opencode auth login")
 

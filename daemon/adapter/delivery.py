@@ -39,37 +39,37 @@ Event = Piece | Answer | Exception
 async def in_thread(call: Callable[[], T]) -> T:
     """What `call` returns or raises, in a thread that nobody waits for at exit."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
     def settle(function: Callable[[Any], None], value: object) -> None:
-        if not done.done():
+        if not future.done():
             function(value)
 
     def work() -> None:
         try:
-            outcome: tuple[Callable[[Any], None], Any] = (done.set_result, call())
+            outcome: tuple[Callable[[Any], None], Any] = (future.set_result, call())
         except Exception as error:  # noqa: BLE001 - raised again where it is awaited
-            outcome = (done.set_exception, error)
+            outcome = (future.set_exception, error)
         _on_loop(loop, settle, *outcome)
 
     threading.Thread(target=work, name="adapter-call", daemon=True).start()
-    return await done
+    return await future
 
 
 class Deliveries:
-    """All exchanges under way, at most `most` at once."""
+    """All exchanges under way, at most `limit` at once."""
 
-    def __init__(self, most: int = 16) -> None:
-        self._most = most
+    def __init__(self, limit: int = 16) -> None:
+        self._limit = limit
         self._running = dict[threading.Thread, Delivery]()
 
     def begin(self, make: Callable[[OnText], Exchange], receive: Receive) -> Delivery:
-        """Start what `make` makes when it is given whom to tell of pieces; `receive` tells when the client is gone.
+        """Start the exchange that `make` creates; `receive` reports when the client disconnects.
 
         Raises:
             Retry: too many are under way.
         """
-        if len(self._running) >= self._most:
+        if len(self._running) >= self._limit:
             raise Retry("server busy, please try again. maximum pending requests exceeded")
         delivery = Delivery(make, receive, self._running.pop)
         self._running[delivery.thread] = delivery
@@ -77,7 +77,7 @@ class Deliveries:
         return delivery
 
     async def end(self, within_s: float) -> None:
-        """Call off everything under way and wait for it, so long at most."""
+        """Call off all exchanges and wait for them, at most `within_s` seconds."""
         running = list(self._running.values())
         for delivery in running:
             delivery.call_off()
@@ -94,7 +94,7 @@ class Delivery:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._gone = self._loop.create_task(_disconnected(receive))
+        self._disconnection = self._loop.create_task(_disconnected(receive))
         self._make, self._ended = make, ended
         self._exchange: Exchange | None = None
         self._is_off = False
@@ -103,11 +103,11 @@ class Delivery:
     async def next(self) -> Event:
         """The next event, in order; HungUp when the client is gone, whatever else there is."""
         coming = self._loop.create_task(self._events.get())
-        await asyncio.wait({coming, self._gone}, return_when=asyncio.FIRST_COMPLETED)
-        if coming.done() and not self._gone.done():
+        await asyncio.wait({coming, self._disconnection}, return_when=asyncio.FIRST_COMPLETED)
+        if coming.done() and not self._disconnection.done():
             event = coming.result()
             if not isinstance(event, Piece):
-                self._gone.cancel()
+                self._disconnection.cancel()
             return event
         coming.cancel()
         self.call_off()
@@ -116,13 +116,13 @@ class Delivery:
     def call_off(self) -> None:
         """Stop the model; it takes a call to the server, hence a thread."""
         self._is_off = True
-        self._gone.cancel()
+        self._disconnection.cancel()
         if self._exchange is not None and self.thread.is_alive():
             threading.Thread(target=self._exchange.call_off, name="adapter-call-off", daemon=True).start()
 
     def _run(self) -> None:
         try:
-            self._exchange = self._make(lambda text: self._tell(Piece(text)))
+            self._exchange = self._make(lambda text: self._put(Piece(text)))
             if self._is_off:
                 self._exchange.call_off()
             event: Event = self._exchange.run()
@@ -133,10 +133,10 @@ class Delivery:
         except Exception as error:  # noqa: BLE001 - a fault of ours is logged and answered; the adapter goes on
             _log.exception("a request failed by a fault of ours")
             event = error
-        self._tell(event)
+        self._put(event)
         _on_loop(self._loop, self._ended, self.thread, None)
 
-    def _tell(self, event: Event) -> None:
+    def _put(self, event: Event) -> None:
         _on_loop(self._loop, self._events.put_nowait, event)
 
 

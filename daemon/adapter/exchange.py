@@ -61,11 +61,11 @@ class Unanswered(Retry):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `rest` is the part of `content` that was not sent piece by piece."""
+    """An answer. `unsent` is the part of `content` that was not sent piece by piece."""
 
     content: str
     calls: tuple[ToolCall, ...]
-    rest: str
+    unsent: str
     figures: Figures
 
 
@@ -132,7 +132,7 @@ class Exchange:
             content, calls = self._answer()
         except (BadReply, ModelUnavailable) as error:
             content, calls = self._fall_back(error)
-        return Answer(content, calls, self._visible.rest(content), self._meter.figures())
+        return Answer(content, calls, self._visible.unsent(content), self._meter.figures())
 
     def call_off(self) -> None:
         """Nobody waits for it any more: stop the model. Harmless when it is over."""
@@ -142,10 +142,10 @@ class Exchange:
             self._server.abort(session_id)
 
     def _answer(self) -> _Turn:
-        """In a session that knows the conversation, if there is one; in a new one if that is gone."""
+        """Answer in an idle session that has the conversation, or in a new one."""
         chain = digests(self._setup, self._turns)
         kinds = [turn["role"] in ("user", "tool") for turn in self._turns]
-        reusable = [all(kinds[known:]) for known in range(len(chain))]
+        reusable = [all(kinds[count:]) for count in range(len(chain))]
         lease = self._sessions.lease(self._request.model, chain, reusable)
         self._meter.loaded = time.monotonic_ns()
         if lease.known:
@@ -156,11 +156,11 @@ class Exchange:
         return self._in_session(lease)
 
     def _in_session(self, lease: Lease) -> _Turn:
-        """The turn, taken in this session, which is then kept or deleted."""
+        """Take the turn in this session, then keep or delete the session."""
         digest = ""
         try:
             content, calls = self._turn(lease)
-            message = Reply(self._visible.whole(content), calls).message()
+            message = Reply(self._visible.received(content), calls).message()
             digest = digests(self._setup, [*self._turns, message])[-1]
             return content, calls
         finally:
@@ -230,8 +230,8 @@ class Exchange:
         lease = self._sessions.new(self._request.model)
         try:
             text = opening(self._turns, in_actions=False)
-            wanted = prompts.plainly(self._request.form, after_result=after_result)
-            reply = self._prompt(lease, f"{text}\n\n{wanted}", streams=True, in_plain_words=True)
+            format_prompt = prompts.plainly(self._request.form, after_result=after_result)
+            reply = self._prompt(lease, f"{text}\n\n{format_prompt}", streams=True, in_plain_words=True)
             return self._plain_text(reply), ()
         finally:
             self._sessions.drop(lease)
@@ -239,8 +239,8 @@ class Exchange:
     def _prompt(self, lease: Lease, text: str, *, streams: bool = False, in_plain_words: bool = False) -> Reply:
         """Ask the model. `streams`: the client gets the text as it comes, unless its form is still to be checked."""
         request = self._request
-        rest = self._deadline - time.monotonic()
-        if rest < _LEAST_S:
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left < _LEAST_S:
             raise ModelUnavailable(f"{self._server.url}: no answer within {self._seconds:g} s")
         system = prompts.system(
             system_of(request.messages),
@@ -261,7 +261,7 @@ class Exchange:
         self._enter(lease.session_id)
         try:
             reply = self._server.prompt(
-                lease.session_id, system, text, model=request.model, timeout_s=rest, on_text=on_piece
+                lease.session_id, system, text, model=request.model, timeout_s=seconds_left, on_text=on_piece
             )
         except ReconstituteError:
             if self._is_off:
@@ -280,39 +280,39 @@ class Exchange:
 
 
 class VisibleText:
-    """Passes pieces of one text on; `sent` is what was passed on so far."""
+    """Passes on the pieces of one text, without the thinking before it; `sent` is the text passed on so far."""
 
     def __init__(self, on_text: OnText | None) -> None:
-        """With None nothing is sent before the end."""
+        """Without `on_text`, nothing is sent before the end."""
         self.sent = ""
         self._on_text = on_text
-        self._held = ""
+        self._buffer = ""
 
     def begin(self) -> None:
-        """Another text begins, in place of one of which nothing was sent yet."""
-        self._held = ""
+        """Begin another text, in place of one of which nothing was sent yet."""
+        self._buffer = ""
 
     def feed(self, piece: str) -> None:
-        """One more piece."""
+        """Add one piece."""
         if self._on_text is None:
             return
-        self._held += piece
+        self._buffer += piece
         if not self.sent:
-            self._held = _after_thinking(self._held)
-        if self._held and not _may_be_thinking(self._held, is_first=not self.sent):
-            self.sent += self._held
-            piece, self._held = self._held, ""
+            self._buffer = _after_thinking(self._buffer)
+        if self._buffer and not _may_be_thinking(self._buffer, is_first=not self.sent):
+            self.sent += self._buffer
+            piece, self._buffer = self._buffer, ""
             self._on_text(piece)
 
-    def rest(self, content: str) -> str:
-        """What of the whole text is still to be sent."""
+    def unsent(self, content: str) -> str:
+        """The part of the whole text that is not sent yet."""
         if content.startswith(self.sent):
             return content[len(self.sent) :]
         return ""  # other words were sent: the model called a missing tool in between
 
-    def whole(self, content: str) -> str:
-        """All that the client will have received."""
-        return self.sent + self.rest(content)
+    def received(self, content: str) -> str:
+        """The text that the client has after the answer."""
+        return self.sent + self.unsent(content)
 
 
 def _after_thinking(text: str) -> str:

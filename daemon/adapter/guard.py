@@ -81,8 +81,8 @@ class Guard:
         await refusal(scope, receive, send)
 
     def _is_known(self, authorization: str) -> bool:
-        kind, _, given = authorization.partition(" ")
-        right = hmac.compare_digest(given.strip().encode(), self._token.encode())
+        kind, _, credentials = authorization.partition(" ")
+        right = hmac.compare_digest(credentials.strip().encode(), self._token.encode())
         return not self._token or (kind.lower() == "bearer" and right)
 
 
@@ -109,10 +109,10 @@ def _refusal(status: int, message: str) -> Response:
     return Response(line({"error": message}), status, headers, media_type="application/json")
 
 
-def _with_headers(send: Send, more: dict[str, str]) -> Send:
+def _with_headers(send: Send, extra: dict[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(more)
+            MutableHeaders(scope=message).update(extra)
         await send(message)
 
     return sending

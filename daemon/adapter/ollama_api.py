@@ -85,7 +85,7 @@ class _Generate(_Body):
     images: list[Any] | None = None
 
 
-class _Named(msgspec.Struct):
+class _ModelName(msgspec.Struct):
     model: str = ""
     name: str = ""
 
@@ -127,7 +127,7 @@ def model_of(data: bytes) -> str:
     Raises:
         BadRequest: there is none.
     """
-    body = _read(data, _Named)
+    body = _read(data, _ModelName)
     if not (body.model or body.name):
         raise BadRequest("model is required")
     return body.model or body.name
@@ -299,7 +299,7 @@ class Catalog:
         Raises:
             ModelUnavailable: the server does not answer.
         """
-        return list(self._known(_FRESH_S).values())
+        return list(self._models_by_id(_FRESH_S).values())
 
     def find(self, name: str) -> ServedModel:
         """The model of this name; Ollama's clients may write ``:latest`` after it.
@@ -309,13 +309,13 @@ class Catalog:
             ModelUnavailable: the server does not answer.
         """
         for fresh_s in (_FRESH_S, 0.0):
-            known = self._known(fresh_s)
-            model = known.get(name) or known.get(name.removesuffix(":latest"))
+            models = self._models_by_id(fresh_s)
+            model = models.get(name) or models.get(name.removesuffix(":latest"))
             if model is not None:
                 return model
         raise UnknownModel(f"model '{name}' not found")
 
-    def _known(self, fresh_s: float) -> dict[str, ServedModel]:
+    def _models_by_id(self, fresh_s: float) -> dict[str, ServedModel]:
         with self._lock:
             if not self._models or time.monotonic() - self._fetched > fresh_s:
                 models = sorted(self._server.models(), key=lambda m: (m.id != self._first, not m.is_default))

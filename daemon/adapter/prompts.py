@@ -150,19 +150,19 @@ def named_tool(text: str, tools: Sequence[Json]) -> ToolCall | None:
 
     One name and no negation; the arguments are a JSON object in the text, else there must be none that is required.
     """
-    named = [tool["function"] for tool in tools if _names(text, str(tool["function"]["name"]))]
-    if len(named) != 1 or _NOT.search(text):
+    matches = [tool["function"] for tool in tools if _names(text, str(tool["function"]["name"]))]
+    if len(matches) != 1 or _NOT.search(text):
         return None
-    given = objects_in(text)
-    if len(given) > 1:
+    objects = objects_in(text)
+    if len(objects) > 1:
         return None
-    arguments = given[0] if given else {}
-    schema = named[0].get("parameters")
+    arguments = objects[0] if objects else {}
+    schema = matches[0].get("parameters")
     schema = schema if isinstance(schema, dict) else {}
     required, properties = schema.get("required") or [], schema.get("properties") or {}
     if any(name not in arguments for name in required) or any(name not in properties for name in arguments):
         return None
-    return ToolCall(named[0]["name"], arguments)
+    return ToolCall(matches[0]["name"], arguments)
 
 
 def _names(text: str, name: str) -> bool:
@@ -179,8 +179,8 @@ class Language:
 
 
 _LANGUAGES = {
-    one.code: one
-    for one in (
+    entry.code: entry
+    for entry in (
         Language("en", "English", "I could not answer that just now. Please try again."),
         Language("de", "German", "Das konnte ich gerade nicht beantworten. Bitte versuche es noch einmal."),
         Language("fr", "French", "Je n’ai pas pu répondre pour le moment. Veuillez réessayer."),
@@ -230,7 +230,7 @@ def _by_script(text: str) -> str:
 
 def _by_words(text: str) -> str:
     words = _WORD.findall(text.lower())
-    hits = {code: len(own.intersection(words)) for code, own in _OWN_WORDS.items()}
+    hits = {code: len(function_words.intersection(words)) for code, function_words in _OWN_WORDS.items()}
     best = max(hits, key=lambda code: hits[code])
     # Other languages have some of these words too: one is too little in a sentence.
     enough = 1 if len(words) < 4 else 2

@@ -98,9 +98,9 @@ class Routes:
             latest = dict[str, float]()
             for name, seconds in self._sessions.waiting():
                 latest[name] = max(seconds, latest.get(name, 0.0))
-            known = {model.id: model for model in self._catalog.all()} if latest else {}
+            models = {model.id: model for model in self._catalog.all()} if latest else {}
             now = time.time()
-            return {"models": [ollama_api.running_model(known[n], now + s) for n, s in latest.items() if n in known]}
+            return {"models": [ollama_api.running_model(models[n], now + s) for n, s in latest.items() if n in models]}
 
         return await self._answer(call)
 
@@ -119,47 +119,49 @@ class Routes:
     async def _converse(self, api: ollama_api.Api, request: Request, read: Callable[[bytes], ModelRequest]) -> Response:
         data = await _body(request)
         try:
-            wanted = await in_thread(partial(read, data))
-            if wanted.is_empty:
-                return await in_thread(partial(self._load, api, wanted))
-            return await self._deliver(api, request, wanted)
+            model_request = await in_thread(partial(read, data))
+            if model_request.is_empty:
+                return await in_thread(partial(self._load, api, model_request))
+            return await self._deliver(api, request, model_request)
         except ReconstituteError as error:
             return _failed(error)
 
-    def _load(self, api: ollama_api.Api, wanted: ModelRequest) -> Response:
+    def _load(self, api: ollama_api.Api, model_request: ModelRequest) -> Response:
         """A request without a prompt: nothing is loaded, but idle sessions of the model may be released."""
-        known = self._catalog.find(wanted.model)
-        if not wanted.keeps:
-            self._sessions.release(known.id)
-        return _json(ollama_api.loaded(api, wanted.model, is_unload=not wanted.keeps))
+        model = self._catalog.find(model_request.model)
+        if not model_request.keeps:
+            self._sessions.release(model.id)
+        return _json(ollama_api.loaded(api, model_request.model, is_unload=not model_request.keeps))
 
-    async def _deliver(self, api: ollama_api.Api, request: Request, wanted: ModelRequest) -> Response:
+    async def _deliver(self, api: ollama_api.Api, request: Request, model_request: ModelRequest) -> Response:
         def make(on_text: Callable[[str], None]) -> Exchange:
-            known = self._catalog.find(wanted.model)
+            model = self._catalog.find(model_request.model)
             return Exchange(
-                _named(wanted, known.id),
+                _with_model_name(model_request, model.id),
                 request.client.host if request.client else "",
                 server=self._server,
                 sessions=self._sessions,
                 seconds=self._seconds,
-                on_text=on_text if wanted.streams else None,
+                on_text=on_text if model_request.streams else None,
             )
 
         delivery = self.deliveries.begin(make, request.receive)
         first = await delivery.next()
-        headers = {"reconstitute-ignored": ", ".join(wanted.ignored)} if wanted.ignored else {}
+        headers = {"reconstitute-ignored": ", ".join(model_request.ignored)} if model_request.ignored else {}
         if isinstance(first, Exception):
             return _failed(first)
-        if wanted.streams:
-            return Lines(first, delivery, lambda event: _lines(api, wanted.model, event), headers)
+        if model_request.streams:
+            return Lines(first, delivery, lambda event: _lines(api, model_request.model, event), headers)
         if isinstance(first, Piece):
             raise TypeError("a piece of an answer that is not streamed")
-        return _json(ollama_api.final(api, wanted.model, first.figures, first.content, first.calls), headers=headers)
+        return _json(
+            ollama_api.final(api, model_request.model, first.figures, first.content, first.calls), headers=headers
+        )
 
 
-def _named(wanted: ModelRequest, name: str) -> ModelRequest:
-    """The same, with the model's own name: a client may write another one for it."""
-    return replace(wanted, model=name)
+def _with_model_name(request: ModelRequest, name: str) -> ModelRequest:
+    """The request with the model's full name, because a client may use another spelling."""
+    return replace(request, model=name)
 
 
 def _lines(api: ollama_api.Api, model: str, event: Event) -> list[Json]:
@@ -167,7 +169,7 @@ def _lines(api: ollama_api.Api, model: str, event: Event) -> list[Json]:
     if isinstance(event, Piece):
         return [ollama_api.piece(api, model, event.text)]
     if isinstance(event, Answer):
-        last = [ollama_api.piece(api, model, event.rest, event.calls)] if event.rest or event.calls else []
+        last = [ollama_api.piece(api, model, event.unsent, event.calls)] if event.unsent or event.calls else []
         return [*last, ollama_api.final(api, model, event.figures)]
     cause = event.cause if isinstance(event, Unanswered) else event
     return [ollama_api.broken_off(api, model, _message(cause), event.apology if isinstance(event, Unanswered) else "")]
@@ -190,10 +192,10 @@ async def _body(request: Request) -> bytes:
 
 
 def _status(error: Exception) -> int:
-    """Ollama's status for what went wrong."""
+    """The HTTP status that Ollama uses for this error."""
     if isinstance(error, Unanswered):
         return _status(error.cause)
-    known: tuple[tuple[type[Exception], int], ...] = (
+    statuses: tuple[tuple[type[Exception], int], ...] = (
         (UnknownModel, 404),
         (BadRequest, 400),
         (ContextLost, 400),
@@ -201,7 +203,7 @@ def _status(error: Exception) -> int:
         (Retry, 503),
         (HungUp, 499),
     )
-    return next((status for kind, status in known if isinstance(error, kind)), 500)
+    return next((status for kind, status in statuses if isinstance(error, kind)), 500)
 
 
 def _message(error: Exception) -> str:

@@ -23,14 +23,14 @@ from daemon.errors import Retry
 from daemon.model import OllamaMessage
 
 RECENT = 10
-"""How many messages decide which tool is chosen; those before them are given as what led there."""
-_MOST_KEPT = 64
+"""How many of the last messages decide which tool is chosen; earlier ones are given as context."""
+_MAX_IDLE = 64
 _LABEL = "adapter"
 
 
 @dataclass(slots=True)
 class Lease:
-    """A session in use; `known` turns of the conversation have been said in it."""
+    """A session in use; it has `known` turns of the conversation."""
 
     session_id: str
     model: str
@@ -47,36 +47,36 @@ class Sessions:
     """All sessions of one adapter. Safe to use from several threads."""
 
     def __init__(self, server: OpenCodeServer, idle_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`idle_s`: how long a session waits for the next turn; 0: none does."""
+        """`idle_s`: how long an idle session is kept for the next turn; 0: not at all."""
         self._server = server
         self._idle_s = idle_s
         self._clock = clock
-        self._idle: dict[str, _IdleSession] = {}  # digest of what it holds -> session, oldest first
+        self._idle_sessions: dict[str, _IdleSession] = {}  # by digest of the conversation, oldest first
         self._leased: dict[str, Lease] = {}
         self._changed = threading.Condition()
         self._is_closed = False
         self._thread: threading.Thread | None = None
 
     def lease(self, model: str, chain: Sequence[str], reusable: Sequence[bool]) -> Lease:
-        """A session for the conversation whose digests are `chain`, the one that holds most of it, else a new one.
+        """The idle session that has most of the conversation with the digests `chain`, else a new session.
 
-        `reusable[n]`: whether the turns after the first n may be said to a session that knows those.
+        `reusable[n]`: whether the turns after the first n may be sent to a session that has the first n.
 
         Raises:
             ModelUnavailable: the server does not answer.
             Retry: the adapter is stopping.
         """
         with self._changed:
-            for known in range(len(chain) - 2, 0, -1):
-                idle = self._idle.pop(chain[known], None) if reusable[known] else None
-                if idle is not None:
-                    idle.lease.known = known
-                    self._leased[idle.lease.session_id] = idle.lease
-                    return idle.lease
+            for count in range(len(chain) - 2, 0, -1):
+                session = self._idle_sessions.pop(chain[count], None) if reusable[count] else None
+                if session is not None:
+                    session.lease.known = count
+                    self._leased[session.lease.session_id] = session.lease
+                    return session.lease
         return self.new(model)
 
     def new(self, model: str) -> Lease:
-        """A session that holds nothing. Raises as `lease` does."""
+        """An empty session. Raises as `lease` does."""
         lease = Lease(self._server.create(_LABEL), model)
         with self._changed:
             if not self._is_closed:
@@ -93,63 +93,63 @@ class Sessions:
             if self._is_closed or not self._idle_s:
                 doomed.append(lease)
             else:
-                doomed += [idle.lease for idle in (self._idle.pop(digest, None),) if idle]
-                self._idle[digest] = _IdleSession(lease, self._clock() + self._idle_s)
-                while len(self._idle) > _MOST_KEPT:
-                    doomed.append(self._idle.pop(next(iter(self._idle))).lease)
+                doomed += [session.lease for session in (self._idle_sessions.pop(digest, None),) if session]
+                self._idle_sessions[digest] = _IdleSession(lease, self._clock() + self._idle_s)
+                while len(self._idle_sessions) > _MAX_IDLE:
+                    doomed.append(self._idle_sessions.pop(next(iter(self._idle_sessions))).lease)
                 self._start()
                 self._changed.notify()
-        for lost in doomed:
-            self._server.delete(lost.session_id)
+        for old_lease in doomed:
+            self._server.delete(old_lease.session_id)
 
     def drop(self, lease: Lease) -> None:
-        """Delete the session: its turn failed, or nothing will follow."""
+        """Delete the session, because its turn failed or it cannot be continued."""
         self._server.delete(lease.session_id)
         with self._changed:
             self._leased.pop(lease.session_id, None)
 
     def counts(self) -> tuple[int, int]:
-        """How many are (in use, waiting for a next turn)."""
+        """How many sessions are (in use, idle)."""
         with self._changed:
-            return len(self._leased), len(self._idle)
+            return len(self._leased), len(self._idle_sessions)
 
     def waiting(self) -> list[tuple[str, float]]:
-        """(model, seconds until it is deleted) of every session that waits."""
+        """(model, seconds until it is deleted) of every idle session."""
         with self._changed:
             now = self._clock()
-            return [(idle.lease.model, max(0.0, idle.until - now)) for idle in self._idle.values()]
+            return [(session.lease.model, max(0.0, session.until - now)) for session in self._idle_sessions.values()]
 
     def release(self, model: str) -> None:
-        """Delete the sessions of this model that wait."""
-        self._delete(lambda idle: idle.lease.model == model)
+        """Delete the idle sessions of this model."""
+        self._delete(lambda session: session.lease.model == model)
 
     def expire(self) -> float:
-        """Delete what has waited too long; how many seconds until the next one will have."""
+        """Delete expired sessions; returns the seconds until the next one expires."""
         now = self._clock()
-        self._delete(lambda idle: idle.until <= now)
+        self._delete(lambda session: session.until <= now)
         with self._changed:
-            return min((idle.until - now for idle in self._idle.values()), default=self._idle_s)
+            return min((session.until - now for session in self._idle_sessions.values()), default=self._idle_s)
 
     def _delete(self, is_over: Callable[[_IdleSession], bool]) -> None:
         with self._changed:
-            over = [digest for digest, idle in self._idle.items() if is_over(idle)]
-            doomed = [self._idle.pop(digest).lease for digest in over]
+            over = [digest for digest, session in self._idle_sessions.items() if is_over(session)]
+            doomed = [self._idle_sessions.pop(digest).lease for digest in over]
         for lease in doomed:
             self._server.delete(lease.session_id)
 
     def close(self) -> int:
-        """Delete every session, those in use too; how many could not be deleted. No more are made."""
+        """Delete all sessions, also those in use, and make no more; returns how many could not be deleted."""
         with self._changed:
             self._is_closed = True
-            doomed = [*self._leased.values(), *(idle.lease for idle in self._idle.values())]
-            self._idle.clear()
+            doomed = [*self._leased.values(), *(session.lease for session in self._idle_sessions.values())]
+            self._idle_sessions.clear()
             self._leased.clear()
             self._changed.notify()
         if self._thread is not None:
             self._thread.join(timeout=5)
         for number, lease in enumerate(doomed):
             if not self._server.delete(lease.session_id):
-                return len(doomed) - number  # the others would take as long to fail
+                return len(doomed) - number  # the remaining deletions would fail as slowly
         return 0
 
     def _start(self) -> None:
@@ -159,10 +159,10 @@ class Sessions:
 
     def _run(self) -> None:
         while not self._is_closed:
-            rest = self.expire()
+            wait = self.expire()
             with self._changed:
                 if not self._is_closed:
-                    self._changed.wait(min(max(rest, 0.05), 60.0))
+                    self._changed.wait(min(max(wait, 0.05), 60.0))
 
 
 def system_of(messages: Sequence[OllamaMessage]) -> str:

@@ -2,9 +2,9 @@
 
 `open_engine` is everything in one process, without loops; `run` is the daemon.
 
-`OneShot` is the engine of a single command, when no daemon runs: it looks at the sources itself before it answers. What
-waits to be embedded is embedded within a time that the question allows: a question by meaning alone can be answered in
-no other way, one by words as well has its words. Nothing is said not to be there while it only waits.
+`OneShot` is the engine of a single command when no daemon runs: it scans the sources before it answers. Before a search
+it embeds waiting messages for a limited time, longest for a search by meaning alone, which finds only embedded texts.
+It never reports "nothing found" for texts that only wait to be embedded.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from daemon.notify import Notifier
 T = TypeVar("T")
 _LOOK_S = 5.0
 _COMMANDS_S, _LOCK_LOOK_S = 5.0, 0.1
-"""How long a start waits for a command that has the archive, and from one try to the next."""
+"""Seconds that a start waits for a command that holds the archive, and between two tries."""
 
 
 def open_engine(config: Config, progress: Progress = silent) -> Engine:
     """Open the archive and what stands on it, for one command; a context manager.
 
-    It takes in what is new before it answers, since no daemon has done so; `progress` is told where that takes long.
+    It scans the sources before it answers, because no daemon has. `progress` is called when that takes long.
 
     Raises:
-        ArchiveLocked: a daemon has it; ask that one.
+        ArchiveLocked: another process holds the archive.
     """
     return OneShot(config, progress)
 
@@ -59,17 +59,17 @@ def run(config: Config, *, once: bool = False) -> int:
         signal.signal(signal.SIGTERM, _end)
     from daemon.app.daemon import Daemon  # noqa: PLC0415 - the server is not needed by a single command
 
-    daemon = Daemon(config) if once else _when_there_is_room(lambda: Daemon(config))
+    daemon = Daemon(config) if once else _wait_for_disk_space(lambda: Daemon(config))
     return daemon.once() if once else daemon.run()
 
 
-def _when_there_is_room(make: Callable[[], T]) -> T:
-    """What `make` makes, as soon as the disk has room for it: a service that gave up would not come back.
+def _wait_for_disk_space(make: Callable[[], T]) -> T:
+    """Call `make` again until the disk has enough space, because a service that gave up would not come back.
 
-    A command that has the archive for a moment is waited for as well.
+    Also waits a moment for a command that holds the archive.
     """
     notifier = Notifier()
-    has_told = False
+    has_logged = False
     end = time.monotonic() + _COMMANDS_S
     while True:
         try:
@@ -82,10 +82,10 @@ def _when_there_is_room(make: Callable[[], T]) -> T:
         except Exception as error:
             if not is_full(error):
                 raise
-            if not has_told:
-                log.get("daemon").warning("waiting for room on the disk", message=str(error))
-            has_told = True
-        notifier.status("waiting for room on the disk")
+            if not has_logged:
+                log.get("daemon").warning("waiting for free space on the disk", message=str(error))
+            has_logged = True
+        notifier.status("waiting for free space on the disk")
         notifier.extend(12 * _LOOK_S)
         time.sleep(_LOOK_S)
 
@@ -95,24 +95,24 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 _EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
-"""Seconds of embedding before an answer, by mode; smart asks for meaning only where no text has the words."""
+"""Seconds of embedding before an answer, by mode; smart searches by meaning only if no text has the words."""
 _QUIET_S = 1.0
-"""What takes no longer shows no progress."""
+"""Shorter work shows no progress."""
 
 
 class OneShot(Engine):
-    """An engine that is current when asked, and has its semantic index open when that is searched."""
+    """An engine that scans before each answer, and opens the semantic index before a search by meaning."""
 
     def __init__(
         self, config: Config, progress: Progress = silent, *, embedder: Callable[[], tuple[Embedder, str]] | None = None
     ) -> None:
-        """`progress` is told of the work before an answer, once it takes longer than a moment."""
+        """`progress` is called during work before an answer that takes longer than a moment."""
         super().__init__(config, embedder=embedder)
         self._on_progress = progress
         self._began = time.monotonic()
 
     def scan(self, **options: Any) -> ScanResult:
-        """As Engine; without room on the disk the answer is of what there is, and says so."""
+        """As Engine. On a full disk nothing new is read, and the answer says so."""
         try:
             return super().scan(**options)
         except DiskFull as error:
@@ -125,7 +125,7 @@ class OneShot(Engine):
         self.scan(everything=True, patient=False)
         return super().status(request)
 
-    def look(self, *, match: str = "") -> list[str]:
+    def scan_sources(self, *, match: str = "") -> list[str]:
         """See RecallCalls."""
         self._began = time.monotonic()
         self.scan(everything=True, patient=False, progress=self._progress)
@@ -138,7 +138,7 @@ class OneShot(Engine):
         """See calls.Recall.
 
         Raises:
-            Retry: by meaning alone nothing was found, and texts wait to be embedded.
+            Retry: a search by meaning found nothing, but some texts are not embedded yet.
         """
         answer = super().recall(request)
         waiting = self.waits_for_meaning
@@ -182,18 +182,18 @@ class OneShot(Engine):
     # -- embedding -----------------------------------------------------------------------------------------------
 
     def _embed(self, within_s: float) -> None:
-        """What waits, the newest first, until nothing does or the time is over."""
+        """Embed waiting messages, newest first, for at most `within_s` seconds."""
         self._began = time.monotonic()
         until = self._began + within_s
         total = self.waits_for_meaning
         while (waiting := self.waits_for_meaning) and time.monotonic() < until:
             self._progress({"phase": "embedding", "done": max(0, total - waiting), "total": max(total, waiting)})
             try:
-                done = self.drain_semantic(lambda: time.monotonic() >= until)
-            except (Retry, Skip) as error:  # the search that follows meets it as well, and says so
+                result = self.drain_semantic(lambda: time.monotonic() >= until)
+            except (Retry, Skip) as error:  # the search that follows fails the same way and reports it
                 self.report("embedding", error)
                 return
-            if not done.messages:
+            if not result.messages:
                 return
 
     def _progress(self, event: Json) -> None:

@@ -237,7 +237,7 @@ class Daemon:
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._asked_to_end)
+            self._loop.add_signal_handler(number, self._on_stop_signal)
         server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
         endpoint.record(self._config.archive_dir, self._config.socket_path)
@@ -252,7 +252,7 @@ class Daemon:
         await asyncio.to_thread(self._drain)
         await server.stop()
 
-    def _asked_to_end(self) -> None:
+    def _on_stop_signal(self) -> None:
         if self._end is None or self._end.is_set():
             _LOG.warning("ending at once", reason="second signal")
             os._exit(1)
@@ -291,7 +291,7 @@ class Daemon:
                 last_look = now
                 if await asyncio.to_thread(self._watch.stale):
                     await asyncio.to_thread(self._watch.restart)
-            self._notifier.status(self._one_line())
+            self._notifier.status(self._status_line())
             await asyncio.sleep(min(interval or _LOOK_S, _LOOK_S))
 
     def _is_able(self) -> bool:
@@ -308,9 +308,9 @@ class Daemon:
             _LOG.error("no progress", loops=overdue)
         return not overdue
 
-    def _one_line(self) -> str:
+    def _status_line(self) -> str:
         if self._engine.space.state() is not None:
-            return "waiting for room on the disk"
+            return "waiting for free space on the disk"
         waiting = self._engine.waits_for_meaning
         return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
 
@@ -325,8 +325,8 @@ class Daemon:
         end = time.monotonic() + _DRAIN_S
         late = []
         for loop in self._loops:
-            left = max(0.1, end - time.monotonic())
-            if not loop.join(min(left, _ABANDON_S) if loop is self._embed else left):
+            seconds_left = max(0.1, end - time.monotonic())
+            if not loop.join(min(seconds_left, _ABANDON_S) if loop is self._embed else seconds_left):
                 late.append(loop.heartbeat.name)
         if late:
             # Waiting for a model, or for a disk: what they were doing is still queued. They cannot be ended otherwise.

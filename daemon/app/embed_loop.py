@@ -38,14 +38,14 @@ class EmbedLoop(Loop):
             upkeep.expect_model()
             self._is_model_known = True
         if not self._engine.has_to_embed:
-            return self._rest()
-        done = self._engine.drain_semantic(stop=self._is_stopping)
-        if done.refused:
-            _LOG.warning("embedding", refused=done.refused)
+            return self._pause()
+        result = self._engine.drain_semantic(stop=self._is_stopping)
+        if result.refused:
+            _LOG.warning("embedding", refused=result.refused)
         is_more = self._engine.prepare_semantic(_READS_S)
-        return 0.0 if done.messages or is_more else IDLE_S
+        return 0.0 if result.messages or is_more else IDLE_S
 
-    def _rest(self) -> float:
+    def _pause(self) -> float:
         upkeep = self._engine.upkeep
         if upkeep.is_open and self._engine.prepare_semantic(_READS_S):
             return 0.0

@@ -134,11 +134,11 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
     ) -> None:
         self.close()
 
-    def see_to_room(self) -> None:
-        """Between two pieces of work: that there is room on the disk for the next one, and that the archive takes it.
+    def check_disk_space(self) -> None:
+        """Check for free space before the next piece of work, and reopen the archive if a full disk had closed it.
 
         Raises:
-            DiskFull: later.
+            DiskFull: too little space is free; try again later.
         """
         self.space.check()
         self.archive.mend()
@@ -147,11 +147,11 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         """Keep an error for the status, and log it; one that is there already only gets its new time."""
         entry = answers.ErrorStatus(int(time.time() * 1000), where, str(error), type(error).__name__)
         with self._reporting:
-            same = [old for old in self.errors if (old.where, old.message) == (where, entry.message)]
-            for old in same:
+            repeated = [old for old in self.errors if (old.where, old.message) == (where, entry.message)]
+            for old in repeated:
                 self.errors.remove(old)
             self.errors.append(entry)
-        if not same:
+        if not repeated:
             _LOG.warning("trouble", where=where, error=entry.type, message=entry.message)
 
     def ground(self) -> targets.Ground:
@@ -179,8 +179,8 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         )
 
     def _index_status(self) -> Json:
-        state, left = self.upkeep.state(), self.embedding_left_s()
-        state["semantic"] |= {"secondsLeft": None if left is None else round(left)}
+        state, seconds_left = self.upkeep.state(), self.embedding_left_s()
+        state["semantic"] |= {"secondsLeft": None if seconds_left is None else round(seconds_left)}
         return state
 
     def _archive_status(self) -> answers.ArchiveStatus:
@@ -201,10 +201,10 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             for source in self.sources.current()
         ]
         unreadable = [answers.SourceStatus(name, "unreadable", why) for name, why in self.sources.troubles.items()]
-        others = [
+        unfollowed = [
             answers.SourceStatus(str(path), "SQLite (OpenCode)", _NOT_FOLLOWED) for path in self.sources.unfollowed
         ]
-        return [*followed, *unreadable, *others]
+        return [*followed, *unreadable, *unfollowed]
 
     def _target_status(self, target: Target) -> answers.TargetStatus:
         last = self.archive.target_get(target.path, "last") or {}

@@ -16,21 +16,21 @@ from daemon.archive import TOOLS, Archive
 from daemon.config import Config
 from daemon.control.calls import Progress
 from daemon.errors import DiskFull, IndexBroken, ReconstituteError, Retry, Skip
+from daemon.filesystem import disk_space
 from daemon.filesystem.disk_space import DiskSpace
 from daemon.index import LexicalIndex
 from daemon.index.lexical import Lexical
 from daemon.index.lexical.overlay import Overlay
-from daemon.index.semantic import health
 from daemon.ingest import Drained, Entries, Upkeep
 
 SEVERAL_FAILURES = 3
-_MUCH = 500
+_BACKLOG = 500
 _AT_ONCE, _IN_A_HURRY = 2000, 50
 """Messages a commit of the lexical index: many while there is much to do, since a commit makes a segment, and tantivy
 merges segments of a few hundred messages twice more (15.7 s of processor with 500, 11.0 with 2000)."""
 
 _CHROMA_MB = 8
-"""With less free nothing is written to Chroma, which does not notice a full disk and ruins its files (C12)."""
+"""Below this nothing is written to Chroma, because it does not notice a full disk and ruins its files (C12)."""
 
 NEWEST = 8
 """Messages; a turn has two or three. While a history is read for the first time the rest waits for its turn."""
@@ -51,7 +51,7 @@ class Unindexed:
         self._archive = archive
         self._indexed_kb = indexed_kb
         self._lock = threading.Lock()
-        self._made_of: tuple[tuple[str, bytes], ...] = ()
+        self._indexed_entries: tuple[tuple[str, bytes], ...] = ()
         self._fresh = Lexical()
         self._ids: frozenset[str] = frozenset()
 
@@ -61,12 +61,12 @@ class Unindexed:
         if not waiting:
             return index
         with self._lock:
-            if waiting != self._made_of:
+            if waiting != self._indexed_entries:
                 # A new one, not an emptied one: another search may be reading the old one.
                 fresh, entries = Lexical(), Entries(self._archive, self._indexed_kb)
                 added = [entry for message_id, _ in waiting if (entry := entries.of(message_id)) is not None]
                 fresh.replace(added)
-                self._fresh, self._made_of = fresh, waiting
+                self._fresh, self._indexed_entries = fresh, waiting
                 self._ids = frozenset(entry.document.message_id for entry in added)
             return Overlay(index, self._fresh, self._ids)
 
@@ -77,7 +77,7 @@ class Pace:
     def __init__(self) -> None:
         self._measured: dict[str, tuple[float, float]] = {}
 
-    def took(self, stage: str, messages: int, seconds: float) -> None:
+    def record(self, stage: str, messages: int, seconds: float) -> None:
         """Some were embedded; the older a measurement is, the less it counts."""
         before, before_s = self._measured.get(stage, (0.0, 0.0))
         self._measured[stage] = (before * _FADES + messages, before_s * _FADES + seconds)
@@ -148,9 +148,9 @@ class Indexing(ABC):
             while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
                 self.go_on()
                 try:
-                    is_much = within_s is None or self.archive.waiting("lexical") > _MUCH
+                    is_much = within_s is None or self.archive.waiting("lexical") > _BACKLOG
                     limit = _AT_ONCE if is_much else _IN_A_HURRY
-                    done = self.upkeep.lexical_drain().step(limit, self._stopping.is_set)
+                    result = self.upkeep.lexical_drain().step(limit, self._stopping.is_set)
                 except IndexBroken as error:
                     self._without_room(error)
                     self._failures += 1
@@ -159,10 +159,10 @@ class Indexing(ABC):
                         raise
                     self.upkeep.rebuild_lexical(error)
                     continue
-                if not done.messages:
+                if not result.messages:
                     break
                 self._failures = 0
-                total += done.messages
+                total += result.messages
                 if progress is not None:
                     waiting = self.archive.waiting("lexical")
                     progress({"phase": "indexing words", "done": total, "total": total + waiting})
@@ -184,12 +184,12 @@ class Indexing(ABC):
         if not self.waits_for_meaning and self.upkeep.is_open:
             return Drained()
         if self.upkeep.is_embedded:
-            floor_mb = max(self.config.limits.free_mb, _CHROMA_MB)
-            health.free_space(self.config.archive_dir / "index", floor_mb)
+            free_mb = max(self.config.limits.free_mb, _CHROMA_MB)
+            disk_space.check(self.config.archive_dir / "index", free_mb, "nothing is embedded")
         try:
             drain = self.upkeep.semantic_drain()
             begun = time.monotonic()
-            done = drain.step(stop=stop)
+            result = drain.step(stop=stop)
         except IndexBroken as error:
             if self.upkeep.is_embedded and self.space.is_short(error):
                 self.upkeep.let_go_of_semantic()
@@ -197,9 +197,9 @@ class Indexing(ABC):
             self.report("semantic index", error)
             self.upkeep.rebuild_semantic(error)
             raise
-        if done.messages:
-            self._pace.took(done.stage, done.messages, time.monotonic() - begun)
-        return done
+        if result.messages:
+            self._pace.record(result.stage, result.messages, time.monotonic() - begun)
+        return result
 
     def _mend(self, index: str, rebuild: Callable[[IndexBroken], None]) -> None:
         """What a search found broken is rebuilt; that takes room."""

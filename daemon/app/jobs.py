@@ -39,20 +39,20 @@ _TICK_S, _LONGEST_S = 0.3, 30.0
 """From one look for requests to the next: where file events do not tell of them, and where they do."""
 
 _AGAIN_S = 1.0
-"""From one look for targets whose pages could be better by now to the next."""
+"""Seconds between two checks for targets whose pages could be better by now."""
 
 _AGAIN_SHARE = 10.0
-"""The least rest before such a run, as a multiple of what the last one took."""
+"""The minimum wait before such a run, as a multiple of the last run's duration."""
 
 _GLANCE_S = 2.0
 _GLANCE_SHARE = 300.0
-"""From one look at the disk to the next: at least, and as a multiple of what it took, for trees of many pages."""
+"""Seconds between two checks of the disk: the minimum, and a multiple of the check's duration for large trees."""
 
 _CALM_S = 60.0
-"""What such a look shows after so long is seen to at once; what it shows again and again waits its share."""
+"""After this many quiet seconds a change is handled at once; frequent changes wait for `_AGAIN_SHARE`."""
 
 _SETTLE_S = 1.0
-"""A continuous target waits this long for more, so that a burst of messages is one run."""
+"""A continuous target waits this long, so that a burst of messages leads to one run."""
 
 
 class JobLoop(Loop):
@@ -68,20 +68,20 @@ class JobLoop(Loop):
         look_s: float = _LOOK_S,
         mend_s: float = _MEND_S,
     ) -> None:
-        """`look_s`: from one look for a chat model that was not there to the next; `mend_s`: from a run whose pages
-        could not be written to the next, at least.
+        """`look_s`: seconds between two looks for a missing chat model; `mend_s`: minimum seconds before another run
+        of a target whose pages could not be written.
         """
         super().__init__("jobs", engine, fatal, allowed_s=max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_S))
         self._look_s = look_s
         self._mend_s = mend_s
         self._unwritten: dict[str, float] = {}
-        """When a target is tried again whose pages could not be written; monotonic seconds."""
+        """When to run targets again whose pages could not be written, by path; monotonic seconds."""
 
-        self._looked = time.monotonic()
+        self._last_model_look = time.monotonic()
         self._requests = requests
         self._ready = ready
         self._lock = threading.Lock()
-        self._due: dict[str, float] = {}
+        self._due_times: dict[str, float] = {}
         self.current: str | None = None
         self.sees_all: Callable[[], bool] = lambda: False
         """Whether a file event tells of every request."""
@@ -91,11 +91,11 @@ class JobLoop(Loop):
 
         self._configured = {target.path for target in targets.configured(engine.config)}
         self._targets = targets.known(engine.archive, engine.config)
-        self._took: dict[str, float] = {}
+        self._run_seconds: dict[str, float] = {}
         self._compared = time.monotonic()
         self._next_glance = 0.0
-        self._seen: dict[str, float] = {}
-        """When a look at the disk last showed that a target's pages have to be made again; monotonic seconds."""
+        self._last_changes: dict[str, float] = {}
+        """When a check of the disk last found that a target's pages must be made again, by path; monotonic seconds."""
 
         for path in self._targets:
             last = engine.archive.target_get(path, "last") or {}
@@ -104,29 +104,29 @@ class JobLoop(Loop):
 
     @property
     def queued(self) -> int:
-        """Targets that wait for their run, those put off for later among them."""
+        """How many targets wait for their run, including those put off for later."""
         with self._lock:
-            return len(self._due)
+            return len(self._due_times)
 
     @property
     def due(self) -> int:
-        """Targets whose time has come."""
+        """How many targets should run now."""
         with self._lock:
             now = time.monotonic()
-            return sum(at <= now for at in self._due.values())
+            return sum(at <= now for at in self._due_times.values())
 
     @property
     def later(self) -> list[str]:
-        """The paths of targets that wait for a time to come."""
+        """The paths of targets that are due later."""
         with self._lock:
             now = time.monotonic()
-            return sorted(path for path, at in self._due.items() if at > now)
+            return sorted(path for path, at in self._due_times.items() if at > now)
 
     def enqueue(self, path: str, delay_s: float = 0.0) -> None:
-        """Run this target; asking twice before it ran is asking once, for the earlier time."""
+        """Queue a run of this target. If it is queued already, the earlier time counts."""
         at = time.monotonic() + delay_s
         with self._lock:
-            self._due[path] = min(at, self._due.get(path, at))
+            self._due_times[path] = min(at, self._due_times.get(path, at))
         self.wake()
 
     def on_scan(self, result: ScanResult) -> None:
@@ -162,7 +162,7 @@ class JobLoop(Loop):
             return _TICK_S
         looks = [self._compared + _AGAIN_S, self._next_glance] if self._targets else []
         with self._lock:
-            at = min([*self._due.values(), *self._unwritten.values(), *looks], default=math.inf)
+            at = min([*self._due_times.values(), *self._unwritten.values(), *looks], default=math.inf)
         return min(_LONGEST_S, max(_TICK_S, at - time.monotonic()))
 
     def _look_for_better_ground(self) -> None:
@@ -174,10 +174,10 @@ class JobLoop(Loop):
             was = self._engine.grounds.get(path)
             if was is not None and is_better(now, was):
                 self._engine.grounds[path] = now  # the run notes its own
-                self.enqueue(path, self._rest(path))
+                self.enqueue(path, self._pause(path))
 
     def _look_at_disk(self) -> None:
-        """Now and then: pages that a person edited, or no longer, and recorded files that came, went or changed."""
+        """Periodically queue targets whose pages or recorded files changed on the disk."""
         began = time.monotonic()
         if began < self._next_glance:
             return
@@ -187,46 +187,46 @@ class JobLoop(Loop):
             changed = list(looks)[:1]  # any run makes the page over all targets
         now = time.monotonic()
         for path in changed:
-            # The first time in a while it is a person who waits; a file that never rests must not keep us running.
-            is_first = now - self._seen.get(path, -_CALM_S) >= _CALM_S
-            self._seen[path] = now
-            self.enqueue(path, _SETTLE_S if is_first else self._rest(path))
+            # After a quiet time a person probably waits; a file that changes all the time must not keep us busy.
+            is_first = now - self._last_changes.get(path, -_CALM_S) >= _CALM_S
+            self._last_changes[path] = now
+            self.enqueue(path, _SETTLE_S if is_first else self._pause(path))
         self._next_glance = now + max(_GLANCE_S, _GLANCE_SHARE * (now - began))
 
     def _try_to_write_again(self) -> None:
-        """Targets whose pages could not be written: no message tells that a folder can be written to again."""
+        """Queue targets whose pages could not be written, because no event says when a folder is writable."""
         now = time.monotonic()
         for path in [path for path, at in self._unwritten.items() if at <= now]:
             del self._unwritten[path]
             self.enqueue(path)
 
-    def _rest(self, path: str) -> float:
-        """So that runs which cost much do not follow each other without a rest (s)."""
-        return max(_SETTLE_S, _AGAIN_SHARE * self._took.get(path, 0.0))
+    def _pause(self, path: str) -> float:
+        """Seconds before another run of this target, longer after an expensive run."""
+        return max(_SETTLE_S, _AGAIN_SHARE * self._run_seconds.get(path, 0.0))
 
     def _next(self) -> str | None:
-        """Who has waited longest: one that is due again and again does not hold up the others."""
+        """The target that has waited longest, so that a frequent one does not delay the others."""
         with self._lock:
             now = time.monotonic()
-            ready = min(((at, path) for path, at in self._due.items() if at <= now), default=None)
-            if ready is None:
+            earliest = min(((at, path) for path, at in self._due_times.items() if at <= now), default=None)
+            if earliest is None:
                 return None
-            self._due.pop(ready[1])
-            return ready[1]
+            self._due_times.pop(earliest[1])
+            return earliest[1]
 
     def _look_for_model(self) -> None:
-        """Now and then, with nothing else to do: a model that has come up answers for the targets that had none.
+        """Periodically, when idle, look for a chat model, and run the targets that had none.
 
-        Only where any model will do (`chat.provider` is auto): one that is named is asked again by its targets' runs.
+        Only if `chat.provider` is auto, because a named model is tried again by its targets' runs.
         """
-        if self._engine.config.chat.provider != "auto" or time.monotonic() - self._looked < self._look_s:
+        if self._engine.config.chat.provider != "auto" or time.monotonic() - self._last_model_look < self._look_s:
             return
-        self._looked = time.monotonic()
+        self._last_model_look = time.monotonic()
         without = [path for path in list(self._targets) if self._had_no_model(path)]
         if not without:
             return
-        with self._engine.answerer() as who:
-            is_there = who.model is not None
+        with self._engine.answerer() as chat_model:
+            is_there = chat_model.model is not None
         for path in without if is_there else ():
             self.enqueue(path)
 
@@ -305,14 +305,14 @@ class JobLoop(Loop):
     def _answer(self, request: Request) -> Json:
         refresh = "continuous" if request.refresh == "continuous" else "once"
         target = Target(path=request.path, questions=request.questions, refresh=refresh, output=request.output)
-        # One that follows a path anew says all there is to ask, but for what the configuration asks.
-        there = targets.known(self._engine.archive, self._engine.config)
+        # A request to follow a path replaces earlier requests' questions, but not the configuration's.
+        known_targets = targets.known(self._engine.archive, self._engine.config)
         if refresh == "continuous":
-            there = {path: known for path, known in there.items() if path in self._configured}
-        full_target = targets.with_own_questions(target, there)
+            known_targets = {path: configured for path, configured in known_targets.items() if path in self._configured}
+        full_target = targets.with_own_questions(target, known_targets)
         try:
             result = self._engine.run_target(full_target, self._sign, at=request.at)
-        except BadRequest:  # of a path that was followed before anything was recorded of it
+        except BadRequest:  # the path was followed, although nothing is recorded of it
             self._end_following(request)
             raise
         if refresh == "continuous":
@@ -334,7 +334,7 @@ class JobLoop(Loop):
         if request.path not in self._configured:
             self._targets.pop(request.path, None)
             with self._lock:
-                self._due.pop(request.path, None)
+                self._due_times.pop(request.path, None)
         return [f"{request.path}: the earlier request to keep it up to date has ended with this one"]
 
     def _run_target(self, target: Target) -> None:
@@ -343,7 +343,7 @@ class JobLoop(Loop):
         try:
             self._engine.scan(everything=False)
             result = self._engine.run_target(target, self._sign)
-            self._took[target.path] = time.monotonic() - began
+            self._run_seconds[target.path] = time.monotonic() - began
             self._unwritten.pop(target.path, None)
         except (Interrupted, Stop):
             raise

@@ -51,14 +51,14 @@ _REST_SHARE = 20.0
 
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
 _FULL_S = (1.0, 2.0, 5.0)
-"""From one look whether there is room on the disk to the next."""
+"""Seconds between two checks for free space on the disk."""
 
 MODEL_S = 900.0
 """A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
 
 
 class Heartbeat:
-    """One loop's sign of life. Idle is healthy; busy is healthy until the time it asked for is over."""
+    """One loop's sign of life. An idle loop is healthy; a busy one is healthy until its deadline."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
@@ -67,24 +67,24 @@ class Heartbeat:
         self._deadline: float | None = None
 
     def busy(self, allowed_s: float = 120.0) -> None:
-        """Progress: the next sign comes within `allowed_s` seconds."""
+        """Report progress, and promise the next sign within `allowed_s` seconds."""
         with self._lock:
             self._deadline = self._clock() + allowed_s
 
     def idle(self) -> None:
-        """Nothing to do."""
+        """Report that there is nothing to do."""
         with self._lock:
             self._deadline = None
 
     @property
     def is_alive(self) -> bool:
-        """Whether the promised sign is not overdue."""
+        """False if the promised sign is overdue."""
         with self._lock:
             return self._deadline is None or self._clock() <= self._deadline
 
 
 class Loop(ABC):
-    """A thread that calls `turn` until stopped; `turn` answers how long to rest before the next one."""
+    """A thread that calls `turn` until stopped; `turn` returns the seconds to wait before the next turn."""
 
     def __init__(
         self, name: str, engine: Engine, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0
@@ -98,7 +98,7 @@ class Loop(ABC):
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._failures = 0
-        self._woken = False  # whether this turn was asked for, or is due anyway
+        self._woken = False  # whether somebody asked for this turn
 
     def start(self) -> None:
         self._thread.start()
@@ -128,10 +128,10 @@ class Loop(ABC):
 
     @abstractmethod
     def failed(self, error: Exception) -> None:
-        """A turn raised; it is tried again after a while."""
+        """Called when a turn raised; it is tried again after a while."""
 
     def paused(self) -> None:
-        """A turn found no room on the disk; it is tried again when there is some."""
+        """Called when a turn found the disk full; it is tried again until there is space."""
         self.heartbeat.idle()
 
     def _run(self) -> None:
@@ -140,9 +140,9 @@ class Loop(ABC):
             self._wake.clear()
             self.sign()
             try:
-                self._engine.see_to_room()
-                with known.only({}):  # a thread that lives on keeps no session's secrets for the next one
-                    rest = self.turn()
+                self._engine.check_disk_space()
+                with known.only({}):  # the thread must not keep one session's secrets for the next
+                    pause = self.turn()
                 self._engine.space.go_on(self.heartbeat.name)
                 self._failures = 0
             except Stop as error:
@@ -152,37 +152,37 @@ class Loop(ABC):
                 self._after(error)
                 continue
             self.heartbeat.idle()
-            if rest and not self._stop.is_set():
-                self._wake.wait(rest)
+            if pause and not self._stop.is_set():
+                self._wake.wait(pause)
 
     def _after(self, error: Exception) -> None:
-        """Rest after a turn that failed; for want of room only until there is some."""
+        """Wait after a failed turn; after a full disk, only until there is space."""
         waits = _FULL_S if is_full(error) else _BACKOFF_S
         if is_full(error):
             self._engine.space.pause(self.heartbeat.name, error)
             self.paused()
         else:
             self.failed(error)
-        rest = waits[min(self._failures, len(waits) - 1)]
+        pause = waits[min(self._failures, len(waits) - 1)]
         self._failures += 1
         self.heartbeat.idle()
-        self._stop.wait(rest)
+        self._stop.wait(pause)
 
 
 class IntakeLoop(Loop):
-    """Follows the sources: a full scan at the start, now and then, and when in doubt; else what hints name."""
+    """Follows the sources: scans what hints name, and everything at the start, periodically, and when in doubt."""
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("intake", engine, fatal)
-        self._everything = threading.Event()
-        self._everything.set()
+        self._full_scan_due = threading.Event()
+        self._full_scan_due.set()
         self._last_full = 0.0
         self._period = engine.config.watch.scan_minutes * 60
         self._clock_gap = time.time() - time.monotonic()
         self._next_look = 0.0
         self.first_scan_done = threading.Event()
         self.calm = threading.Event()
-        """Not set while something may have come in that cannot be searched yet: what can wait gives way to it."""
+        """Cleared while new messages may not be searchable yet, so that less urgent work waits."""
         self._tick = _TICK_S
         self.on_looked: Callable[[], None] = lambda: None
         """Called after each look while messages wait for the word index."""
@@ -190,9 +190,9 @@ class IntakeLoop(Loop):
         """Whether every change leads to a hint, so that there is no need to look without one."""
 
     def hint(self, path: str | None) -> None:
-        """From the watch: this path changed, or (None) anything may have. Returns at once."""
+        """Called by the watch: this path changed, or (None) anything may have. Returns at once."""
         if path is None:
-            self._everything.set()
+            self._full_scan_due.set()
         else:
             for source in self._engine.sources.current():
                 source.hint(path)
@@ -200,37 +200,37 @@ class IntakeLoop(Loop):
         self.wake()
 
     def poll(self) -> None:
-        """There will be no hints: look at everything more often."""
+        """Scan everything more often, because there will be no hints."""
         self._period = min(self._period, _POLL_S)
 
     def turn(self) -> float:
         if self._woken:
             self._stop.wait(max(_SETTLE_S, self._next_look - time.monotonic()))
-        # Before the look, so that a hint during it leads to another; what came until now needs no second one.
+        # Cleared before the scan, so that a hint during the scan leads to another one.
         self._wake.clear()
-        everything = self._everything.is_set() or self._is_due()
-        self._everything.clear()
+        is_full_scan = self._full_scan_due.is_set() or self._is_due()
+        self._full_scan_due.clear()
         begun, used = time.monotonic(), time.thread_time()
-        if everything:
+        if is_full_scan:
             self._last_full = begun
-        result = self._engine.scan(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
-        if result.changed or result.removed or everything:
+        result = self._engine.scan(everything=is_full_scan, hurry=True, words=False, progress=lambda _: self._sign())
+        if result.changed or result.removed or is_full_scan:
             _LOG.info(
-                "intake", scan="full" if everything else "touched", changed=result.changed, removed=result.removed,
+                "intake", scan="full" if is_full_scan else "touched", changed=result.changed, removed=result.removed,
                 quarantined=result.quarantined, postponed=len(result.postponed),
             )  # fmt: skip
         self.first_scan_done.set()
-        rest = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
-        self._next_look = max(begun + _SPACING_S, time.monotonic() + rest)
+        pause = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
+        self._next_look = max(begun + _SPACING_S, time.monotonic() + pause)
         self.settled()
         if self._engine.archive.waiting("lexical"):
             self.on_looked()
         if self._engine.is_waiting:
             return 0.1
-        return self._rest(is_quiet=not (self._woken or everything or result.changed or result.removed))
+        return self._pause(is_quiet=not (self._woken or is_full_scan or result.changed or result.removed))
 
-    def _rest(self, *, is_quiet: bool) -> float:
-        """Until the next look; `is_quiet`: this one was for no reason and found nothing."""
+    def _pause(self, *, is_quiet: bool) -> float:
+        """Seconds until the next scan; `is_quiet`: nobody asked for this one, and it found nothing."""
         is_sure = is_quiet and not self._engine.is_behind and self.sees_all()
         self._tick = min(_LONGEST_TICK_S, 2 * self._tick) if is_sure else _TICK_S
         return self._tick
@@ -255,7 +255,7 @@ class IntakeLoop(Loop):
 
     def paused(self) -> None:
         super().paused()
-        self._everything.set()
+        self._full_scan_due.set()
         self.calm.set()
         self.first_scan_done.set()  # requests are answered from what there is
 
@@ -278,8 +278,8 @@ class WordsLoop(Loop):
         """Told after every commit."""
 
     def turn(self) -> float:
-        done = self._engine.drain_lexical(lambda _: self.sign(), within_s=_COMMITS_S)
-        if done:
+        result = self._engine.drain_lexical(lambda _: self.sign(), within_s=_COMMITS_S)
+        if result:
             self._last_indexed = time.monotonic()
             self.on_indexed()
         waiting = self._engine.archive.waiting("lexical")
@@ -288,7 +288,7 @@ class WordsLoop(Loop):
         quiet_s = time.monotonic() - self._last_indexed
         if not waiting and quiet_s >= _QUIET_S:
             self._read_words()
-        self._stop.wait(_COMMITS_S if done else 0.0)
+        self._stop.wait(_COMMITS_S if result else 0.0)
         return IDLE_S if quiet_s >= _QUIET_S else _QUIET_S
 
     def _read_words(self) -> None:
@@ -315,9 +315,9 @@ class WordsLoop(Loop):
 
 
 class ViewLoop(Loop):
-    """Keeps the end states of files up to date, so that listing ten thousand of them takes a moment.
+    """Keeps the end states of files up to date, so that ten thousand of them can be listed at once.
 
-    It works when nothing has come in for a while, and rests the longer the longer it took.
+    It runs when nothing new came in for a while, and waits in proportion to the time that its last run took.
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
@@ -325,15 +325,15 @@ class ViewLoop(Loop):
         self._last_scan = self._next = 0.0
 
     def on_scan(self) -> None:
-        """Something has come in."""
+        """Called when a scan read something new."""
         self._last_scan = time.monotonic()
         self.wake()
 
     def turn(self) -> float:
         begun = time.monotonic()
-        due = max(self._last_scan + _QUIET_S, self._next)
-        if begun < due:
-            return due - begun
+        due_at = max(self._last_scan + _QUIET_S, self._next)
+        if begun < due_at:
+            return due_at - begun
         self._engine.recorded.refresh(self._sign)
         now = time.monotonic()
         self._next = now + max(_QUIET_S, _REST_SHARE * (now - begun))

@@ -54,9 +54,9 @@ class Recovery:
             DiskFull: the disk is nearly full.
         """
         self.evidence.renew(progress)
-        done = self._capture.run(within_s, progress)
-        self.captured += done.trees + done.files
-        return done
+        result = self._capture.run(within_s, progress)
+        self.captured += result.trees + result.files
+        return result
 
     def close(self) -> None:
         """Let go of OpenCode's snapshot files."""
@@ -107,11 +107,11 @@ class Scanning(Indexing):
             total = ScanResult()
             full: DiskFull | None = None
             for source in self.sources.refresh(anew=everything):
-                whole = everything or source.name in self._unread or source.name in self._doubted
+                scans_all = everything or source.name in self._unread or source.name in self._doubted
                 self._doubted.discard(source.name)
                 try:
                     result = self._scan_source(
-                        source, everything=whole, patient=patient, words=words, progress=progress
+                        source, everything=scans_all, patient=patient, words=words, progress=progress
                     )
                 except DiskFull as error:
                     self._unread[source.name] = str(error)
@@ -141,14 +141,14 @@ class Scanning(Indexing):
     def _capture(self, progress: Progress | None, *, within_s: float) -> None:
         """What OpenCode will prune goes into the archive; what does not fit into the time waits for the next look."""
 
-        def step(done: int, of: int) -> None:
+        def step(result: int, of: int) -> None:
             self.go_on()
             if progress is not None:
-                progress({"phase": "capturing snapshots", "done": done, "total": of})
+                progress({"phase": "capturing snapshots", "done": result, "total": of})
 
         try:
-            done = self.recovery.capture(within_s, step)
-            self._is_capturing = bool(done.trees or done.files or done.left_out)
+            result = self.recovery.capture(within_s, step)
+            self._is_capturing = bool(result.trees or result.files or result.left_out)
         except (Retry, OSError) as error:
             if is_full(error):
                 raise
@@ -224,8 +224,8 @@ class Scanning(Indexing):
         while True:  # at least once: opening the index is what finds it missing, and fills the outbox
             self.go_on()
             try:
-                done = self.drain_semantic(self._stopping.is_set)
-                if not done.messages and not self.waits_for_meaning:
+                result = self.drain_semantic(self._stopping.is_set)
+                if not result.messages and not self.waits_for_meaning:
                     break
             except ModelUnavailable as error:
                 warnings.append(str(error))
@@ -236,7 +236,7 @@ class Scanning(Indexing):
                     warnings.append(str(error))
                     break
                 continue
-            embedded, refused = embedded + done.embedded, refused + done.refused
+            embedded, refused = embedded + result.embedded, refused + result.refused
             waiting = self.waits_for_meaning
             total = max(total, waiting)
             progress({"phase": "embedding", "done": total - waiting, "total": total})

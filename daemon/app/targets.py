@@ -34,11 +34,11 @@ MEANINGS = {
     "snapshots": "snapshots that are not captured yet",
     "sources": "sources that could not be read",
 }
-"""What may be still to come, for people."""
+"""Descriptions of pending work, for users."""
 
 
 def known(archive: Archive, config: Config) -> dict[str, Target]:
-    """All of them, by absolute path."""
+    """All targets, by absolute path."""
     return adopted(archive) | {target.path: target for target in configured(config)}
 
 
@@ -59,20 +59,20 @@ def adopted(archive: Archive) -> dict[str, Target]:
     """Targets that a request asked to be kept up to date."""
     stored = archive.target_get(_ADOPTED, "targets") or {}
     return {
-        path: Target(path=path, questions=tuple(each["questions"]), refresh="continuous", output=each["output"])
-        for path, each in stored.items()
+        path: Target(path=path, questions=tuple(fields["questions"]), refresh="continuous", output=fields["output"])
+        for path, fields in stored.items()
     }
 
 
 def adopt(archive: Archive, target: Target) -> None:
-    """Follow it from now on, as if the configuration named it; the archive remembers."""
+    """Keep this target up to date from now on, as if it were configured; stored in the archive."""
     stored = archive.target_get(_ADOPTED, "targets") or {}
     stored[target.path] = {"questions": list(target.questions), "output": target.output}
     archive.target_put(_ADOPTED, "targets", stored)
 
 
 def drop(archive: Archive, path: str) -> bool:
-    """Follow it no more; whether a request had asked to. What the configuration names stays."""
+    """Stop following a target that a request added; returns whether there was one. Configured targets stay."""
     stored = archive.target_get(_ADOPTED, "targets") or {}
     if stored.pop(path, None) is None:
         return False
@@ -80,27 +80,28 @@ def drop(archive: Archive, path: str) -> bool:
     return True
 
 
-def with_own_questions(target: Target, there: dict[str, Target]) -> Target:
-    """`target` with the questions, too, that are asked of its path anyway (`there`, by absolute path), those first:
-    a run for a question more would else take the other answers off the page.
+def with_own_questions(target: Target, targets: dict[str, Target]) -> Target:
+    """`target` with the questions of the existing target of its path (in `targets`) first.
+
+    Otherwise a run for one more question would remove the other answers from the page.
 
     >>> with_own_questions(Target("/a/", ("why?", "how?")), {"/a": Target("/a", ("how?",))}).questions
     ('how?', 'why?')
     """
-    own = there.get("/" + os.path.normpath(target.path).lstrip("/"))
-    if own is None:
+    existing = targets.get("/" + os.path.normpath(target.path).lstrip("/"))
+    if existing is None:
         return target
-    return replace(target, questions=tuple(dict.fromkeys((*own.questions, *target.questions))))
+    return replace(target, questions=tuple(dict.fromkeys((*existing.questions, *target.questions))))
 
 
 def last_success(last: Json) -> int | None:
-    """When a target's last good run was, by what was stored of its last run (epoch ms); None: never."""
+    """Epoch ms of a target's last successful run, from its stored last run; None: never."""
     when: int | None = last.get("time") if last.get("state") == "done" else last.get("succeeded")
     return when
 
 
 def concerns(places: Iterable[str], target: str) -> bool:
-    """Whether one of these directories or files lies beneath the target, or the target beneath it.
+    """Whether one of these paths lies beneath the target, or the target beneath it.
 
     >>> concerns({"/a/b"}, "/a"), concerns({"/a"}, "/a/b"), concerns({"/ab"}, "/a")
     (True, True, False)
@@ -116,7 +117,7 @@ def concerns(places: Iterable[str], target: str) -> bool:
 
 
 def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, captured: int) -> Ground:
-    """What a run that begins now stands on.
+    """The state of the archive and the settings that a run depends on.
 
     `unread` is how many sources could not be read, `captured` how many objects have been captured so far.
     """
@@ -143,11 +144,11 @@ def waits_for_meaning(archive: Archive) -> bool:
 
 
 def is_better(now: Ground, was: Ground) -> bool:
-    """Whether pages that were made on the one ground may be better on the other."""
-    came = any(now["pending"].get(cause) != far for cause, far in was["pending"].items())
+    """Whether pages made on `was` may become better on `now`."""
+    came = any(now["pending"].get(cause) != progress for cause, progress in was["pending"].items())
     return came or any(now[cause] != was.get(cause) for cause in ("aliases", "settings"))
 
 
-def missing(pending: Iterable[str]) -> list[str]:
-    """What was still to come, for people."""
+def pending_work(pending: Iterable[str]) -> list[str]:
+    """Descriptions of the work that was still pending."""
     return [MEANINGS[cause] for cause in pending if cause in MEANINGS]

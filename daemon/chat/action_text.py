@@ -62,18 +62,18 @@ def render(action: Action) -> str:
 def parse(text: str, tools: Collection[str] = (), *, only_calls: bool = False) -> Action:
     """The one action in a model's reply. `tools` are the names that exist; others are calls all the same.
 
-    A call is what the turn says, even where more follows it: the rest was written without knowing its result. With
-    `only_calls` the model was told of no other action; one is understood all the same, but none is proposed to it.
+    The first call counts, because the model wrote what follows without knowing its result. With `only_calls`, other
+    actions are still understood, but error messages do not propose them.
 
     Raises:
         BadReply: there is no such object, or more than one, or it is not well formed.
     """
-    thinking, rest = _without_thinking(text)
-    values, malformed = _objects(rest)
+    thinking, reply = _without_thinking(text)
+    values, malformed = _objects(reply)
     actions = [value for value in values if _is_action(value)]
     if not actions:
         forms = CALL_FORM if only_calls else f"{CALL_FORM} or {ANSWER_FORM}"
-        raise BadReply(malformed or _why_none(rest, values, thinking, forms))
+        raise BadReply(malformed or _why_none(reply, values, thinking, forms))
     action = _action(actions[0], tools, thinking)
     if action.call is None and any(value != actions[0] for value in actions[1:]):
         raise BadReply(
@@ -217,17 +217,17 @@ def _why_none(prose: str, values: list[Json], thinking: str, forms: str) -> str:
 
 
 def _is_action(value: Json) -> bool:
-    """Also the two shapes of other protocols that can mean nothing but a call."""
+    """Accepts also the two shapes of calls in other protocols, which are unambiguous."""
     return "action" in value or "tool_name" in value or ("arguments" in value and "name" in value)
 
 
 def _action(value: Json, tools: Collection[str], thinking: str) -> Action:
-    named = value.get("action", "tool_call")
-    kind = named.strip().lower() if isinstance(named, str) else named
+    action = value.get("action", "tool_call")
+    kind = action.strip().lower() if isinstance(action, str) else action
     if kind not in _KINDS:
-        if isinstance(named, str) and named in tools and not _tool_name(value):
-            return Action("tool_call", call=ToolCall(named, _arguments(value)), thinking=thinking)
-        raise BadReply(f'"action" is {_short(named)}; it must be "tool_call", "answer" or "chat"')
+        if isinstance(action, str) and action in tools and not _tool_name(value):
+            return Action("tool_call", call=ToolCall(action, _arguments(value)), thinking=thinking)
+        raise BadReply(f'"action" is {_short(action)}; it must be "tool_call", "answer" or "chat"')
     if kind != "tool_call":
         return Action(cast(Kind, kind), content=_content(value), thinking=thinking)
     name = _tool_name(value)
@@ -242,20 +242,20 @@ def _tool_name(value: Json) -> str:
 
 
 def _arguments(value: Json) -> Json:
-    given = value.get("arguments")
-    if isinstance(given, str):
-        # Some models write them as a text that holds the object, as one well-known protocol does.
-        given = given.strip()
-        inner = [value for start, end, value in _scan(given) if (start, end) == (0, len(given))]
-        given = inner[0] if inner and isinstance(inner[0], dict) else given or None
-    if given is None:
+    arguments = value.get("arguments")
+    if isinstance(arguments, str):
+        # Some models write the object as a JSON string, as one well-known protocol does.
+        arguments = arguments.strip()
+        inner = [value for start, end, value in _scan(arguments) if (start, end) == (0, len(arguments))]
+        arguments = inner[0] if inner and isinstance(inner[0], dict) else arguments or None
+    if arguments is None:
         beside = [key for key in value if key not in _CALL_KEYS]
         if beside:
             raise BadReply(f'{_short(beside[0])} stands beside "arguments"; put it inside: "arguments": {{...}}')
         return {}
-    if not isinstance(given, dict):
-        raise BadReply(f'"arguments" is {_short(given)}; it must be a JSON object: "arguments": {{"name": value}}')
-    return given
+    if not isinstance(arguments, dict):
+        raise BadReply(f'"arguments" is {_short(arguments)}; it must be a JSON object: "arguments": {{"name": value}}')
+    return arguments
 
 
 def _content(value: Json) -> str:

@@ -152,16 +152,16 @@ def _reminded(turns: list[OllamaMessage], tool: Json) -> list[OllamaMessage]:
 
 
 def _example(function: Json) -> tuple[str, Json]:
-    """A call of this function: its name, and the arguments that it must have, short of their content."""
+    """An example call of this function: its name, and placeholders for its required arguments."""
     schema = function.get("parameters")
     schema = schema if isinstance(schema, dict) else {}
     properties, required = schema.get("properties"), schema.get("required")
-    given: Json = {
+    arguments: Json = {
         name: _EXAMPLES.get(about.get("type"), "...")
         for name, about in (properties.items() if isinstance(properties, dict) else ())
         if isinstance(required, list) and name in required and isinstance(about, dict)
     }
-    return str(function.get("name", "")), given
+    return str(function.get("name", "")), arguments
 
 
 def _turn(message: OllamaMessage) -> OllamaMessage:
@@ -206,8 +206,8 @@ def _parameters(schema: Json, indent: str) -> list[str]:
     properties = schema.get("properties")
     required = schema.get("required")
     lines = list[str]()
-    for name, given in properties.items() if isinstance(properties, dict) else ():
-        about: Json = given if isinstance(given, dict) else {}
+    for name, schema_ in properties.items() if isinstance(properties, dict) else ():
+        about: Json = schema_ if isinstance(schema_, dict) else {}
         marks = [_type(about), "required" if isinstance(required, list) and name in required else "optional"]
         if isinstance(about.get("enum"), list):
             marks.append("one of " + ", ".join(json.dumps(value, ensure_ascii=False) for value in about["enum"]))
@@ -227,8 +227,8 @@ def _type(about: Json) -> str:
     if kind == "array" and isinstance(about.get("items"), dict):
         return f"array of {_type(about['items'])}"
     if isinstance(kind, list):
-        return " or ".join(str(each) for each in kind)
+        return " or ".join(str(name) for name in kind)
     if isinstance(kind, str):
         return kind
-    rest = {key: value for key, value in about.items() if key not in ("description", "default", "enum")}
-    return json.dumps(rest, ensure_ascii=False) if rest else "any"
+    constraints = {key: value for key, value in about.items() if key not in ("description", "default", "enum")}
+    return json.dumps(constraints, ensure_ascii=False) if constraints else "any"

@@ -73,19 +73,19 @@ def _best(server: OllamaServer, chat: config.Chat) -> tuple[str, str]:
             lacks = f"has {chat.model}, which cannot chat"
             del models[name]
             break
-    others = []
+    candidates = []
     until = time.monotonic() + _LOOK_S
     for name in sorted(models):
         if time.monotonic() > until:
             break
         info = server.show(name)
         if info.can("completion"):
-            others.append((not info.can("tools"), name))
-    if not others:
+            candidates.append((not info.can("tools"), name))
+    if not candidates:
         return "", f"{lacks}, and no other model that can chat"
-    without_tools, name = min(others)
+    without_tools, name = min(candidates)
     return name, (
-        f"{lacks}; this is the first of {len(others)} there that can chat{_words(has_tools=not without_tools)}; "
+        f"{lacks}; this is the first of {len(candidates)} there that can chat{_words(has_tools=not without_tools)}; "
         f"get the other with: ollama pull {chat.model}"
     )
 

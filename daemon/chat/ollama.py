@@ -49,10 +49,10 @@ _BAD_CALL = re.compile(
 
 
 class ToolsRefused(ModelUnavailable):
-    """The model takes no tools, whatever it said of itself: ask it without them, or with actions."""
+    """The model takes no tools, although it claims to: ask it without tools, or with actions."""
 
 
-class _Known(NamedTuple):
+class _ModelIdentity(NamedTuple):
     digest: str
     info: ModelInfo
 
@@ -83,7 +83,7 @@ class OllamaChat:
         self._server = OllamaServer(url, timeout_s, setting="chat.url")
         self._about = OllamaServer(url, min(timeout_s, _ABOUT_S), setting="chat.url")
         self._lock = threading.Lock()
-        self._known: _Known | None = None
+        self._model_identity: _ModelIdentity | None = None
         self._trusted = 0.0  # tokens: up to here, a small count was seen to be harmless
 
     @property
@@ -130,32 +130,39 @@ class OllamaChat:
         Raises:
             ToolsRefused: `tools` were given, and the model takes none.
         """
-        known = self._same_model()
+        identity = self._same_model()
         size = of_chat(messages, tools)
-        context = self._context(known)
+        context = self._context(identity)
         if size.most + REPLY_ROOM > context:
             raise ContextLost(
                 f"{self.name}: about {size.most:.0f} tokens, and room for a reply, do not fit into {context}; "
                 "send less, or set chat.num_ctx higher"
             )
-        body = self._body(known, messages, tools, int(min(context - size.most, max(context // 2, REPLY_ROOM))))
+        body = self._body(identity, messages, tools, int(min(context - size.most, max(context // 2, REPLY_ROOM))))
         received = self._receive(body, on_text)
         self._check_read(body, received, size, context)
         return received.reply(with_tools=bool(tools))
 
-    def _body(self, known: _Known, messages: Sequence[OllamaMessage], tools: Sequence[Json], most_tokens: int) -> Json:
+    def _body(
+        self, identity: _ModelIdentity, messages: Sequence[OllamaMessage], tools: Sequence[Json], most_tokens: int
+    ) -> Json:
         body: Json = {
             "model": self._model,
             "messages": clean(list(messages)),
-            "options": {"num_ctx": self._context(known), "num_predict": most_tokens, "temperature": 0, "seed": _SEED},
+            "options": {
+                "num_ctx": self._context(identity),
+                "num_predict": most_tokens,
+                "temperature": 0,
+                "seed": _SEED,
+            },
             "keep_alive": self._keep_alive,
-            # Refuse what does not fit, before and while the reply is made. Older servers do not know of these.
+            # Refuse a prompt or reply that does not fit. Older servers ignore these options.
             "truncate": False,
             "shift": False,
         }
         if tools:
             body["tools"] = clean(list(tools))
-        if known.info.can("thinking"):
+        if identity.info.can("thinking"):
             body["think"] = self._think
         return body
 
@@ -171,7 +178,7 @@ class OllamaChat:
 
     def _judge(self, error: Refused) -> NoReturn:
         reason = error.reason
-        # First, since the text that could not be parsed is the model's, and may say anything.
+        # Checked first, because the message quotes the model's text, which may match the other patterns.
         if error.status in {None, 500} and _BAD_CALL.search(reason):
             raise BadReply(
                 f"your tool call could not be read: {reason[:300]}; call one tool, its arguments as one JSON object"
@@ -185,7 +192,7 @@ class OllamaChat:
         raise ModelUnavailable(f"{self._url}: {self._model} failed: {error}; see Ollama's log") from None
 
     def _check_read(self, body: Json, received: StreamedReply, size: Size, context: int) -> None:
-        """O3. Raises ContextLost where the server cannot have read all messages, or forgot some while answering."""
+        """Raise ContextLost if the server cannot have read all messages, or dropped some while answering (O3)."""
         count = received.prompt_tokens
         if count is None:
             return
@@ -196,40 +203,40 @@ class OllamaChat:
             )
         if size.least < max(_COUNTED_FROM, self._trusted) or count >= _READ * size.least:
             return
-        again = self._counted_anew(body)
-        # Without the tools: some templates have them before everything, where they are in the cache again. No count at
-        # all: even the new beginning was dropped.
-        if again is None or again < _READ * of_chat(body["messages"]).least:
+        recount = self._counted_anew(body)
+        # Tools are not counted, because some templates put them first, where they are cached again. Without a count,
+        # even the new beginning was dropped.
+        if recount is None or recount < _READ * of_chat(body["messages"]).least:
             raise ContextLost(
-                f"{self.name}: only {again or count} of at least {size.least:.0f} tokens were read; "
+                f"{self.name}: only {recount or count} of at least {size.least:.0f} tokens were read; "
                 "the server dropped the rest without saying so; send less, or give Ollama a larger context"
             )
         self._trusted = size.least * 1.5
 
     def _counted_anew(self, body: Json) -> int | None:
-        """How many tokens the server reads of a prompt that it cannot have in its cache; one word is answered to it."""
-        first, *rest = body["messages"]
-        marked = {**first, "content": f"[{secrets.token_hex(8)}] {first.get('content') or ''}"}
-        counted = {**body, "messages": [marked, *rest], "options": {**body["options"], "num_predict": 1}}
+        """How many tokens the server reads of a prompt that cannot be in its cache; the reply is one token."""
+        first, *following = body["messages"]
+        uncached = {**first, "content": f"[{secrets.token_hex(8)}] {first.get('content') or ''}"}
+        counted = {**body, "messages": [uncached, *following], "options": {**body["options"], "num_predict": 1}}
         return self._receive(counted, None).prompt_tokens
 
-    def _context(self, known: _Known) -> int:
-        return min(self._num_ctx, known.info.context_tokens or self._num_ctx)
+    def _context(self, identity: _ModelIdentity) -> int:
+        return min(self._num_ctx, identity.info.context_tokens or self._num_ctx)
 
-    def _identity(self) -> _Known:
+    def _identity(self) -> _ModelIdentity:
         with self._lock:
-            if self._known is None:
+            if self._model_identity is None:
                 digest = self._about.digest(self._model)
-                self._known = _Known(digest, self._about.show(self._model))
-            return self._known
+                self._model_identity = _ModelIdentity(digest, self._about.show(self._model))
+            return self._model_identity
 
-    def _same_model(self) -> _Known:
-        """What is known, if it is still so: a reply is kept under the fingerprint that was given before."""
-        known = self._identity()
-        if self._about.digest(self._model) == known.digest:
-            return known
+    def _same_model(self) -> _ModelIdentity:
+        """The model's identity, checked again, because replies are cached under the earlier fingerprint."""
+        identity = self._identity()
+        if self._about.digest(self._model) == identity.digest:
+            return identity
         with self._lock:
-            self._known = None
+            self._model_identity = None
         raise ModelUnavailable(f"{self._url}: {self._model} was replaced while in use; it is asked again later")
 
 

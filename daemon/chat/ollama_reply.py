@@ -20,7 +20,7 @@ from daemon.records import clean
 _NAME = re.compile(r"[\w.:/-]{1,128}")
 _MOST_CALLS = 32
 _MOST_CHARS = 4_000_000
-_SHOWN = 200
+_MAX_QUOTED_CHARS = 200
 
 _LEADING = re.compile(r"\s*<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 # The end of a thought whose beginning the template swallowed. It stands alone on its line, or ends one, or the answer's
@@ -140,18 +140,18 @@ def _call(raw: object) -> ToolCall:
     return ToolCall(name, _arguments(name, function.get("arguments")))
 
 
-def _arguments(name: str, given: object) -> Json:
-    if isinstance(given, str):
-        given = _parsed(name, given) if given.strip() else None
-    if given is None:
+def _arguments(name: str, arguments: object) -> Json:
+    if isinstance(arguments, str):
+        arguments = _parsed(name, arguments) if arguments.strip() else None
+    if arguments is None:
         return {}
-    if not isinstance(given, dict):
-        kind = {list: "an array", str: "a text", bool: "a truth value"}.get(type(given), "a number")
-        _bad(f"the arguments of {name} are {kind}; they must be one JSON object: {_short(given)}")
+    if not isinstance(arguments, dict):
+        kind = {list: "an array", str: "a text", bool: "a truth value"}.get(type(arguments), "a number")
+        _bad(f"the arguments of {name} are {kind}; they must be one JSON object: {_short(arguments)}")
     try:
         # Numbers that JSON does not have, and nesting that nobody means, are found by writing them.
-        json.dumps(given, allow_nan=False)
-        return dict(clean(given))
+        json.dumps(arguments, allow_nan=False)
+        return dict(clean(arguments))
     except (ValueError, RecursionError):
         _bad(f"the arguments of {name} are not JSON: they hold NaN or Infinity, or are nested too deep")
 
@@ -170,7 +170,7 @@ def _bad(message: str) -> NoReturn:
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = clean(text)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]}…"
 
 
 def _count(value: object) -> int | None:

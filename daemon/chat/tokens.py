@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
 @lru_cache(maxsize=512)
 def of_text(text: str) -> Size:
-    """Of one text. Remembered, since a conversation is measured again at every step."""
+    """The size of one text. Cached, because a conversation is measured again at every step."""
     least = most = 0.0
     for match in _PIECE.finditer(text):
         length = match.end() - match.start()
@@ -50,7 +50,7 @@ def of_text(text: str) -> Size:
 
 
 def of_chat(messages: Iterable[OllamaMessage], tools: Sequence[Json] = ()) -> Size:
-    """Of everything that is sent: what messages say and call, and the tools' descriptions."""
+    """The size of a whole request: texts and calls of the messages, and the tools' descriptions."""
     least, most = _json(tools) if tools else Size(0, 0)
     for message in messages:
         for size in (

@@ -92,7 +92,7 @@ class Commands(click.Group):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         """Load one command: module daemon.cli.subcommands.NAME, attribute NAME."""
-        name = _named(name)
+        name = _command_name(name)
         if name not in COMMANDS and name != PATH_COMMAND:
             return None
         module, _, attribute = _PLACES.get(name, f"{name}:{name}").partition(":")
@@ -110,8 +110,12 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click, with a hint for a mistyped name."""
         if self.get_command(ctx, args[0]) is None:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]}" if near else f"for a path of this name, write: reconstitute -- {args[0]}"
+            similar = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = (
+                f"did you mean {similar[0]}"
+                if similar
+                else f"for a path of this name, write: reconstitute -- {args[0]}"
+            )
             raise click.UsageError(f"{args[0]}: no such command and no such path; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -128,28 +132,28 @@ class Commands(click.Group):
         place = 0
         while place < len(args) and (args[place] in _FLAGS or args[place].startswith("--config")):
             place += 2 if args[place] == "--config" else 1
-        rest = args[place:]
-        if not rest or _named(rest[0]) in COMMANDS:
+        words = args[place:]
+        if not words or _command_name(words[0]) in COMMANDS:
             return args
-        options = self._options_of_path(ctx, rest)
-        if options and _named(word := next(iter(rest[options:]), "")) in COMMANDS:
-            return [*args[:place], word, *rest[:options], *rest[options + 1 :]]
-        if rest[0] == "--" or options or _looks_like_path(rest[0]):
-            return [*args[:place], PATH_COMMAND, *rest]
+        options = self._options_of_path(ctx, words)
+        if options and _command_name(word := next(iter(words[options:]), "")) in COMMANDS:
+            return [*args[:place], word, *words[:options], *words[options + 1 :]]
+        if words[0] == "--" or options or _looks_like_path(words[0]):
+            return [*args[:place], PATH_COMMAND, *words]
         return args
 
     def _options_of_path(self, ctx: click.Context, args: list[str]) -> int:
         """How many words at the beginning of `args` are options that go with a path, and their values."""
         path = self.get_command(ctx, PATH_COMMAND) if args[0].startswith("-") else None
-        known = {name: option for option in path.params for name in option.opts} if path else {}
+        options_by_name = {name: option for option in path.params for name in option.opts} if path else {}
         place = 0
-        while place < len(args) and (option := known.get(args[place].partition("=")[0])) is not None:
+        while place < len(args) and (option := options_by_name.get(args[place].partition("=")[0])) is not None:
             takes_next = isinstance(option, click.Option) and not option.is_flag and "=" not in args[place]
             place += 2 if takes_next else 1
         return min(place, len(args))
 
 
-def _named(word: str) -> str:
+def _command_name(word: str) -> str:
     """A command's name; agents write those of recall with underscores."""
     return word.replace("_", "-") if word.startswith("recall_") else word
 

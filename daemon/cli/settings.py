@@ -1,4 +1,4 @@
-"""What every command is given, and how it gets its answers: from the running daemon, else from an engine of its own."""
+"""The global options of every command, and where it gets its answers: from the running daemon, else its own engine."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 NOT_PROVEN = 3
-"""Exit code: something was shown or left out that is not proven; stderr, or the answer, says what."""
+"""Exit code: some content is not proven, whether it was shown or left out; stderr, or the answer, says which."""
 
 NOTHING = 4
-"""Exit code: nothing of what was asked for is known."""
+"""Exit code: the archive has nothing that matches the request."""
 
 
 def absolute(path: str) -> str:
-    """A path of the command line as the service takes it.
+    """An absolute path, as the service expects it.
 
-    Links in it are not resolved: what OpenCode recorded is the path as it was called, and the folder may be gone.
+    Symbolic links are not resolved, because OpenCode records the path as it was typed, and the folder may be gone.
     """
     return os.path.abspath(os.path.expanduser(path))
 
 
 def as_project(name: str) -> str:
-    """A project's id as it is; a folder as an absolute path: with a slash, a dot or ~, or one that is there."""
+    """A project id unchanged, or a folder as an absolute path.
+
+    A name is a folder if it contains a slash, begins with a dot or ~, or exists here.
+    """
     is_folder = "/" in name or name.startswith((".", "~")) or os.path.isdir(name)
     return absolute(name) if is_folder and name else name
 
@@ -54,14 +57,14 @@ class Settings:
 
         return load(self.config)
 
-    def log(self, config: Config, *, least: str = "") -> None:
-        """Let the log speak, at the configured level, at `least` when given, at debug with --verbose."""
+    def log(self, config: Config, *, default_level: str = "") -> None:
+        """Set up logging: at debug with --verbose, else at `default_level`, else at the configured level."""
         import msgspec  # noqa: PLC0415
 
         from daemon import log  # noqa: PLC0415
         from daemon.redact import redact_value  # noqa: PLC0415
 
-        level = "debug" if self.verbose else least or config.log.level
+        level = "debug" if self.verbose else default_level or config.log.level
         log.setup(msgspec.structs.replace(config.log, level=level), redact_value)
 
     def ask(
@@ -72,12 +75,12 @@ class Settings:
         on_part: OnPart | None = None,
         before: Callable[[], None] = lambda: None,
     ) -> A:
-        """The answer of the running daemon; with none running for this archive, of an engine in this process.
+        """The answer of the running daemon, or of an engine in this process if none runs for this archive.
 
-        `before` is called before each of them is asked.
+        `before` is called before each attempt.
 
         Raises:
-            ArchiveLocked: somebody has the archive and does not answer.
+            ArchiveLocked: another process holds the archive and does not answer.
             ConfigError: the daemon has this archive, but works with other settings.
             ReconstituteError: whatever the call raises.
         """
@@ -95,17 +98,17 @@ class Settings:
             terminal.note(f"{error}; this command does the work itself")
             unreachable: DaemonUnreachable = error
         except DaemonUnreachable as error:
-            # Broken off in the middle, it may still hold the archive: then the lock says so.
+            # A daemon that broke off may still hold the archive; then opening the engine raises ArchiveLocked.
             unreachable = error
-        # What goes wrong is in the answer, or raised; the log would only say it twice.
-        self.log(config, least="error")
+        # Problems are in the answer or raised, so a log at a lower level would only repeat them.
+        self.log(config, default_level="error")
         if self.verbose:
             import logging  # noqa: PLC0415
 
             logging.getLogger("daemon.cli").debug("no daemon: %s", unreachable)
         from daemon.app import open_engine  # noqa: PLC0415
-        from daemon.cli.terminal import progress as shown  # noqa: PLC0415 - an answer of the daemon needs none
+        from daemon.cli.terminal import progress as progress_bar  # noqa: PLC0415 - an answer of the daemon needs none
 
-        with shown() as step, open_engine(config, step) as engine:
+        with progress_bar() as step, open_engine(config, step) as engine:
             before()
             return engine.call(request, progress=progress, on_part=on_part)

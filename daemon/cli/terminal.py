@@ -28,12 +28,12 @@ from daemon.hints import for_commands, rendered
 from daemon.model import Json
 
 LINE_SECONDS = 5.0
-"""From one line about long work to the next, where there is no terminal."""
+"""Seconds between two progress lines where there is no terminal."""
 _WIDE = (
     "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
 )
 _PIECES = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
-"""Spaces, single characters of scripts that are written without any, and words."""
+"""Spaces, words, and single characters of scripts without spaces."""
 
 
 def is_colourful() -> bool:
@@ -67,17 +67,17 @@ def line(value: Any) -> str:
 
 
 def say(text: str = "") -> None:
-    """One line of the answer, on stdout."""
+    """Print one line of the answer on stdout."""
     click.echo(text, color=is_colourful())
 
 
 def note(text: Any) -> None:
-    """A remark that is no part of the answer, on stderr."""
+    """Print a note on stderr, because it is not part of the answer."""
     click.echo(f"reconstitute: {plain(for_commands(str(text)))}", err=True)
 
 
 def notes(texts: Iterable[str]) -> None:
-    """A remark each."""
+    """Print each note on stderr."""
     for text in texts:
         note(text)
 
@@ -94,9 +94,9 @@ def width() -> int:
 
 def fold(text: str, indent: str, hanging: str = "") -> str:
     """`text` filled to the width, every line after `indent`, those after the first after `hanging` too."""
-    words, rest = " ".join(plain(text).splitlines()), columns(indent + hanging)
-    first, *more = wrap(words, width() - columns(indent), width() - rest, breaks_words=False) or [""]
-    return "\n".join([indent + first, *(indent + hanging + one for one in more)])
+    words, indent_width = " ".join(plain(text).splitlines()), columns(indent + hanging)
+    first, *following = wrap(words, width() - columns(indent), width() - indent_width, breaks_words=False) or [""]
+    return "\n".join([indent + first, *(indent + hanging + line for line in following)])
 
 
 def columns(text: str) -> int:
@@ -115,18 +115,18 @@ def wrap(text: str, limit: int, later: int | None = None, *, breaks_words: bool 
     """
     lines, line = list[str](), ""
     for piece in _PIECES.findall(text):
-        most = limit if not lines or later is None else later
+        max_columns = limit if not lines or later is None else later
         if piece.isspace():
             line += piece if line or not lines else ""
             continue
-        if line.strip() and columns(line + piece) > most:
+        if line.strip() and columns(line + piece) > max_columns:
             lines.append(line.rstrip())
-            line, most = "", limit if later is None else later
+            line, max_columns = "", limit if later is None else later
         line += piece
-        while breaks_words and columns(line) > most:
-            head = _head(line, most)
+        while breaks_words and columns(line) > max_columns:
+            head = _head(line, max_columns)
             lines.append(head)
-            line, most = line[len(head) :], limit if later is None else later
+            line, max_columns = line[len(head) :], limit if later is None else later
     return [*lines, line.rstrip()] if line.strip() else lines
 
 
@@ -141,7 +141,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def _head(text: str, limit: int) -> str:
-    """As much of `text` as fits, at least a character."""
+    """The longest prefix of `text` that fits, at least one character."""
     used = 0
     for place, character in enumerate(text):
         used += _columns(character)
@@ -172,8 +172,8 @@ def duration(seconds: float) -> str:
     >>> duration(0.4), duration(90), duration(7000), duration(200_000)
     ('1 s', '90 s', '117 min', '56 h')
     """
-    for unit, size, most in (("s", 1, 120), ("min", 60, 120)):
-        if seconds / size < most:
+    for unit, size, limit in (("s", 1, 120), ("min", 60, 120)):
+        if seconds / size < limit:
             return f"{max(1, round(seconds / size))} {unit}"
     return f"{round(seconds / 3600)} h"
 
@@ -190,13 +190,13 @@ def size(count: Any) -> str:
     return f"{amount:.1f} GB"
 
 
-def count(number: Any, one: str, several: str = "") -> str:
+def count(number: Any, singular: str, plural: str = "") -> str:
     """A number and its noun, in the form that goes with it.
 
     >>> count(1, "file"), count(0, "file"), count(2, "entry", "entries")
     ('1 file', '0 files', '2 entries')
     """
-    return f"{number} {one if number == 1 else several or one + 's'}"
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def mark(text: str, terms: Any) -> str:
@@ -214,7 +214,7 @@ def mark(text: str, terms: Any) -> str:
 
 @contextmanager
 def progress(*, brief: bool = False) -> Iterator[Progress]:
-    """A Progress to hand to a Service's long call; of a `brief` one only a terminal shows anything."""
+    """A progress callback for a long call; with `brief`, nothing is shown unless stderr is a terminal."""
     if not sys.stderr.isatty():
         if brief:
             yield silent
@@ -227,7 +227,7 @@ def progress(*, brief: bool = False) -> Iterator[Progress]:
         step: Progress | None = None
 
         def first(event: Json) -> None:
-            # What is quick draws nothing, and does not load what draws.
+            # A quick call shows no bar, and need not load rich.
             nonlocal step
             if step is None:
                 step = drawing.enter_context(_bars())
@@ -237,7 +237,7 @@ def progress(*, brief: bool = False) -> Iterator[Progress]:
 
 
 class _Lines:
-    """A line when a phase begins, every LINE_SECONDS after that, and how far it came when it ends."""
+    """Prints a line when a phase begins, then every LINE_SECONDS, and once more when it ends."""
 
     def __init__(self) -> None:
         self._phase = ""

@@ -23,8 +23,8 @@ def json_name(field: str) -> str:
     >>> json_name("session_id"), json_name("last_change"), json_name("sha256")
     ('sessionID', 'lastChange', 'sha256')
     """
-    first, *more = field.split("_")
-    return first + "".join("ID" if word == "id" else word.capitalize() for word in more)
+    first, *words = field.split("_")
+    return first + "".join("ID" if word == "id" else word.capitalize() for word in words)
 
 
 def to_json(value: object) -> Any:

@@ -235,8 +235,8 @@ def perform(owner: object, request: Request[A], progress: Progress, on_part: OnP
     It gets the request, `progress` where the work is long, and `on_part` where parts are handed out.
     """
     call = CALLS[type(request)]
-    more: dict[str, object] = {} if call.seconds is not None else {"progress": progress}
+    arguments: dict[str, object] = {} if call.seconds is not None else {"progress": progress}
     if call.part is not None:
-        more["on_part"] = on_part
-    answer: A = getattr(owner, call.name)(request, **more)
+        arguments["on_part"] = on_part
+    answer: A = getattr(owner, call.name)(request, **arguments)
     return answer

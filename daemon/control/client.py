@@ -209,9 +209,9 @@ def _error(answer: Json) -> ReconstituteError:
     message = str(
         described.get("message") or "the service answered with an error that it did not describe; see its log"
     )
-    wanted, kinds = described.get("type"), [ReconstituteError]
+    name, kinds = described.get("type"), [ReconstituteError]
     for kind in kinds:
-        if kind.__name__ == wanted:
+        if kind.__name__ == name:
             return kind(message)
         kinds.extend(kind.__subclasses__())
     error = ReconstituteError(message)

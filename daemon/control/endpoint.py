@@ -83,19 +83,19 @@ def recorded(archive: Path) -> Path | None:
     """Where the service that has `archive` said that it answers; None unless all of it is ours, closed to others."""
     try:
         path = Path(os.fsdecode((archive / RECORD).read_bytes()))
-        infos = [os.lstat(each) for each in (archive / RECORD, path, path.parent)]
+        infos = [os.lstat(place) for place in (archive / RECORD, path, path.parent)]
     except (OSError, ValueError):
         return None
     is_socket = stat.S_ISREG(infos[0].st_mode) and stat.S_ISSOCK(infos[1].st_mode) and stat.S_ISDIR(infos[2].st_mode)
-    is_ours = all(each.st_uid == os.geteuid() for each in infos) and not infos[2].st_mode & 0o077
+    is_ours = all(place.st_uid == os.geteuid() for place in infos) and not infos[2].st_mode & 0o077
     return path if is_socket and is_ours else None
 
 
 def _private_directory(directory: Path) -> None:
     """Make `directory` with mode 0700 where it is missing, and see that it is a real one, ours and closed to others."""
     try:
-        for missing in [d for d in (*reversed(directory.parents), directory) if not os.path.lexists(d)]:
-            os.mkdir(missing, 0o700)
+        for folder in [d for d in (*reversed(directory.parents), directory) if not os.path.lexists(d)]:
+            os.mkdir(folder, 0o700)
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):

@@ -45,7 +45,7 @@ _DEPENDS = {
 """Sections and keys that the answer of a call depends on, beside the archive and the sources; "" is all of them."""
 
 _OLLAMA = ("model", "url", "num_ctx")
-_IN_USE = {
+_PROVIDER_KEYS = {
     "embedding": {
         "builtin": ("what", "model_dir"),
         "ollama": ("what", *_OLLAMA, "batch"),
@@ -60,7 +60,7 @@ _IN_USE = {
 }
 """Of a section with several providers, the keys that each of them uses."""
 
-_LONGEST = 300
+_MAX_VALUE_CHARS = 300
 """Characters of a value that is sent as it is; of a longer one its hash is. Servers bound a header's size."""
 
 
@@ -69,25 +69,27 @@ def meaning(config: Config, call: str, *, without: Collection[str] = ()) -> dict
 
     `call` is the call's address without the first slash. Settings of the sections `without` do not matter to this one.
     """
-    wanted = _DEPENDS.get(call, ())
-    named = {}
+    dependencies = _DEPENDS.get(call, ())
+    settings = {}
     for section, table in msgspec.to_builtins(config).items():
         if section in without or section == "adapter":  # which is no part of the service, and holds a token
             continue
         entries = {f"{section}.{key}": value for key, value in table.items()} if isinstance(table, dict) else {}
-        used = None if call == "status" else _IN_USE.get(section, {}).get(str(entries.get(f"{section}.provider")))
+        used = (
+            None if call == "status" else _PROVIDER_KEYS.get(section, {}).get(str(entries.get(f"{section}.provider")))
+        )
         for key, value in (entries or {section: table}).items():
             is_used = used is None or key.partition(".")[2] in (*used, "provider")
             is_source = section == "opencode" and key not in _SERVER
-            if key == ARCHIVE or is_source or (is_used and not {"", section, key}.isdisjoint(wanted)):
-                named[key] = _text(value)
+            if key == ARCHIVE or is_source or (is_used and not {"", section, key}.isdisjoint(dependencies)):
+                settings[key] = _text(value)
     if config.chat.provider != "opencode" and call != "status":
-        named = {key: value for key, value in named.items() if key not in _SERVER}
-    named[_DATABASES] = _text(_databases(config))
+        settings = {key: value for key, value in settings.items() if key not in _SERVER}
+    settings[_DATABASES] = _text(_databases(config))
     places = (config.archive_dir, config.opencode_dir, config.output_dir)
     # Two spellings of a place, or a link to it, are the same place.
-    named |= {k: _text(os.path.realpath(p)) for k, p in zip(_PLACES, places, strict=True) if k in named}
-    return named
+    settings |= {k: _text(os.path.realpath(p)) for k, p in zip(_PLACES, places, strict=True) if k in settings}
+    return settings
 
 
 def _databases(config: Config) -> list[str]:
@@ -101,12 +103,12 @@ def _databases(config: Config) -> list[str]:
     )
 
 
-def header(named: Mapping[str, str]) -> str:
+def header(settings: Mapping[str, str]) -> str:
     """What `meaning` answered, as the value of HEADER."""
-    return json.dumps(named, ensure_ascii=True, separators=(",", ":"))
+    return json.dumps(settings, ensure_ascii=True, separators=(",", ":"))
 
 
-def differences(config: Config | None, named: str | None) -> list[str]:
+def differences(config: Config | None, header_value: str | None) -> list[str]:
     """The keys in which the caller's settings, as HEADER has them, differ from the service's `config`.
 
     A key that only one of the two knows differs too: they are of two versions then.
@@ -115,19 +117,19 @@ def differences(config: Config | None, named: str | None) -> list[str]:
         ServesAnother: the caller means another archive.
         BadRequest: the header is none of ours.
     """
-    if config is None or named is None:
+    if config is None or header_value is None:
         return []
-    theirs = _read(named)
-    ours = meaning(config, "status")
-    if theirs.get(ARCHIVE, ours[ARCHIVE]) != ours[ARCHIVE]:
+    client_settings = _read(header_value)
+    own_settings = meaning(config, "status")
+    if client_settings.get(ARCHIVE, own_settings[ARCHIVE]) != own_settings[ARCHIVE]:
         raise ServesAnother(
-            f"the running service (process {os.getpid()}) keeps the archive {_display(ours[ARCHIVE])}, not "
-            f"{_display(theirs[ARCHIVE])}; to have it keep that one, change archive.dir and restart it"
+            f"the running service (process {os.getpid()}) keeps the archive {_display(own_settings[ARCHIVE])}, not "
+            f"{_display(client_settings[ARCHIVE])}; to have it keep that one, change archive.dir and restart it"
         )
-    return sorted(key for key, value in theirs.items() if not _is_same(key, ours.get(key), value))
+    return sorted(key for key, value in client_settings.items() if not _is_same(key, own_settings.get(key), value))
 
 
-def check(config: Config | None, named: str | None) -> None:
+def check(config: Config | None, header_value: str | None) -> None:
     """Refuse a call that means other settings than the service's.
 
     Raises:
@@ -135,12 +137,14 @@ def check(config: Config | None, named: str | None) -> None:
         ConfigError: the archive is the one it means, but another setting differs that its answer depends on.
         BadRequest: the header is none of ours.
     """
-    differing = differences(config, named)
-    if config is None or named is None or not differing:
+    differing = differences(config, header_value)
+    if config is None or header_value is None or not differing:
         return
-    ours, theirs = meaning(config, "status"), _read(named)
+    own_settings, client_settings = meaning(config, "status"), _read(header_value)
     listed = [
-        f"{key} ({_display(ours[key])} there, {_display(theirs[key])} here)" if key in (*_PLACES, _DATABASES) else key
+        f"{key} ({_display(own_settings[key])} there, {_display(client_settings[key])} here)"
+        if key in (*_PLACES, _DATABASES)
+        else key
         for key in differing
     ]
     error = ConfigError(
@@ -151,11 +155,16 @@ def check(config: Config | None, named: str | None) -> None:
     raise error
 
 
-def _is_same(key: str, ours: str | None, theirs: str) -> bool:
+def _is_same(key: str, own_value: str | None, client_value: str) -> bool:
     """Whether a setting is as the caller means it. More databases than the caller's shell names are followed for it."""
-    if key == _DATABASES and ours is not None and ours.startswith(theirs[:1]) and theirs.startswith("["):
-        return set(json.loads(theirs)) <= set(json.loads(ours))
-    return ours == theirs
+    if (
+        key == _DATABASES
+        and own_value is not None
+        and own_value.startswith(client_value[:1])
+        and client_value.startswith("[")
+    ):
+        return set(json.loads(client_value)) <= set(json.loads(own_value))
+    return own_value == client_value
 
 
 def _fix(differing: Collection[str]) -> str:
@@ -166,9 +175,9 @@ def _fix(differing: Collection[str]) -> str:
     return f"type: reconstitute service install (for OPENCODE_DB), or {how}" if _DATABASES in differing else how
 
 
-def _read(named: str) -> dict[str, str]:
+def _read(header_value: str) -> dict[str, str]:
     try:
-        value = json.loads(named)
+        value = json.loads(header_value)
     except ValueError:
         value = None
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
@@ -178,7 +187,7 @@ def _read(named: str) -> dict[str, str]:
 
 def _text(value: object) -> str:
     text = json.dumps(value, ensure_ascii=True, sort_keys=True)
-    return text if len(text) <= _LONGEST else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return text if len(text) <= _MAX_VALUE_CHARS else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _display(text: str) -> str:

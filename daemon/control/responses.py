@@ -87,11 +87,11 @@ def _refusal(status: int, message: str) -> BadRequest:
 async def answer(where: str, work: Callable[[], object]) -> Response:
     """The answer of `work`, or its error."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Response] = loop.create_future()
+    future: asyncio.Future[Response] = loop.create_future()
 
     def settle(response: Response) -> None:
-        if not done.done():
-            done.set_result(response)
+        if not future.done():
+            future.set_result(response)
 
     def run() -> None:
         try:
@@ -102,7 +102,7 @@ async def answer(where: str, work: Callable[[], object]) -> Response:
         _on_loop(loop, settle, response)
 
     _start(run)
-    return await done
+    return await future
 
 
 def stream(where: str, service: Service, call: Call, request: Request[Any]) -> Response:
@@ -157,7 +157,7 @@ class _Lines:
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Queue[tuple[bytes, bool, bool]] = asyncio.Queue()
         self._free = threading.Semaphore(WAITING_PARTS)
-        self._gone = threading.Event()
+        self._disconnected = threading.Event()
         self._parts: list[bytes] = []
         self._parts_bytes = 0
 
@@ -177,7 +177,7 @@ class _Lines:
                 if is_part:
                     self._free.release()
         finally:
-            self._gone.set()
+            self._disconnected.set()
 
     def _run(self) -> None:
         try:
@@ -207,7 +207,7 @@ class _Lines:
         if not self._parts:
             return
         while not self._free.acquire(timeout=1):
-            if self._gone.is_set():
+            if self._disconnected.is_set():
                 raise HungUp(f"{self._where}: the caller is gone; call again")
         lines = b"\n".join(self._parts)
         self._parts, self._parts_bytes = [], 0

@@ -44,11 +44,11 @@ _log = logging.getLogger(__name__)
 def application(service: Service, config: Config | None = None) -> Starlette:
     """The calls of `service`, each at its address; `config` is what it works with, None refuses no caller."""
     routes = [Route(call.address, _endpoint(service, call, config), methods=[call.method]) for call in CALLS.values()]
-    known = ", ".join(f"{call.method} {call.address}" for call in CALLS.values())
+    addresses = ", ".join(f"{call.method} {call.address}" for call in CALLS.values())
 
     async def refuse(http: HttpRequest, error: Exception) -> Response:
         code = error.status_code if isinstance(error, HTTPException) else 500
-        reason = BadRequest(f"{http.method} {http.url.path}: not a call of this daemon; it takes {known}")
+        reason = BadRequest(f"{http.method} {http.url.path}: not a call of this daemon; it takes {addresses}")
         return responses.respond(responses.error_bytes(reason), code)
 
     async def explain(_http: HttpRequest, error: Exception) -> Response:

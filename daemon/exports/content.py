@@ -25,8 +25,8 @@ _BINARY = re.compile(r"data:[\w.+/-]*(?:;[\w=.+-]+)*;base64,", re.ASCII)
 _DELICATE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What some readers take for the end of a line, what a terminal obeys, and what UTF-8 cannot hold."""
 _IDS = frozenset({"id", "messageID", "sessionID"})
-_TOLD_BY = (*PATH_KEYS, "pattern", "query", "url", "description", "prompt", "name")
-_MOST = 160
+_SUMMARY_KEYS = (*PATH_KEYS, "pattern", "query", "url", "description", "prompt", "name")
+_MAX_SUMMARY_CHARS = 160
 
 
 def iso(ms: int | None) -> str | None:
@@ -68,10 +68,10 @@ def shortened(value: object) -> Any:
         return value
 
 
-def cut(text: str, most: int) -> str:
-    """`text` on one line of at most `most` characters."""
-    text = " ".join(text[: 8 * most].split())
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def cut(text: str, limit: int) -> str:
+    """`text` on one line of at most `limit` characters."""
+    text = " ".join(text[: 8 * limit].split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def pretty(value: object) -> str:
@@ -173,7 +173,7 @@ class MessageContent:
 
 
 def message_content(
-    message: Message, *, results: Results, clean: Clean, deleted: int | None, gone: tuple[str, ...]
+    message: Message, *, results: Results, clean: Clean, deleted: int | None, deleted_parts: tuple[str, ...]
 ) -> MessageContent:
     """`message` taken apart; with results "none" its tool calls are left out."""
     data = message.data
@@ -192,7 +192,7 @@ def message_content(
         tokens=clean(data.get("tokens")),
         error=clean(data.get("error")),
         deleted=deleted,
-        gone=gone,
+        gone=deleted_parts,
         items=tuple(item for part in message.parts if (item := _item(part, message, results, clean)) is not None),
         orphan=orphan,
     )
@@ -236,18 +236,20 @@ def _call(part: Part, message: Message, results: Results, clean: Clean) -> ToolC
 
 def _summary(tool: str, status: str, state: Json, clean: Clean) -> str:
     """Such as ``bash pytest -q (completed, 34 lines)``. It is cleaned before it is cut: half a secret has no shape."""
-    given = records.table(state.get("input"))
-    about = first_text(given, ("command",)) or records.text(state.get("title")) or first_text(given, _TOLD_BY)
+    input_ = records.table(state.get("input"))
+    about = first_text(input_, ("command",)) or records.text(state.get("title")) or first_text(input_, _SUMMARY_KEYS)
     about = clean(about) if about else _other_arguments(state.get("input"), clean)
     return " ".join(
-        piece for piece in (cut(clean(tool), 60), cut(about, _MOST), _outcome(status, state, clean)) if piece
+        piece
+        for piece in (cut(clean(tool), 60), cut(about, _MAX_SUMMARY_CHARS), _outcome(status, state, clean))
+        if piece
     )
 
 
-def _other_arguments(given: object, clean: Clean) -> str:
-    if not isinstance(given, dict):
-        return clean(given) if isinstance(given, str) else ""
-    words = {key: clean({key: value})[key] for key, value in given.items() if isinstance(value, str | int | float)}
+def _other_arguments(input_: object, clean: Clean) -> str:
+    if not isinstance(input_, dict):
+        return clean(input_) if isinstance(input_, str) else ""
+    words = {key: clean({key: value})[key] for key, value in input_.items() if isinstance(value, str | int | float)}
     return ", ".join(f"{key}={value}" for key, value in words.items())
 
 
@@ -258,7 +260,7 @@ def _outcome(status: str, state: Json, clean: Clean) -> str:
     if isinstance(code, int) and code:
         facts.append(f"exit {code}")
     if status == "error" and isinstance(error, str):
-        facts.append(cut(clean(error), _MOST))
+        facts.append(cut(clean(error), _MAX_SUMMARY_CHARS))
     elif isinstance(output, str) and output:
         lines = len(output.splitlines())
         facts.append(f"{lines} line{'' if lines == 1 else 's'}")

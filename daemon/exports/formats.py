@@ -24,7 +24,7 @@ from daemon.model import Json, OllamaMessage
 from daemon.redact import redact
 from daemon.transcript.tool_calls import partial_output, patches
 
-_MOST = 200
+_MAX_TEXT_CHARS = 200
 """Characters of an argument or a result in a summary."""
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
@@ -68,7 +68,7 @@ def _message_entry(message: MessageContent, *, with_calls: bool = True) -> Json:
     }
     if with_calls:
         entry["tool_calls"] = [_call_entry(item) for item in message.items if isinstance(item, ToolCall)]
-    more = {
+    optional = {
         "parts": [{"id": item.part_id} | item.data for item in message.items if isinstance(item, Other)],
         "system": message.system,
         "error": message.error,
@@ -79,7 +79,7 @@ def _message_entry(message: MessageContent, *, with_calls: bool = True) -> Json:
         "deleted": iso(message.deleted),
         "deleted_parts": list(message.gone),
     }
-    return entry | {name: value for name, value in more.items() if value}
+    return entry | {name: value for name, value in optional.items() if value}
 
 
 def _thought(item: Thought) -> Json:
@@ -123,9 +123,9 @@ def _filtered(entries: Iterable[OllamaMessage], results: Results) -> Iterator[Ol
         elif results == "summary":
             yield _summary(entry)
         elif entry.get("role") != "tool":
-            rest = {key: value for key, value in entry.items() if key != "tool_calls"}
-            if any(value for key, value in rest.items() if key != "role"):
-                yield rest
+            other_fields = {key: value for key, value in entry.items() if key != "tool_calls"}
+            if any(value for key, value in other_fields.items() if key != "role"):
+                yield other_fields
 
 
 def _summary(entry: OllamaMessage) -> OllamaMessage:
@@ -144,9 +144,9 @@ def _short_call(call: Json) -> Json:
 def _short(value: object) -> Any:
     """Long text cut, and said so; a large value as the beginning of its JSON."""
     text = value if isinstance(value, str) else line(value)
-    if len(text) <= _MOST:
+    if len(text) <= _MAX_TEXT_CHARS:
         return value
-    return f"{text[:_MOST].rstrip()}… [{len(text)} characters]"
+    return f"{text[:_MAX_TEXT_CHARS].rstrip()}… [{len(text)} characters]"
 
 
 def chapter(content: SessionContent) -> Iterator[str]:
@@ -258,7 +258,7 @@ _FORMATS: dict[str, Callable[[SessionContent], Iterator[str]]] = {
 }
 _PIECE = 1 << 16
 """Characters that are gathered before they are handed out; a session's end is handed out at once."""
-_MOST_WARNINGS = 20
+_MAX_WARNINGS = 20
 
 
 def _now_ms() -> int:
@@ -292,8 +292,8 @@ def export(
         _hand_out(write(session), on_part)
         count += session.count
         for warning in _warnings(session):
-            left_out += len(warnings) >= _MOST_WARNINGS
-            warnings += [redact(warning)] if len(warnings) < _MOST_WARNINGS else []
+            left_out += len(warnings) >= _MAX_WARNINGS
+            warnings += [redact(warning)] if len(warnings) < _MAX_WARNINGS else []
     progress({"phase": "export", "done": len(chosen), "total": len(chosen)})
     if left_out:
         warnings.append(f"and {left_out} more of this kind")
@@ -320,5 +320,5 @@ def _warnings(session: SessionContent) -> Iterator[str]:
             "its times and directory are those of its messages"
         )
     if session.missing:
-        named = ", ".join(session.missing[:3])
-        yield f"session {session.session.id}: {len(session.missing)} messages are not in the archive any more: {named}"
+        ids = ", ".join(session.missing[:3])
+        yield f"session {session.session.id}: {len(session.missing)} messages are not in the archive any more: {ids}"

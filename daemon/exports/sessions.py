@@ -66,16 +66,16 @@ def _tests(archive: Archive, request: Export, now: int) -> Iterator[Callable[[_R
 
 
 def _rows(archive: Archive) -> Iterator[_Row]:
-    known = set()
+    seen = set()
     ordered = 0
     for session in archive.sessions():
-        known.add(session.id)
+        seen.add(session.id)
         ordered += len(archive.message_ids(session.id))
         yield _Row(session.created, session.id, session.updated, session.project_id, session.directory)
     if ordered == archive.figures()["messages"]:
         return  # every message is in one of these
     states = (archive.state(message_id) for message_id in archive.all_message_ids())
-    for session_id in sorted({state["session"] for state in states if state is not None} - known):
+    for session_id in sorted({state["session"] for state in states if state is not None} - seen):
         yield _row(archive, session_id)
 
 
@@ -155,8 +155,10 @@ class SessionContent:
 
     def messages(self) -> Iterator[MessageContent]:
         """Its messages in conversation order, taken apart."""
-        for message, deleted, gone in self._messages():
-            yield message_content(message, results=self.request.shows, clean=self._clean, deleted=deleted, gone=gone)
+        for message, deleted, deleted_parts in self._messages():
+            yield message_content(
+                message, results=self.request.shows, clean=self._clean, deleted=deleted, deleted_parts=deleted_parts
+            )
 
     def events(self) -> list[Json]:
         """What happened in it besides messages, such as a change of the model: ``{id, type, timestamp, data}``."""
@@ -191,11 +193,14 @@ class SessionContent:
                 continue
             if state["deleted"] is not None and not self.request.deleted:
                 continue
-            gone = tuple(state["gone"])
-            if gone and not self.request.deleted:
-                message, gone = replace(message, parts=parts_where(message.parts, partial(_is_not_in, gone))), ()
+            deleted_parts = tuple(state["gone"])
+            if deleted_parts and not self.request.deleted:
+                message, deleted_parts = (
+                    replace(message, parts=parts_where(message.parts, partial(_is_not_in, deleted_parts))),
+                    (),
+                )
             self.count += 1
-            yield message, state["deleted"], gone
+            yield message, state["deleted"], deleted_parts
 
     @property
     def _clean(self) -> Clean:
@@ -205,21 +210,21 @@ class SessionContent:
 def open_session(archive: Archive, request: Export, session_id: str) -> SessionContent:
     """The session of that id; what its own record would say is made up from its messages where there is none."""
     session, state = archive.session(session_id), archive.session_state(session_id)
-    known = session if session is not None else _made_up(archive, session_id)
+    record = session if session is not None else _placeholder_session(archive, session_id)
     clean = _as_it_is if request.raw else redact_value
     visible = replace(
-        known,
-        project_id=clean(known.project_id),
-        directory=clean(known.directory),
-        title=clean(known.title),
-        version=clean(known.version),
+        record,
+        project_id=clean(record.project_id),
+        directory=clean(record.directory),
+        title=clean(record.title),
+        version=clean(record.version),
     )
     return SessionContent(
         archive, request, visible, state["deleted"] if state else None, has_record=session is not None
     )
 
 
-def _made_up(archive: Archive, session_id: str) -> Session:
+def _placeholder_session(archive: Archive, session_id: str) -> Session:
     ids = archive.message_ids(session_id)
     times = [
         state["created"] for message_id in (*ids[:1], *ids[-1:]) if (state := archive.state(message_id)) is not None

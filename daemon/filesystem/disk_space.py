@@ -40,8 +40,8 @@ def check(directory: Path, free_mb: int, stopped: str) -> None:
     free = free_bytes(directory)
     if free < free_mb << 20:
         raise DiskFull(
-            f"{directory}: {free >> 20} MB free, less than limits.free_mb = {free_mb}: {stopped} until there is room; "
-            f"free some, or move archive.dir"
+            f"{directory}: {free >> 20} MB free, less than {free_mb} MB (limits.free_mb): {stopped} until there is "
+            f"space; free some, or move archive.dir"
         )
 
 

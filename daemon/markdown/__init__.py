@@ -39,7 +39,7 @@ _ADDRESS = re.compile(
 _TICK = "\\`"
 _AT_START = re.compile(r"^[-+=:%#>]")
 _SPAN = re.compile(r"`([^`]+)`")
-_MOST_TITLE = 120
+_MAX_TITLE = 120
 _QUOTES = " \t\n\"'“”"
 _MARKER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _LATEST = 253_402_300_799_000  # the last millisecond of year 9999 that datetime takes
@@ -69,35 +69,35 @@ class Href(str):
         return cls(quote(path, safe="/", errors="replace") + (f"#{anchor}" if anchor else ""))
 
 
-def inline(text: object, most: int = 0) -> Markdown:
-    """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis.
+def inline(text: object, limit: int = 0) -> Markdown:
+    """`text` on one line, escaped; with `limit`, cut to that many characters and marked with an ellipsis.
 
     Addresses become code: nothing else keeps every renderer from making a link of one.
     """
-    return _begun(_joined(_parted(_line(text, most))))
+    return _begun(_joined(_parted(_line(text, limit))))
 
 
-def prose(text: object, most: int = 0) -> Markdown:
+def prose(text: object, limit: int = 0) -> Markdown:
     """As `inline`, but what stands between backticks becomes code; not for table cells."""
-    return _begun(inside(text, most))
+    return _begun(inside(text, limit))
 
 
-def inside(text: object, most: int = 0) -> Markdown:
+def inside(text: object, limit: int = 0) -> Markdown:
     """As `prose`, where other words stand before it on its line: nothing can begin a list or a heading there."""
-    pieces = enumerate(_SPAN.split(_line(text, most)))
+    pieces = enumerate(_SPAN.split(_line(text, limit)))
     return Markdown(
         _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
     )
 
 
-def quoted(text: object, most: int = 0) -> Markdown:
+def quoted(text: object, limit: int = 0) -> Markdown:
     """`text` as `prose` in quotation marks; those it stood in before are left out."""
-    return Markdown(f"“{inside(str(text).strip(_QUOTES), most)}”")
+    return Markdown(f"“{inside(str(text).strip(_QUOTES), limit)}”")
 
 
 def title(text: object) -> Markdown:
     """A session's title, redacted, at most 120 characters; a model's source and a quotation show it the same way."""
-    return inline(bare(text).strip() or "without title", _MOST_TITLE)
+    return inline(bare(text).strip() or "without title", _MAX_TITLE)
 
 
 def bare(text: object) -> str:
@@ -105,18 +105,18 @@ def bare(text: object) -> str:
     return strip_invisible(redact(str(text)))
 
 
-def cut(text: object, most: int) -> str:
+def cut(text: object, limit: int) -> str:
     """`text` on one line, at most that many characters; it is not escaped."""
-    return _line(text, most)
+    return _line(text, limit)
 
 
-def _line(text: object, most: int) -> str:
+def _line(text: object, limit: int) -> str:
     """`text` on one line, cut, and between words where one ends in the second half of what fits."""
     line = " ".join(_safe(str(text)).split())
-    if not most or len(line) <= most:
+    if not limit or len(line) <= limit:
         return line
-    blank = line.rfind(" ", most // 2, most)
-    return line[: blank if blank > 0 else most - 1].rstrip(" ,;:") + "…"
+    blank = line.rfind(" ", limit // 2, limit)
+    return line[: blank if blank > 0 else limit - 1].rstrip(" ,;:") + "…"
 
 
 def _safe(text: str) -> str:
@@ -136,16 +136,16 @@ def _parted(line: str) -> Iterator[tuple[str, bool]]:
 
 def _joined(pieces: Iterable[tuple[str, bool]]) -> str:
     """Pieces of one line, those that are marked as code in a span, the others escaped."""
-    made = ""
+    joined = ""
     for is_code, group in groupby((piece for piece in pieces if piece[0]), key=itemgetter(1)):
         text = "".join(piece for piece, _ in group)
         if is_code:
             # A backtick beside a span's own ones would be taken for one of them, though it is escaped.
-            made = f"{made.removesuffix(_TICK)}&#96;`{text}`" if made.endswith(_TICK) else f"{made}`{text}`"
+            joined = f"{joined.removesuffix(_TICK)}&#96;`{text}`" if joined.endswith(_TICK) else f"{joined}`{text}`"
         else:
             escaped = _ANYWHERE.sub(_escaped, text)
-            made += f"&#96;{escaped.removeprefix(_TICK)}" if made and escaped.startswith(_TICK) else escaped
-    return made
+            joined += f"&#96;{escaped.removeprefix(_TICK)}" if joined and escaped.startswith(_TICK) else escaped
+    return joined
 
 
 def _escaped(match: re.Match[str]) -> str:

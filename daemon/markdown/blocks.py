@@ -37,16 +37,16 @@ def blocks(text: str) -> Markdown:
     """`text` as blocks, without a newline at the end; empty where it has no words."""
     safe = visible(text if strip_invisible(text) is text else redact(text))
     lines = safe.replace("\r\n", "\n").expandtabs(4).split("\n")
-    made, at = _Blocks(), 0
+    output, at = _Blocks(), 0
     while at < len(lines):
-        at = made.take(lines, at)
-    made.end_paragraph()
-    return Markdown(made.text)
+        at = output.read(lines, at)
+    output.end_paragraph()
+    return Markdown(output.text)
 
 
-def quote(made: str) -> Markdown:
+def quote(inner: str) -> Markdown:
     """Blocks as a block quote."""
-    return Markdown("\n".join(f"> {line}".rstrip(" ") for line in made.split("\n")))
+    return Markdown("\n".join(f"> {line}".rstrip(" ") for line in inner.split("\n")))
 
 
 def language(info: str) -> str:
@@ -65,7 +65,7 @@ class _Blocks:
     is_after_blank: bool = True
     is_tight: bool = False
 
-    def take(self, lines: Sequence[str], at: int) -> int:
+    def read(self, lines: Sequence[str], at: int) -> int:
         """Take the block or the line that begins there; where the next one begins."""
         if not lines[at].strip():
             self.end_paragraph()
@@ -83,7 +83,7 @@ class _Blocks:
         lines, marker = self.paragraph, self.marker
         self.paragraph, self.marker = [], ""
         if lines:
-            self._put("\\\n".join(lines), marker)
+            self._append("\\\n".join(lines), marker)
 
     def _fence(self, lines: Sequence[str], at: int) -> int:
         opening = _FENCE.match(lines[at])
@@ -103,7 +103,7 @@ class _Blocks:
         self._leave(_indent(lines[at]))
         inner = blocks("\n".join(_QUOTE.sub("", line, count=1) for line in lines[at:end]))
         if inner:
-            self._put(quote(inner))
+            self._append(quote(inner))
         return end
 
     def _aligned(self, lines: Sequence[str], at: int) -> int:
@@ -126,7 +126,7 @@ class _Blocks:
         elif heading:
             self._leave(0)
             title = line[heading.end() :].strip().rstrip("#").replace("**", "").strip()
-            self._put(f"**{prose(title)}**" if title else "")
+            self._append(f"**{prose(title)}**" if title else "")
         else:
             if self.is_after_blank:
                 self._leave(_indent(line))
@@ -151,23 +151,23 @@ class _Blocks:
 
     def _put_fence(self, lines: Sequence[str], indent: int, info: str) -> None:
         self._leave(indent)
-        self._put(fence("\n".join(line[min(indent, _indent(line)) :] for line in lines), info))
+        self._append(fence("\n".join(line[min(indent, _indent(line)) :] for line in lines), info))
 
-    def _put(self, block: str, marker: str = "") -> None:
+    def _append(self, block: str, marker: str = "") -> None:
         if not block:
             return
         indent = " " * sum(width for _, width in self.stack)
-        first, *rest = block.split("\n")
+        first, *following = block.split("\n")
         lead = indent[: len(indent) - len(marker)] + marker
-        made = "\n".join([lead + first, *(indent + line if line else "" for line in rest)])
+        indented = "\n".join([lead + first, *(indent + line if line else "" for line in following)])
         between = "\n" if marker and self.is_tight else "\n\n"
-        self.text += f"{between if self.text else ''}{made}"
+        self.text += f"{between if self.text else ''}{indented}"
 
 
 def _inline(line: str) -> str:
     """One line, escaped; words between two asterisks each stay bold."""
-    made = prose(_BOLD.sub("\ue000\\1\ue001", line)) if not _MARKS.keys() & set(line) else prose(line)
-    return "".join(_MARKS.get(c, c) for c in made) if "\ue000" in made and "\ue000" not in line else made
+    markdown = prose(_BOLD.sub("\ue000\\1\ue001", line)) if not _MARKS.keys() & set(line) else prose(line)
+    return "".join(_MARKS.get(c, c) for c in markdown) if "\ue000" in markdown and "\ue000" not in line else markdown
 
 
 def _indent(line: str) -> int:

@@ -15,12 +15,12 @@ _LISTS = frozenset({"results", "messages", "sessions", "entries", "revisions", "
 """What an answer is about: it stands there even if it is empty."""
 _RECORDED = frozenset({"input", "arguments", "metadata", "contentBase64"})
 """What stands beneath is as it was recorded."""
-_SAID_ELSEWHERE = frozenset({"ok", "query", "group", "degraded", "coverage"})
+_REDUNDANT = frozenset({"ok", "query", "group", "degraded", "coverage"})
 """Of an answer to a search: what was asked, what the warnings say too, and figures of the archive."""
 _UNREAD = ("loadErrorCount", "loadErrors")
-_OF_A_RESULT = ("messageID", "time", "kind", "toolName")
-_IF_THERE = ("near", "copies", "matchReasons", "deleted", "pruned")
-_SAYS_NOTHING = frozenset({"step-start", "step-finish", "snapshot"})
+_RESULT_FIELDS = ("messageID", "time", "kind", "toolName")
+_OPTIONAL = ("near", "copies", "matchReasons", "deleted", "pruned")
+_EMPTY_PARTS = frozenset({"step-start", "step-finish", "snapshot"})
 """Parts of a message that nobody wrote."""
 _UNNEEDED = frozenset({("parts", "id"), ("context", "projectID")})
 """Ids that no other call asks for."""
@@ -30,32 +30,32 @@ def compact(name: str, answer: Json) -> Json:
     """The answer of the tool `name`, shortened."""
     if name == "recall" and isinstance(answer.get("results"), list):
         answer = _search(answer)
-    made: Json = {}
+    compacted: Json = {}
     for key, value in answer.items():
         short = value if key in _RECORDED else _short(key, value)
         if not _is_usual(short) or (key in _LISTS and short is not None):
-            made[key] = short
-    made.pop("ok", None)
-    return made
+            compacted[key] = short
+    compacted.pop("ok", None)
+    return compacted
 
 
 def _search(answer: Json) -> Json:
     sessions: dict[str, Json] = {}
     results = [_result(result, answer, sessions) for result in answer["results"]]
-    made = {key: value for key, value in answer.items() if key not in _SAID_ELSEWHERE}
-    if made.get("degradeKind") == "none":
-        del made["degradeKind"]
-    if made.get("matchMode") == "hybrid":
-        del made["matchMode"]
-    if made.get("sort") == "relevance":
-        del made["sort"]
-    if not made.get("truncated"):
-        made.pop("total", None)
+    compacted = {key: value for key, value in answer.items() if key not in _REDUNDANT}
+    if compacted.get("degradeKind") == "none":
+        del compacted["degradeKind"]
+    if compacted.get("matchMode") == "hybrid":
+        del compacted["matchMode"]
+    if compacted.get("sort") == "relevance":
+        del compacted["sort"]
+    if not compacted.get("truncated"):
+        compacted.pop("total", None)
     unread = {key: value for key, value in (answer.get("coverage") or {}).items() if key in _UNREAD}
     return (
         {"results": results, "sessions": list(sessions.values())}
         | unread
-        | {key: value for key, value in made.items() if key != "results"}
+        | {key: value for key, value in compacted.items() if key != "results"}
     )
 
 
@@ -67,18 +67,18 @@ def _result(result: Json, answer: Json, sessions: dict[str, Json]) -> Json:
         "archived": result.get("archived"),
     }
     sessions.setdefault(str(session["sessionID"]), session)
-    made = {key: result[key] for key in _OF_A_RESULT if key in result}
-    made["session"] = list(sessions).index(str(session["sessionID"]))
+    compacted = {key: result[key] for key in _RESULT_FIELDS if key in result}
+    compacted["session"] = list(sessions).index(str(session["sessionID"]))
     if result.get("role") != ("user" if result.get("kind") == "prompt" else "assistant"):
-        made["role"] = result.get("role")
+        compacted["role"] = result.get("role")
     if result.get("matchMode") != answer.get("matchMode"):
-        made["matchMode"] = result.get("matchMode")
+        compacted["matchMode"] = result.get("matchMode")
     if result.get("hitCount", 1) != 1:
-        made["hitCount"] = result["hitCount"]
-    made |= {key: result[key] for key in _IF_THERE if key in result}
+        compacted["hitCount"] = result["hitCount"]
+    compacted |= {key: result[key] for key in _OPTIONAL if key in result}
     if "matchReasons" in result:
-        made["score"] = result.get("score")
-    return made | {"snippet": result.get("snippet")}
+        compacted["score"] = result.get("score")
+    return compacted | {"snippet": result.get("snippet")}
 
 
 def _short(key: str, value: object) -> Any:
@@ -86,11 +86,11 @@ def _short(key: str, value: object) -> Any:
         if key == "messages" and any(isinstance(entry, dict) and "role" in entry for entry in value):
             return value  # chat messages for a model
         if key == "parts":
-            value = [part for part in value if not (isinstance(part, dict) and part.get("type") in _SAYS_NOTHING)]
+            value = [part for part in value if not (isinstance(part, dict) and part.get("type") in _EMPTY_PARTS)]
         return [_short(key, entry) for entry in value]
     if not isinstance(value, dict):
         return value
-    made = {}
+    shortened = {}
     for name, inner in value.items():
         short = inner if name in _RECORDED else _short(name, inner)
         if (
@@ -98,8 +98,8 @@ def _short(key: str, value: object) -> Any:
             and not (name == "id" and key == "parts")
             and not (name == "projectID" and key == "context")
         ):
-            made[name] = short
-    return made
+            shortened[name] = short
+    return shortened
 
 
 def _is_usual(value: object) -> bool:

@@ -60,18 +60,19 @@ def known_pages(root: Root, tree: str, folder: str) -> tuple[dict[str, Json], bo
     Raises:
         OutputRefused: the folder is another tree's, or holds files that are not ours.
     """
-    own = read_manifest(root, folder)
-    if own is not None:
-        if own["tree"] != tree:
-            text = f"{root.path / folder}: already holds the tree of {own['tree']!r}; name another output directory"
+    own_manifest = read_manifest(root, folder)
+    if own_manifest is not None:
+        if own_manifest["tree"] != tree:
+            tree_name = own_manifest["tree"]
+            text = f"{root.path / folder}: already holds the tree of {tree_name!r}; name another output directory"
             raise OutputRefused(text)
-        return own["pages"], True
+        return own_manifest["pages"], True
     enclosing = [(outer, read_manifest(root, outer)) for outer in (*folders_above(folder), "") if folder]
     pages: dict[str, Json] = {}
     for outer, manifest in reversed(enclosing):  # the nearest one's word counts
         prefix = folder.removeprefix(outer).lstrip("/") + "/"
-        there = manifest["pages"] if manifest else {}
-        pages |= {path.removeprefix(prefix): page for path, page in there.items() if path.startswith(prefix)}
+        entries = manifest["pages"] if manifest else {}
+        pages |= {path.removeprefix(prefix): page for path, page in entries.items() if path.startswith(prefix)}
     if not pages and not _is_vacant(root, folder):
         text = f"{root.path / folder}: holds files that are not ours; move them away or name another output directory"
         raise OutputRefused(text)
@@ -176,10 +177,10 @@ class PageChangeCheck:
             path = os.path.join(output_root, folder, name)
             if entry.get("beside"):
                 self._edited.add(os.path.join(os.path.dirname(path), entry["beside"]))
-            known = _stamp(path)
+            last_stamp = _stamp(path)
             # One that was written during the run is read once to see by whom.
-            is_new = known is not None and known[2] >= began_ns - SLACK_NS
-            self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else known)
+            is_new = last_stamp is not None and last_stamp[2] >= began_ns - SLACK_NS
+            self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else last_stamp)
 
     @property
     def paths(self) -> list[str]:
@@ -190,9 +191,9 @@ class PageChangeCheck:
         """Whether a page is other than at the last look, but for what a person may write in it."""
         return any(self._is_other(path, *page) for path, page in self._pages.items())
 
-    def _is_other(self, path: str, body: str, known: Stamp | tuple[()] | None) -> bool:
+    def _is_other(self, path: str, body: str, last_stamp: Stamp | tuple[()] | None) -> bool:
         now = _stamp(path)
-        if now == known:
+        if now == last_stamp:
             return False
         self._pages[path] = (body, now)
         return path in self._edited or not _is_ours(path, body)

@@ -22,11 +22,11 @@ def names(paths: Sequence[str]) -> list[str]:
     used: set[str] = set()
     folders: dict[str, str] = {}
 
-    def free(wanted: str, reserved: Callable[[str], bool]) -> str:
-        chosen, number = wanted, 1
+    def free(path: str, reserved: Callable[[str], bool]) -> str:
+        chosen, number = path, 1
         while reserved(folded(chosen)):
             number += 1
-            chosen = _numbered(wanted, number)
+            chosen = _numbered(path, number)
         return chosen
 
     def placed(folder: str) -> str:

@@ -108,14 +108,14 @@ class _Draft:
     def entry(self, old: Json, was: str, main: str) -> Json:
         """The manifest's; of an `old` one of the same content all that its content decides."""
         if old:
-            made: Json = {name: old[name] for name in ("sha256", "body", "was") if name in old}
+            fields: Json = {name: old[name] for name in ("sha256", "body", "was") if name in old}
         else:
-            made = {"sha256": self.sha256}
-            made |= {"body": self.body} if self.has_place else {}
-            made |= {"was": was} if self.has_place and was not in {"", self.body} else {}
-        made["sources"] = sorted(set(self.page.sources))
-        more = {"key": self.page.key, "basis": self.basis, "beside": main}
-        return made | {name: value for name, value in more.items() if value}
+            fields = {"sha256": self.sha256}
+            fields |= {"body": self.body} if self.has_place else {}
+            fields |= {"was": was} if self.has_place and was not in {"", self.body} else {}
+        fields["sources"] = sorted(set(self.page.sources))
+        optional = {"key": self.page.key, "basis": self.basis, "beside": main}
+        return fields | {name: value for name, value in optional.items() if value}
 
 
 class Plan:
@@ -139,11 +139,11 @@ class Plan:
         self._moved: set[str] = set()  # names whose notes have gone to another page
         self._displaced: list[str] = []  # names with notes that another page takes
         if pages or has_manifest:
-            wanted = names([page.path for page in pages])
-            self._wanted = {folded(name) for name in wanted}
-            self._used = self._wanted | {folded(name) for name in self._old}
-            self._used |= {folder for name in self._wanted for folder in folders_above(name)}
-            for page, name in zip(pages, wanted, strict=True):
+            paths = names([page.path for page in pages])
+            self._reserved = {folded(name) for name in paths}
+            self._used = self._reserved | {folded(name) for name in self._old}
+            self._used |= {folder for name in self._reserved for folder in folders_above(name)}
+            for page, name in zip(pages, paths, strict=True):
                 self._visit(page, name)
             self._retire()
             self._make_room()
@@ -157,8 +157,8 @@ class Plan:
             return
         draft, old = _Draft(page, name), self._old.get(name)
         entries = [self._old[candidate] for candidate in (name, *self._beside.get(name, ())) if candidate in self._old]
-        is_made = not any(draft.has_basis_of(entry) for entry in entries)
-        file = self._look(name, entries, draft.body if is_made else "")
+        is_new = not any(draft.has_basis_of(entry) for entry in entries)
+        file = self._inspect(name, entries, draft.body if is_new else "")
         if file.sha256 is None or file.body:
             is_same = old is not None and not old.get("beside") and old.get("key", "") in {"", page.key}
             self._place(draft, name, file, old if is_same else None)
@@ -171,7 +171,7 @@ class Plan:
             if goal:
                 self.result.current[name] = goal
                 before = self._old.get(goal)
-                file = self._look(goal, [before] if before else [])
+                file = self._inspect(goal, [before] if before else [])
                 self._place(draft, goal, file, before, main=posixpath.basename(name))
 
     def _place(self, draft: _Draft, name: str, file: _File, old: Json | None, main: str = "") -> None:
@@ -198,7 +198,7 @@ class Plan:
         for name in dict.fromkeys([*self._beside.get(main, ()), *self._by_key.get(page.key, ())]):
             if name == goal or name in self._moved or self._is_nested(name):
                 continue
-            file = self._look(name, [self._old[name]])
+            file = self._inspect(name, [self._old[name]])
             if file.has_notes:
                 self._moved.add(name)
                 yield file.notes
@@ -206,8 +206,8 @@ class Plan:
     def _beside_name(self, name: str) -> str:
         """Where the current page of an edited one goes; "" where nothing can be written beside it."""
         for old in self._beside.get(name, ()):
-            file = self._look(old, [self._old[old]])
-            if folded(old) not in self._wanted and (file.sha256 is None or file.body):
+            file = self._inspect(old, [self._old[old]])
+            if folded(old) not in self._reserved and (file.sha256 is None or file.body):
                 return old
         return self._free(name, CURRENT)
 
@@ -228,7 +228,7 @@ class Plan:
         for name in sorted(self._old.keys() - self._new.keys()):
             if self._is_nested(name):
                 continue
-            file = self._look(name, [self._old[name]])
+            file = self._inspect(name, [self._old[name]])
             if file.sha256 is None:
                 continue
             if file.body and (name in self._moved or not file.has_notes):
@@ -255,7 +255,7 @@ class Plan:
         if before != sha256(data):
             self._staging.put(self._path(MANIFEST), data, before)
 
-    def _look(self, name: str, entries: Iterable[Json], also: str = "") -> _File:
+    def _inspect(self, name: str, entries: Iterable[Json], also: str = "") -> _File:
         """The file at `name`, and whether it is ours by one of these entries, or by the signature `also`."""
         try:
             data = self._root.read(self._path(name))
@@ -263,13 +263,13 @@ class Plan:
             return _File("")
         if data is None:
             return _File()
-        whole, known = sha256(data), {also}
+        digest, digests = sha256(data), {also}
         for entry in entries:
-            known |= {str(entry.get("body", entry["sha256"])), str(entry.get("was", ""))}
-        notes = edits.own_notes(data, known)
+            digests |= {str(entry.get("body", entry["sha256"])), str(entry.get("was", ""))}
+        notes = edits.own_notes(data, digests)
         if notes is not None:
-            return _File(whole, notes[0], notes[1])
-        return _File(whole, whole if whole in known else "", edits.EMPTY)
+            return _File(digest, notes[0], notes[1])
+        return _File(digest, digest if digest in digests else "", edits.EMPTY)
 
     def _path(self, name: str) -> str:
         return f"{self.result.folder}/{name}".strip("/")

@@ -279,12 +279,12 @@ class Reconstitution:
         """
         if files or scope.sessions:
             return []
-        message = self._nothing(target.path, target.at)
+        message = self._no_records_message(target.path, target.at)
         if target.refresh == "once":
             raise NotRecorded(message)
         return [for_commands(message)]
 
-    def _nothing(self, path: str, until: int | None) -> str:
+    def _no_records_message(self, path: str, until: int | None) -> str:
         """Why there is nothing to reconstitute, and which paths a person may have meant."""
         if until is not None and (self._files.rows(path) or self._sessions_beneath(path)):
             return f"{path}: nothing was recorded of it by that time; leave out `at`, or give a later one"
@@ -359,24 +359,24 @@ class Reconstitution:
         They are kept while the evidence and the questions are the same, unless recall was incomplete when they were
         found.
         """
-        own = [question for question in case.questions if question.id not in output.DEFAULT]
-        if not own:
+        own_questions = [question for question in case.questions if question.id not in output.DEFAULT]
+        if not own_questions:
             return ()
         key = digest(
             case.scope.fingerprint.encode(),
-            dumps([asdict(question) for question in own]),
+            dumps([asdict(question) for question in own_questions]),
             f"{passages.VERSION} {case.moment}".encode(),
         )
         name = "answers" if case.moment is None else "answers-at"
         stored = self._archive.target_get(case.path, name)
         if stored is not None and stored["key"] == key and not stored["warnings"]:
-            return tuple(Findings.from_json(q, stored["answers"][q.id]) for q in own)
+            return tuple(Findings.from_json(q, stored["answers"][q.id]) for q in own_questions)
         findings: list[Findings] = []
         extractor = Extractor(passages.passages_of(case.scope.sessions))
-        for number, question in enumerate(own):
-            progress({"phase": "quote", "done": number, "total": len(own)})
+        for number, question in enumerate(own_questions):
+            progress({"phase": "quote", "done": number, "total": len(own_questions)})
             findings.append(extractor.answer(question, case.searches.ranks(question)))
-        progress({"phase": "quote", "done": len(own), "total": len(own)})
+        progress({"phase": "quote", "done": len(own_questions), "total": len(own_questions)})
         answers = {finding.question.id: finding.to_json() for finding in findings}
         warnings = [*case.searches.warnings, *self._ground["pending"]]
         value = {"key": key, "answers": answers, "warnings": warnings}

@@ -73,12 +73,12 @@ class Answer:
     @property
     def quotes(self) -> int:
         """How many quotes support it: each was found, by code, in a message or file that the model was shown."""
-        return len({source for made in self.statements for source in made.sources})
+        return len({source for statement in self.statements for source in statement.sources})
 
     @property
     def sessions(self) -> int:
         """How many sessions these quotes are from."""
-        return len({source.session_id for made in self.statements for source in made.sources})
+        return len({source.session_id for statement in self.statements for source in statement.sources})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Record:
     summaries: dict[str, Statement] = field(default_factory=dict)
 
 
-NOTHING = Record({}, {})
+EMPTY_RECORD = Record({}, {})
 
 
 def unchecked(number: int) -> str:
@@ -129,7 +129,7 @@ def source(stored: object) -> Source | None:
 
 def statements(stored: Iterable[Json]) -> tuple[Statement, ...]:
     """Those of the stored statements that still have a source."""
-    return tuple(each for each in map(statement, stored) if each.sources)
+    return tuple(entry for entry in map(statement, stored) if entry.sources)
 
 
 def answer(stored: Json) -> Answer:

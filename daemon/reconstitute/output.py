@@ -71,8 +71,8 @@ def _file(recovered: Recovered, began_ns: int) -> _File:
         now = stamp(recovered.path)
     except (OSError, ValueError):
         return file
-    is_as_said = (now is None) == (recovered.disk is Disk.MISSING)
-    if is_as_said and (now is None or now[2] < began_ns - SLACK_NS):
+    is_consistent = (now is None) == (recovered.disk is Disk.MISSING)
+    if is_consistent and (now is None or now[2] < began_ns - SLACK_NS):
         file.known = now
     return file
 
@@ -112,23 +112,23 @@ def published(
     root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered], *, spare_bytes: int
 ) -> Json:
     """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
-    done = publish(root, tree, pages, spare_bytes=spare_bytes)
+    result = publish(root, tree, pages, spare_bytes=spare_bytes)
     files = [file for file in files if not file.is_folder]
     proven = sum(file.state in CERTAIN for file in files)
-    warnings = [*done.notices]
-    warnings += [f"{page}: something that is not ours stands there and is left" for page in done.taken]
-    if done.nested:
-        number = counted(len(done.nested), "page")
-        warnings.append(f"left to another target's tree in the same folder: {number}, such as {done.nested[0]}")
+    warnings = [*result.notices]
+    warnings += [f"{page}: something that is not ours stands there and is left" for page in result.taken]
+    if result.nested:
+        number = counted(len(result.nested), "page")
+        warnings.append(f"left to another target's tree in the same folder: {number}, such as {result.nested[0]}")
     return {
         "target": path,
-        "output": str(root / done.folder),
+        "output": str(root / result.folder),
         "pages": len(pages),
-        "written": len(done.written),
-        "unchanged": len(done.unchanged),
-        "kept": len(done.kept) + len(done.retired),
-        "edited": sorted(done.current),
-        "retired": sorted(done.retired),
+        "written": len(result.written),
+        "unchanged": len(result.unchanged),
+        "kept": len(result.kept) + len(result.retired),
+        "edited": sorted(result.current),
+        "retired": sorted(result.retired),
         "files": {"proven": proven, "unproven": len(files) - proven},
         "warnings": warnings,
     }
@@ -143,26 +143,26 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
     for question in questions:
         if question.id in DEFAULT:
             continue
-        given = record.answers.get(question.id)
+        answer_ = record.answers.get(question.id)
         statements = [
             {
                 "text": statement.text,
                 "reason": statement.reason,
                 "messages": [source.message_id for source in statement.sources],
             }
-            for statement in (given.statements if given is not None else ())
+            for statement in (answer_.statements if answer_ is not None else ())
         ]
         answered.append(
             {
                 "question": question.ask,
-                "model": given.model if given is not None else "",
+                "model": answer_.model if answer_ is not None else "",
                 "statements": statements,
-                "note": given.note if given is not None else "",
+                "note": answer_.note if answer_ is not None else "",
                 "quotes": [] if statements else quotes.get(question.id, []),
             }
         )
-    made: list[Json] = redact_value(answered)
-    return made
+    entries: list[Json] = redact_value(answered)
+    return entries
 
 
 def entry(renderer: Renderer, root: Path, result: Json) -> Json:
@@ -184,8 +184,8 @@ def remember(archive: Archive, target: str, entry: Json) -> None:
 def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:
     """The index over all trees that are still in this output directory; warnings."""
     in_root = [tree for target in archive.targets() for tree in _trees(archive, target) if tree["root"] == str(root)]
-    there = [tree for tree in in_root if (root / tree["folder"] / README).is_file()]
-    entries = [from_json({key: value for key, value in tree.items() if key != "root"}) for tree in there]
+    existing = [tree for tree in in_root if (root / tree["folder"] / README).is_file()]
+    entries = [from_json({key: value for key, value in tree.items() if key != "root"}) for tree in existing]
     return publish_index(root, entries, spare_bytes)
 
 
@@ -204,8 +204,8 @@ def tree_suffix(moment: int | None) -> str:
     """
     if moment is None:
         return ""
-    seconds, rest = divmod(moment, 1000)
-    exact = "" if rest in {0, 999} else f".{rest:03}"
+    seconds, milliseconds = divmod(moment, 1000)
+    exact = "" if milliseconds in {0, 999} else f".{milliseconds:03}"
     return f"@{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H%M%S}{exact}Z"
 
 

@@ -20,6 +20,7 @@ from daemon.index import Filters
 from daemon.index.tokens import STOP_WORDS
 from daemon.model import Json, Kind
 from daemon.recall.search import RecallEngine
+from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.scope import Scope
@@ -28,7 +29,7 @@ from daemon.records import digest, dumps
 VERSION = 3
 """Part of the evidence fingerprint: a new way to choose passages answers anew."""
 
-NOTHING = "Nothing recorded answers this."
+NOTHING_RECORDED = "Nothing recorded answers this."
 CLOSEST = "No passage uses the words of the question; these are the closest ones recall found."
 
 _WEIGHTS = {Kind.ANSWER: 1.1, Kind.PROMPT: 1.0, Kind.TASK: 0.7}
@@ -41,13 +42,12 @@ _ALIKE = 0.75
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]`*]*\s+|(?<=[。！？])")
 _WORD = re.compile(r"\w+")
 _CANDIDATES = 60
 _MOST_SESSIONS = 6
 _LONGEST_QUERY = 2000
 """Characters of a query; a person may ask at length."""
-_KEPT_S = 30 * 86_400.0
+_CACHE_S = 30 * 86_400.0
 _KIND = "search"
 _SEARCH_VERSION = "3"
 
@@ -97,12 +97,12 @@ def split(text: str) -> list[str]:
         pieces.extend(piece for piece in _sentences(line) if _says_something(piece))
 
     for line in text.splitlines():
-        opened = _FENCE.match(line)
+        opening = _FENCE.match(line)
         if fence:
-            fence = "" if opened and opened[1].startswith(fence) else fence
-        elif opened:
+            fence = "" if opening and opening[1].startswith(fence) else fence
+        elif opening:
             end_prose()
-            fence = opened[1]
+            fence = opening[1]
         elif not line.strip() or _HEADING.match(line):
             end_prose()
         else:
@@ -121,7 +121,7 @@ def _sentences(line: str) -> list[str]:
     """`line` in stretches of whole sentences of about 320 characters; a sentence over 700 is cut at a space."""
     pieces: list[str] = []
     start = 0
-    ends = [match.end() for match in _SENTENCE.finditer(line)] + [len(line)]
+    ends = [*sentences.ends(line), len(line)]
     for end, following in zip(ends, [*ends[1:], None], strict=True):
         if following is None or following - start > _USUAL:
             pieces.append(line[start:end].strip())
@@ -164,7 +164,7 @@ class Extractor:
             return Findings(question, quotes)
         closest = [(1.0 / (1 + ranks[p.message_id]), p) for p in self._passages if p.message_id in ranks]
         closest_passages = _choose(closest, min(limit, 3))
-        return Findings(question, closest_passages, CLOSEST if closest_passages else NOTHING)
+        return Findings(question, closest_passages, CLOSEST if closest_passages else NOTHING_RECORDED)
 
     def _overlap(self, stems: frozenset[str], number: int) -> float:
         """The share of the question's words that the passage has, rare words weighing more; 0 below a third."""
@@ -194,12 +194,14 @@ def _choose(scored: Sequence[tuple[float, Passage]], limit: int) -> tuple[Passag
     words: list[frozenset[str]] = []
     for _, candidate in order:
         passage = oldest[_key(candidate.text)]
-        these = frozenset(_WORD.findall(passage.text.lower()))
-        crowded = sum(other.message_id == passage.message_id for other in chosen) >= _MOST_PER_MESSAGE
-        if crowded or any(len(these & those) >= _ALIKE * min(len(these), len(those)) for those in words):
+        words_here = frozenset(_WORD.findall(passage.text.lower()))
+        crowded = sum(chosen_passage.message_id == passage.message_id for chosen_passage in chosen) >= _MOST_PER_MESSAGE
+        if crowded or any(
+            len(words_here & other_words) >= _ALIKE * min(len(words_here), len(other_words)) for other_words in words
+        ):
             continue
         chosen.append(passage)
-        words.append(these)
+        words.append(words_here)
         if len(chosen) == limit:
             break
     return tuple(chosen)
@@ -227,7 +229,7 @@ class QuestionSearch:
         """
         self._moment, self._is_early = moment, is_early
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
-        self._known = {message_id for session in scope.sessions for message_id in session.message_ids}
+        self._message_ids = {message_id for session in scope.sessions for message_id in session.message_ids}
         self._is_over = False
         self.warnings: list[str] = []
 
@@ -242,7 +244,7 @@ class QuestionSearch:
         warnings_before = len(self.warnings)
         ranks = self._search(question)
         if not self._is_early and not self._is_over and len(self.warnings) == warnings_before and not self.warnings:
-            self._archive.cache_put(_KIND, key, ranks, _KEPT_S)
+            self._archive.cache_put(_KIND, key, ranks, _CACHE_S)
         return ranks
 
     def _search(self, question: Question) -> dict[str, int]:
@@ -260,7 +262,7 @@ class QuestionSearch:
                 return {}
             for warning in answer.degraded:
                 self._warn(warning)
-            for place, hit in enumerate(hit for hit in answer.hits if hit.message_id in self._known):
+            for place, hit in enumerate(hit for hit in answer.hits if hit.message_id in self._message_ids):
                 ranks[hit.message_id] = min(place, ranks.get(hit.message_id, place))
         return ranks
 

@@ -82,8 +82,8 @@ class Recovered:
 
         What only shows later that it is still gone tells nothing of that.
         """
-        changed = self.changed
-        return changed.moved_to if self.state is State.DELETED and changed is not None else ""
+        last_change = self.changed
+        return last_change.moved_to if self.state is State.DELETED and last_change is not None else ""
 
     @property
     def held(self) -> Revision | None:
@@ -140,13 +140,15 @@ def _recovered(history: FileHistory, target: str) -> Recovered | None:
     if all(map(_shows_nothing, revisions)) and (last.deleted or compare(history.path, None) is not Disk.PRESENT):
         return None  # perhaps never made, or only ever taken away: a temporary file, or a folder
     certain = (revision for revision in reversed(revisions) if revision.proven and revision.whole is not None)
-    shown = next(certain, None)
+    certain_revision = next(certain, None)
     state = State.DELETED if last.proven and last.deleted else State(last.grade.value)
     name = history.path.rsplit("/", 1)[-1]
     relative = name if history.path == target else history.path[len(target.rstrip("/")) + 1 :]
-    disk = _on_disk(history.path, None if state is State.DELETED else shown)
+    disk = _on_disk(history.path, None if state is State.DELETED else certain_revision)
     reason = "" if last.proven else _why(revisions)
-    return Recovered(history.path, relative, state, disk, revisions, shown, _guess(revisions, shown), reason)
+    return Recovered(
+        history.path, relative, state, disk, revisions, certain_revision, _guess(revisions, certain_revision), reason
+    )
 
 
 def _shows_nothing(revision: Revision) -> bool:
@@ -155,23 +157,27 @@ def _shows_nothing(revision: Revision) -> bool:
     return not is_known and (revision.deleted or revision.operation in _DOUBTS)
 
 
-def _guess(revisions: Sequence[Revision], shown: Revision | None) -> Revision | None:
-    """The newest state of the file as far as it is known and says more than `shown`, or other; None where none does."""
-    held = next((revision for revision in reversed(revisions) if not revision.deleted), None)
-    if held is None or held.proven:
+def _guess(revisions: Sequence[Revision], certain_revision: Revision | None) -> Revision | None:
+    """The newest state of the file as far as it is known and says more or other than `certain_revision`; else None."""
+    last_state = next((revision for revision in reversed(revisions) if not revision.deleted), None)
+    if last_state is None or last_state.proven:
         return None
-    if held.whole is None:
-        return held if held.fragments is not None and held.fragments.runs else None
-    is_same = shown is not None and shown.whole is not None and held.whole.is_same(shown.whole)
-    return None if is_same else held
+    if last_state.whole is None:
+        return last_state if last_state.fragments is not None and last_state.fragments.runs else None
+    is_same = (
+        certain_revision is not None
+        and certain_revision.whole is not None
+        and last_state.whole.is_same(certain_revision.whole)
+    )
+    return None if is_same else last_state
 
 
-def _on_disk(path: str, shown: Revision | None) -> Disk:
+def _on_disk(path: str, certain_revision: Revision | None) -> Disk:
     """How the disk compares; content is only taken out of the archive for a path that is on the disk."""
-    there = compare(path, None)
-    if there is not Disk.PRESENT or shown is None:
-        return there
-    return compare(path, shown.content)
+    comparison = compare(path, None)
+    if comparison is not Disk.PRESENT or certain_revision is None:
+        return comparison
+    return compare(path, certain_revision.content)
 
 
 def evidence(revision: Revision) -> str:
@@ -197,16 +203,16 @@ def _known_lines(fragments: Fragments) -> str:
     placed = [run for run in fragments.runs if run.first is not None]
     loose = fragments.count - sum(len(run.lines) for run in placed)
     if fragments.is_all and len(placed) == 1 and not loose:
-        rest = "" if fragments.newline is not None else " and whether a newline ends the file"
-        return f"all its lines are known, but not their line ends{rest}"
+        newline_note = "" if fragments.newline is not None else " and whether a newline ends the file"
+        return f"all its lines are known, but not their line ends{newline_note}"
     if len(placed) > _MOST_RUNS:
-        known = [counted(fragments.count - loose, "line")]
+        lines = [counted(fragments.count - loose, "line")]
     else:
         ends = [(run.first_line, run.end - 1) for run in placed]
-        known = [f"line {first}" if first == last else f"lines {first} to {last}" for first, last in ends]
+        lines = [f"line {first}" if first == last else f"lines {first} to {last}" for first, last in ends]
     if loose:
-        known.append(f"{counted(loose, 'line')} whose place is not known")
-    return f"of its content only this is known: {', '.join(known)}" if known else "no line of it is known"
+        lines.append(f"{counted(loose, 'line')} whose place is not known")
+    return f"of its content only this is known: {', '.join(lines)}" if lines else "no line of it is known"
 
 
 def _why(revisions: Sequence[Revision]) -> str:

@@ -53,7 +53,7 @@ class Scope:
 @dataclass(slots=True)
 class _Draft:
     target: str
-    left: int
+    remaining: int
     newest: int
     sessions: list[SessionFacts] = field(default_factory=list)
     changes: dict[str, tuple[FileChange, ...]] = field(default_factory=dict)
@@ -68,36 +68,36 @@ def collect(
     histories: Iterable[FileHistory],
     until: int | None,
     *,
-    most: int = MOST_MESSAGES,
+    limit: int = MOST_MESSAGES,
 ) -> Scope:
     """The scope of `target`, with the `histories` of the paths beneath it, up to `until` (epoch ms; None: now).
 
-    At most `most` messages are read, those of the newest sessions first.
+    At most `limit` messages are read, those of the newest sessions first.
     """
     histories = list(histories)
     newest = max((session.updated for session in archive.sessions()), default=0)
     draft = _Draft(
-        target, most, newest if until is None else min(newest, until), changes=file_changes.by_session(histories)
+        target, limit, newest if until is None else min(newest, until), changes=file_changes.by_session(histories)
     )
     names = _names(archive, target)
     touched: dict[str, set[str]] = {}
-    wanted: dict[str, set[str]] = {}
+    message_ids: dict[str, set[str]] = {}
     for path, session_id, message_id in _touches(archive, names, histories, until):
         touched.setdefault(path, set()).add(message_id)
-        wanted.setdefault(session_id, set()).add(message_id)
-    whole = {
+        message_ids.setdefault(session_id, set()).add(message_id)
+    whole_sessions = {
         session.id
         for session in archive.sessions()
         if any(is_beneath(session.directory, old) for old, _ in names) and _started(session, until)
     }
     for session_id, message_id in _mentions(archive, recall, target, draft):
-        wanted.setdefault(session_id, set()).add(message_id)
-    involved_sessions = [s for i in {*whole, *wanted} if (s := archive.session(i)) and _started(s, until)]
+        message_ids.setdefault(session_id, set()).add(message_id)
+    involved_sessions = [s for i in {*whole_sessions, *message_ids} if (s := archive.session(i)) and _started(s, until)]
     for session in sorted(involved_sessions, key=lambda s: (-s.created, s.id)):
-        _read(archive, session, None if session.id in whole else wanted[session.id], until, draft)
+        _read(archive, session, None if session.id in whole_sessions else message_ids[session.id], until, draft)
     if draft.unread:
         draft.warnings.append(
-            f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
+            f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {limit})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
     involved = finish(with_kept(session, histories) for session in draft.sessions)
@@ -160,10 +160,10 @@ def _mentions(archive: Archive, recall: RecallEngine, target: str, draft: _Draft
             return
         if results.degraded:
             draft.warnings.append(f"not all messages that mention {target} were found: {'; '.join(results.degraded)}")
-        whole = _standing_alone(phrase)
+        pattern = _standing_alone(phrase)
         for hit in results.hits:
             message = archive.message(hit.message_id) if directory in {"", hit.directory} else None
-            if message is not None and any(whole.search(readable(part.data)) for part in message.parts):
+            if message is not None and any(pattern.search(readable(part.data)) for part in message.parts):
                 yield hit.session_id, hit.message_id
 
 
@@ -174,24 +174,24 @@ def _standing_alone(path: str) -> re.Pattern[str]:
     return re.compile(start + re.escape(path) + end)
 
 
-def _read(archive: Archive, session: Session, wanted: set[str] | None, until: int | None, draft: _Draft) -> None:
-    """Take up one session's messages: all of them, or the turns around `wanted`.
+def _read(archive: Archive, session: Session, selected: set[str] | None, until: int | None, draft: _Draft) -> None:
+    """Take up one session's messages: all of them, or the turns around `selected`.
 
     A session that is not read, because enough were, is still one that had to do with the target.
     """
-    every = archive.message_ids(session.id)
-    order, unread = every[: draft.left], every[draft.left :]
-    draft.left -= len(order)
+    all_ids = archive.message_ids(session.id)
+    order, unread = all_ids[: draft.remaining], all_ids[draft.remaining :]
+    draft.remaining -= len(order)
     draft.unread += len(unread)
     messages = [m for i in order if (m := archive.message(i)) and (until is None or m.created <= until)]
-    read = messages if wanted is None else _turns(messages, wanted)
+    read = messages if selected is None else _turns(messages, selected)
     message_ids = [m.id for m in read]
-    message_ids += [message_id for message_id in unread if wanted is None or message_id in wanted]
+    message_ids += [message_id for message_id in unread if selected is None or message_id in selected]
     if not message_ids:
         return
     changes = draft.changes.get(session.id, ())
-    facts = read_session(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
-    number = {message_id: place for place, message_id in enumerate(every, start=1)}
+    facts = read_session(archive, session, read, changes, is_whole=selected is None, until=until, newest=draft.newest)
+    number = {message_id: place for place, message_id in enumerate(all_ids, start=1)}
     size = {message.id: page_size(message) for message in read}
     numbers, of_size = (
         tuple(number[message_id] for message_id in message_ids),
@@ -207,16 +207,16 @@ def _outside(session: SessionFacts, target: str, inside: Sequence[str]) -> tuple
     """
     if not session.is_whole:
         return ()
-    own = (call for turn in session.own_turns if not turn.taken_back for call in turn.calls)
-    paths = {path for call in own for path in call.changed if path.startswith("/")}
+    calls = (call for turn in session.own_turns if not turn.taken_back for call in turn.calls)
+    paths = {path for call in calls for path in call.changed if path.startswith("/")}
     elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
     return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)
 
 
-def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
+def _turns(messages: Sequence[Message], selected: set[str]) -> list[Message]:
     """The messages of the turns that have a wanted one."""
-    wanted_turns = (turn for turn in turns.divided(messages) if any(message.id in wanted for message in turn))
-    return list(chain.from_iterable(wanted_turns))
+    turns_ = (turn for turn in turns.divided(messages) if any(message.id in selected for message in turn))
+    return list(chain.from_iterable(turns_))
 
 
 def _fingerprint(archive: Archive, involved: Sequence[SessionFacts]) -> str:
@@ -240,7 +240,7 @@ class Conversations:
         self._secrets: dict[str, str] = {}
         for session in sessions:
             self._secrets |= archive.secrets.of(session.id)
-        self._hidden = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
+        self._secrets_digest = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
 
     def digest(self, message_ids: Sequence[str]) -> str:
         """Changes whenever what `messages` answers may change, but for the time at which a deletion was noticed."""
@@ -249,7 +249,7 @@ class Conversations:
             [message_id, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
             for message_id, state in zip(message_ids, states, strict=True)
         ]
-        return records.digest(self._hidden.encode(), records.dumps(contents))
+        return records.digest(self._secrets_digest.encode(), records.dumps(contents))
 
     def hiding(self) -> AbstractContextManager[None]:
         """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""

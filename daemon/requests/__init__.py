@@ -69,13 +69,13 @@ class Requests:
         self._quiet = quiet_seconds
         self._home = home or Path.home()
         self._step = step
-        self._left = self._root.list("running")
+        self._unfinished = self._root.list("running")
         for name in (f"{folder}/{name}" for folder in ("done", "failed") for name in self._root.list(folder)):
             if name.endswith(".tmp") and "/." in name:  # half a result, from a crash
                 self._root.remove(name)
         self._queue: list[str] = []
         self._released: list[str] = []
-        self._seen: dict[str, tuple[tuple[int, int, int], float]] = {}
+        self._observations: dict[str, tuple[tuple[int, int, int], float]] = {}
         self._stuck: set[str] = set()
 
     def close(self) -> None:
@@ -84,14 +84,14 @@ class Requests:
 
     def pending(self) -> bool:
         """Whether a request waits, or a file is not yet quiet: then `claim` is worth calling, now or shortly."""
-        return bool(self._left or self._released or self._candidates())
+        return bool(self._unfinished or self._released or self._candidates())
 
     def claim(self) -> Claimed | None:
         """Take a request that is ready; None when there is none. Unusable files go to ``failed/``.
 
         What a crash left comes first, then new files, the oldest first, then what was released.
         """
-        claimed = self._reclaim_from(self._left)
+        claimed = self._reclaim_from(self._unfinished)
         if claimed:
             return claimed
         # The directory is read once for all the files in it, not once for each.
@@ -100,7 +100,7 @@ class Requests:
             name = self._queue.pop(0)
             info = self._root.stat(name)
             if info and self._is_acceptable(name, info) and self._is_quiet(name, info):
-                claimed = self._take(name)
+                claimed = self._claim(name)
                 if claimed:
                     return claimed
         return self._reclaim_from(self._released)
@@ -139,7 +139,7 @@ class Requests:
             if entry is not None and not is_empty and name not in self._stuck:
                 candidates.append((name, entry))
         names = {name for name, _ in candidates}
-        self._seen = {name: seen for name, seen in self._seen.items() if name in names}
+        self._observations = {name: observation for name, observation in self._observations.items() if name in names}
         return sorted(candidates, key=lambda item: (item[1].st_mtime_ns, item[0]))
 
     def _is_acceptable(self, name: str, info: os.stat_result) -> bool:
@@ -160,13 +160,13 @@ class Requests:
         if now - info.st_mtime >= self._quiet:
             return True
         # A time stamp in the future, or a clock set back: then what counts is how long we have seen it unchanged.
-        seen, since = self._seen.get(name, (None, now))
-        if seen != mark or now < since:
+        last_mark, since = self._observations.get(name, (None, now))
+        if last_mark != mark or now < since:
             since = now
-        self._seen[name] = (mark, since)
+        self._observations[name] = (mark, since)
         return now - since >= self._quiet
 
-    def _take(self, name: str) -> Claimed | None:
+    def _claim(self, name: str) -> Claimed | None:
         goal = self._free_name(name)
         try:
             self._root.rename(name, f"running/1.{goal}")

@@ -206,7 +206,7 @@ def test_a_start_on_a_full_disk_waits_for_room(request, tmp_path: Path, disk, ru
     small.fill()
     service.say(1)
     service.daemon.start()
-    until(lambda: "waiting for room on the disk" in service.daemon.log_end())
+    until(lambda: "waiting for free space on the disk" in service.daemon.log_end())
     assert service.daemon.process is not None
     assert service.daemon.process.poll() is None
     small.make_room()

@@ -334,6 +334,8 @@ def test_an_agent_is_answered_from_the_archive_it_means(places: Places, monkeypa
     for name, value in places.other("archive").items():
         monkeypatch.setenv(name, value)
     settings = Settings(config=places.service.config)
-    caller = ServiceCaller(lambda: load(places.service.config), lambda config: settings.log(config, least="error"))
+    caller = ServiceCaller(
+        lambda: load(places.service.config), lambda config: settings.log(config, default_level="error")
+    )
     answer = caller.ask(lambda service: service.call(calls.Files(MEANT)), threading.Event())
     assert [file.path for file in answer.files] == [f"{MEANT}/a.txt"]

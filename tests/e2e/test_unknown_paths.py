@@ -103,7 +103,7 @@ def test_an_alias_of_an_unknown_folder_is_warned_of(capfd: Any) -> None:
 @pytest.mark.parametrize("name", ["recall_files", "file_history", "read_file", "reconstitute"])
 def test_an_agent_is_told_what_is_near(name: str) -> None:
     settings = Settings()
-    caller = ServiceCaller(load, lambda config: settings.log(config, least="error"))
+    caller = ServiceCaller(load, lambda config: settings.log(config, default_level="error"))
 
     def call() -> str:
         answer = caller.ask(lambda service: tools.call(service, name, {"path": UNKNOWN}, "/"), threading.Event())

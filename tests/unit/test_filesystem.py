@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.errors import OutputRefused
-from daemon.filesystem import components
+from daemon.errors import OutputRefused, Retry
+from daemon.filesystem import components, disk_space
 from daemon.filesystem.durable import Root, atomic_write, make_private_dir
 
 HOSTILE = Path(__file__).parent.parent / "hostile"
@@ -303,3 +303,9 @@ def _of_another_user(tmp_path: Path) -> Path:
     path.mkdir()
     os.chown(path, 12345, 12345)
     return path
+
+
+def test_little_free_space_means_later(tmp_path):
+    disk_space.check(tmp_path / "not" / "there" / "yet", 1, "nothing is written")
+    with pytest.raises(Retry, match="MB free"):
+        disk_space.check(tmp_path, 10**12, "nothing is written")

@@ -72,7 +72,7 @@ class ContentCalls(FileCalls):
         Raises:
             BadRequest: the path is not absolute, `at` is no time, `grade` is none.
         """
-        prefix, until, least = absolute(request.path), as_of(request.at), _grade(request.grade)
+        prefix, until, lowest_grade = absolute(request.path), as_of(request.at), _grade(request.grade)
         warnings = self.current(progress)
         progress({"phase": "reading histories", "done": 0, "total": None})
         chosen: list[tuple[FileHistory, Revision]] = []
@@ -81,7 +81,7 @@ class ContentCalls(FileCalls):
         for history in (history.until(until) for history in self.recorded.histories(prefix, until)):
             if not history.revisions:
                 continue
-            choice = _choice(history, least, deleted=request.deleted)
+            choice = _revision_to_restore(history, lowest_grade, deleted=request.deleted)
             if isinstance(choice, Revision):
                 chosen.append((history, choice))
             else:
@@ -105,9 +105,9 @@ class ContentCalls(FileCalls):
 
 
 def _grade(text: str) -> Grade:
-    known = [grade for grade in Grade if grade is not Grade.LOST]
-    if text not in known:
-        raise BadRequest(f"`grade` {text!r}: unknown; use {', '.join(known)}")
+    grades = [grade for grade in Grade if grade is not Grade.LOST]
+    if text not in grades:
+        raise BadRequest(f"`grade` {text!r}: unknown; use {', '.join(grades)}")
     return Grade(text)
 
 
@@ -143,8 +143,8 @@ def _last(history: FileHistory) -> file_answers.LastContent | None:
     )
 
 
-def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | str:
-    """What to restore of a path: the revision, or why none."""
+def _revision_to_restore(history: FileHistory, lowest_grade: Grade, *, deleted: bool) -> Revision | str:
+    """The revision to restore, or the reason why there is none."""
     latest = history.revisions[-1]
     if latest.deleted:
         if not deleted:
@@ -158,35 +158,35 @@ def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | 
     if stat.S_ISLNK(latest.mode):
         where = hint("content", path=history.path, raw=True)
         return f"a symbolic link; links are not restored, {where} tells where it led"
-    if _needed(latest).rank > least.rank or _data(latest) is None:
+    if _required_grade(latest).rank > lowest_grade.rank or _data(latest) is None:
         return _why_not(history, latest)
     return latest
 
 
-def _needed(revision: Revision) -> Grade:
-    """The least grade that takes it: with gaps it is only for who asks for parts, also where they may have changed."""
+def _required_grade(revision: Revision) -> Grade:
+    """The lowest grade that includes this revision; a stale revision with gaps needs `partial`."""
     return Grade.PARTIAL if _has_gaps(revision) and revision.grade is Grade.STALE else revision.grade
 
 
 def _why_not(history: FileHistory, revision: Revision) -> str:
-    """Why a revision is not certain enough, and what there is instead."""
+    """Why a revision is not certain enough, and what to use instead."""
     if is_lost_folder(revision.grade, revision.note):
         return "a folder whose files are unknown: the snapshot that lists them is not kept"
     reason = _doubt(revision)
     if _data(revision) is not None and revision.grade is not Grade.LOST:
-        return f"{reason}; use `grade={_needed(revision)}` to restore it anyway"
+        return f"{reason}; use `grade={_required_grade(revision)}` to restore it anyway"
     proven = (r.time for r in reversed(history.revisions) if r.proven and r.content is not None)
     at = written_local(next(proven, 0))
     return f"{reason}; an earlier state is proven: `at={at}`" if at else reason
 
 
 def _doubt(revision: Revision) -> str:
-    """What is not certain of a revision."""
+    """Why a revision is uncertain."""
     note = revision.note or "no recorded call shows its whole content"
     if revision.grade is Grade.STALE and note.startswith(_SHELL):
         return f"may have changed after `{note.removeprefix(_SHELL)}`"
-    said = {Grade.STALE: "may have changed since", Grade.PARTIAL: "partly known"}
-    return f"{said.get(revision.grade, 'its content is unknown')}: {note}"
+    doubts = {Grade.STALE: "may have changed since", Grade.PARTIAL: "partly known"}
+    return f"{doubts.get(revision.grade, 'its content is unknown')}: {note}"
 
 
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:

@@ -31,7 +31,7 @@ MOST_DIFF: Final = 4 << 20
 """Characters of all diffs of one answer together."""
 MOST_COMPARED: Final = 64 << 20
 """Bytes of content that are compared for one answer."""
-_WHOLE = frozenset({Grade.VERIFIED, Grade.PROVEN, Grade.STALE})
+_COMPLETE_GRADES = frozenset({Grade.VERIFIED, Grade.PROVEN, Grade.STALE})
 
 
 class FileCalls:
@@ -135,15 +135,15 @@ class FileCalls:
     def _add_alias(self, old: str, new: str) -> None:
         if old in (new, "/") or new == "/":
             raise BadRequest(f"{old!r} is {new!r}: says nothing; name the folder's old path and its new one")
-        passed, place = {old}, new
-        known = self.recorded.aliases()
-        while place in known:
-            place = known[place]
-            if place in passed:
+        visited, place = {old}, new
+        aliases = self.recorded.aliases()
+        while place in aliases:
+            place = aliases[place]
+            if place in visited:
                 raise BadRequest(
                     f"{old!r} is {new!r}: goes in a circle; take one back with {hint('alias', old=place, remove=True)}"
                 )
-            passed.add(place)
+            visited.add(place)
         self.recorded.alias(old, new)
 
 
@@ -179,14 +179,15 @@ def _with_disk(rows: Iterable[Row], progress: Progress) -> Iterator[tuple[Row, D
 
 def _state(row: Row) -> tuple[str, int | None]:
     """Hash and size of the path's last state, or of what a deleted one held; not of a content that another followed."""
-    is_last = row.deleted or row.grade in _WHOLE
+    is_last = row.deleted or row.grade in _COMPLETE_GRADES
     return (row.sha256, row.size) if is_last else ("", None)
 
 
 def _grade_of(row: Row) -> Grade:
     """How well known the state is that `_state` describes; of a deleted path not better than the deletion itself."""
     grade = Grade(row.grade)
-    return max(grade, Grade(row.last_grade or Grade.LOST), key=lambda each: each.rank) if row.deleted else grade
+    last_grade = Grade(row.last_grade or Grade.LOST)
+    return max(grade, last_grade, key=lambda candidate: candidate.rank) if row.deleted else grade
 
 
 def _is_lost(row: Row, disk: Disk) -> bool:
@@ -256,26 +257,26 @@ def _lines(history: FileHistory) -> list[file_answers.FileLine]:
 
 
 def _diffs(revisions: Sequence[Revision], progress: Progress) -> list[tuple[str | None, str]]:
-    """For each revision what changed since the last known content, and a note; None where that is not known.
+    """For each revision the diff since the last known content (None: unknown) and a note.
 
-    Where the limits are reached the oldest changes are left out, and their notes say so.
+    Beyond the limits the oldest diffs are left out, and their notes say so.
     """
-    made: list[tuple[str | None, str]] = [(None, "") for _ in revisions]
+    diffs: list[tuple[str | None, str]] = [(None, "") for _ in revisions]
     left_text, left_read = MOST_DIFF, MOST_COMPARED
-    known = [number for number, revision in enumerate(revisions) if revision.whole is not None or revision.deleted]
-    for done, (before, number) in enumerate(reversed(list(zip([-1, *known], known, strict=False)))):
+    comparable = [number for number, revision in enumerate(revisions) if revision.whole is not None or revision.deleted]
+    for done, (before, number) in enumerate(reversed(list(zip([-1, *comparable], comparable, strict=False)))):
         if left_text <= 0 or left_read <= 0:
-            made[number] = "", "the change is left out: together they would be too long"
+            diffs[number] = "", "the change is left out: together they would be too long"
             continue
         old = b"" if before < 0 else revisions[before].content or b""
         new = revisions[number].content or b""
         left_read -= len(old) + len(new)
         diff, note = _diff(old, new)
         left_text -= len(diff)
-        made[number] = diff, note
+        diffs[number] = diff, note
         if done % 100 == 0:
-            progress({"phase": "comparing revisions", "done": done, "total": len(known)})
-    return made
+            progress({"phase": "comparing revisions", "done": done, "total": len(comparable)})
+    return diffs
 
 
 def _diff(old: bytes, new: bytes) -> tuple[str, str]:

@@ -51,11 +51,11 @@ class ModelCalls:
         sample = self._sample()
         answer.sample = len(sample)
         in_use = self.upkeep.embedder
-        others = [other for other in self._others(answer.warnings) if other[0].name != in_use.name]
-        for done, (embedder, setting) in enumerate([(in_use, ""), *others]):
-            progress({"phase": "models", "done": done, "total": len(others) + 1})
+        alternatives = [pair for pair in self._alternatives(answer.warnings) if pair[0].name != in_use.name]
+        for done, (embedder, setting) in enumerate([(in_use, ""), *alternatives]):
+            progress({"phase": "models", "done": done, "total": len(alternatives) + 1})
             model = _measured(embedder, sample, answer.messages)
-            model.error += self._cost(model.name) if model.error else ""
+            model.error += self._download_size(model.name) if model.error else ""
             model.in_use, model.setting = embedder is in_use, setting
             answer.models.append(model)
             if embedder is not in_use:
@@ -63,13 +63,13 @@ class ModelCalls:
         answer.advice = advice(answer.models)
         return answer
 
-    def _cost(self, name: str) -> str:
-        """What a model of the hub that is not here is to cost; "" for others."""
-        own = on_this_machine(self.config.embedding)
-        if own.hub is None or own.name != name or own.hub.is_here:
+    def _download_size(self, name: str) -> str:
+        """How much must be downloaded for a model of the hub that is not here yet; "" for other models."""
+        configured = on_this_machine(self.config.embedding)
+        if configured.hub is None or configured.name != name or configured.hub.is_here:
             return ""
         try:
-            return f" ({own.hub.size() / 1e6:.0f} MB are to be downloaded)"
+            return f" ({configured.hub.size() / 1e6:.0f} MB are to be downloaded)"
         except Retry as error:
             return f" ({redact(str(error))})"
 
@@ -77,11 +77,11 @@ class ModelCalls:
         """The chunks of some messages that have any."""
         ids = list(self.archive.all_message_ids())
         entries = Entries(self.archive, self.config.limits.indexed_kb, windows=False)
-        found = (entries.of(message_id) for message_id in ids[:: max(1, len(ids) // _MESSAGES)][:_MESSAGES])
-        cut = (chunks(entry.document, self.config.limits.embedded_kb) for entry in found if entry is not None)
-        return [[chunk.text for chunk in some] for some in cut if some]
+        sample = (entries.of(message_id) for message_id in ids[:: max(1, len(ids) // _MESSAGES)][:_MESSAGES])
+        texts = (chunks(entry.document, self.config.limits.embedded_kb) for entry in sample if entry is not None)
+        return [[chunk.text for chunk in message_chunks] for message_chunks in texts if message_chunks]
 
-    def _others(self, warnings: list[str]) -> Iterator[tuple[Embedder, str]]:
+    def _alternatives(self, warnings: list[str]) -> Iterator[tuple[Embedder, str]]:
         """Models that could be used, each with the setting that chooses it."""
         embedding = self.config.embedding
         is_default = embedding.model_dir == ""
@@ -111,10 +111,10 @@ class ModelCalls:
 def _measured(embedder: Embedder, sample: Sequence[Sequence[str]], messages: int) -> answers.EmbeddingModel:
     model = answers.EmbeddingModel(name=embedder.name)
     try:
-        embedder.legible("a")  # which tells of one that is not downloaded, where all else would begin with that
+        embedder.legible("a")  # fails if the model is not downloaded, where the other calls would download it
         model.dims = embedder.dims
         legible = [[text for text in texts if reads(embedder, text)] for texts in sample]
-        texts = [text for some in legible for text in some]
+        texts = [text for message_texts in legible for text in message_texts]
         model.readable = sum(map(bool, legible)) / len(sample) if sample else None
         model.texts_per_second = texts_per_second(embedder, texts or ["The quick brown fox jumps over the lazy dog."])
         if sample:
@@ -132,22 +132,22 @@ def texts_per_second(embedder: Embedder, texts: Sequence[str], clock: Callable[[
         BadInput: it takes none of the texts.
     """
     chosen = texts[:: max(1, len(texts) // _TEXTS)][:_TEXTS]
-    embedder.embed(chosen[:1])  # it is loaded by now
-    began, done = clock(), 0
+    embedder.embed(chosen[:1])  # loads the model
+    began, embedded = clock(), 0
     for text in chosen:
         vector = embedder.embed([text])[0]
-        done += not isinstance(vector, BadInput)
+        embedded += not isinstance(vector, BadInput)
         if clock() - began >= _MEASURED_S:
             break
-    if not done and isinstance(vector, BadInput):
+    if not embedded and isinstance(vector, BadInput):
         raise vector
-    return round(done / max(clock() - began, 1e-6), 1)
+    return round(embedded / max(clock() - began, 1e-6), 1)
 
 
 def advice(models: Sequence[answers.EmbeddingModel]) -> str:
     """What to do, in a sentence; the first of `models` is the one in use."""
-    in_use, *others = models
-    usable = [model for model in others if not model.error]
+    in_use, *alternatives = models
+    usable = [model for model in alternatives if not model.error]
     if in_use.error:
         use = f"; or use {usable[0].name}: {usable[0].setting}" if usable else ""
         return f"{in_use.name} does not work; mend what its error names{use}"

@@ -48,7 +48,7 @@ class RecallCalls:
     def index_failed(self, _index: str, _error: Exception) -> None:
         """Told which index a search found broken."""
 
-    def look(self, *, match: str = "") -> list[str]:
+    def scan_sources(self, *, match: str = "") -> list[str]:
         """See that what is asked is answered from the present; why that may not be so. A daemon's loops do it.
 
         `match` is the mode of a search; "" where nothing is searched for.
@@ -87,7 +87,7 @@ class RecallCalls:
             BadRequest: an unknown call, an argument that makes no sense, an id that is not in the archive.
         """
         question, odd = read(request.call, request.arguments)
-        behind = self.look(match=question.match if isinstance(question, queries.Recall) else "")
+        behind = self.scan_sources(match=question.match if isinstance(question, queries.Recall) else "")
         answer = self._answer(question, request.here)
         path = getattr(question, "path", "")
         if path.startswith("/") and not (answer.get("results") or answer.get("sessions")):
@@ -95,14 +95,14 @@ class RecallCalls:
         answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]
         return answer
 
-    def _answer(self, question: Any, here: str) -> Json:
+    def _answer(self, question: Any, directory: str) -> Json:
         archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
         by_query: dict[type[Any], Callable[[], Json]] = {
-            queries.Recall: lambda: self.searching().answer(question, here),
+            queries.Recall: lambda: self.searching().answer(question, directory),
             queries.RecallGet: lambda: browse.get(archive, question),
             queries.RecallContext: lambda: browse.context(archive, question),
-            queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),
-            queries.RecallSessions: lambda: browse.sessions(archive, catalog, question, here),
+            queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, directory),
+            queries.RecallSessions: lambda: browse.sessions(archive, catalog, question, directory),
             queries.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
             queries.RecallFiles: lambda: touched(archive, lexical, catalog, question),
         }

@@ -61,9 +61,9 @@ class RunCalls(RecallCalls, ABC):
     def estimate(self, request: calls.Estimate, progress: Progress) -> answers.Estimate:
         """See calls.Estimate."""
         target, step = self._target(request.path, request.questions), self._step(progress)
-        with known.only({}), self._alone(target.path, step), self.answerer() as who:
-            estimate = self._reconstitution(who, self.ground()).estimate(target, step, at=request.at)
-        return from_json(_named(estimate), answers.Estimate)
+        with known.only({}), self._exclusive_run(target.path, step), self.answerer() as chat_model:
+            estimate = self._reconstitution(chat_model, self.ground()).estimate(target, step, at=request.at)
+        return from_json(_with_json_names(estimate), answers.Estimate)
 
     def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
         """See calls.Trajectories.
@@ -74,16 +74,16 @@ class RunCalls(RecallCalls, ABC):
         paths = [request.path] if request.path else self.archive.targets()
         heads = [(target, head) for target in paths for head in trajectory.read(self.archive, target)]
         if not request.started:
-            listed = [_trajectory(*each) for each in heads]
-            return answers.Trajectories(sorted(listed, key=lambda each: each.started))
+            listed = [_trajectory(*entry) for entry in heads]
+            return answers.Trajectories(sorted(listed, key=lambda entry: entry.started))
         heads = [(target, head) for target, head in heads if head["started"] == request.started]
         if not heads:
             raise BadRequest(f"{request.started}: no trajectory began then; `trajectories()` lists those there are")
-        made = []
+        matches = []
         for target, head in heads:
-            made.append(_trajectory(target, head))
-            made[-1].messages = redact_value(trajectory.messages(self.archive, target, request.started))
-        return answers.Trajectories(made)
+            matches.append(_trajectory(target, head))
+            matches[-1].messages = redact_value(trajectory.messages(self.archive, target, request.started))
+        return answers.Trajectories(matches)
 
     def run_target(self, target: Target, progress: Progress, at: str = "") -> Json:
         """One reconstitution, from the archive as it stands.
@@ -91,21 +91,21 @@ class RunCalls(RecallCalls, ABC):
         Raises:
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
-        with known.only({}), self._alone(target.path, progress), self.answerer() as who:
-            repeated = self._repeated(who, target, at)
+        with known.only({}), self._exclusive_run(target.path, progress), self.answerer() as chat_model:
+            repeated = self._repeated(chat_model, target, at)
             if repeated is not None:
                 return repeated
             self.upkeep.load()
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
-            reconstitution = self._reconstitution(who, ground)
+            reconstitution = self._reconstitution(chat_model, ground)
             result = reconstitution.run(target, progress, at=at)
             if target.refresh == "continuous" and reconstitution.change_check is not None:
                 self.looks[target.path] = reconstitution.change_check
                 self.index_look = PageChangeCheck(self.config.output_dir, "", began)
-        missing = targets.missing(reconstitution.pending(target))
-        if missing and target.refresh == "once":
-            result["warnings"].append(f"made without {', '.join(missing)}; a later run may tell more")
+        pending = targets.pending_work(reconstitution.pending(target))
+        if pending and target.refresh == "once":
+            result["warnings"].append(f"made without {', '.join(pending)}; a later run may tell more")
         return result
 
     def _repeated(self, who: Who, target: Target, at: str) -> Json | None:
@@ -141,7 +141,7 @@ class RunCalls(RecallCalls, ABC):
             _LOG.info("answers", model=why)
 
     @contextmanager
-    def _alone(self, path: str, progress: Progress) -> Iterator[None]:
+    def _exclusive_run(self, path: str, progress: Progress) -> Iterator[None]:
         """One run of a target at a time: a second one would put the same questions to the model (J3)."""
         with self._ended:
             while path in self._running:
@@ -169,13 +169,13 @@ class RunCalls(RecallCalls, ABC):
 
         return step
 
-    def _reconstitution(self, who: Who, ground: Ground) -> Reconstitution:
+    def _reconstitution(self, chat_model: Who, ground: Ground) -> Reconstitution:
         return Reconstitution(
             self.archive,
             self.searching(),
             self.recorded,
             self.config.output_dir,
-            who=who,
+            who=chat_model,
             notes=self.noting(),
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,
@@ -185,9 +185,9 @@ class RunCalls(RecallCalls, ABC):
 
 
 def run_answer(result: Json) -> answers.Run:
-    """What a run is answered with, by its result."""
+    """The answer to a client for the result of a run."""
     fields = {"later_seconds" if name == "later_s" else name: value for name, value in result.items()}
-    return from_json(_named(fields), answers.Run)
+    return from_json(_with_json_names(fields), answers.Run)
 
 
 def _trajectory(target: str, head: Json) -> answers.Trajectory:
@@ -195,8 +195,8 @@ def _trajectory(target: str, head: Json) -> answers.Trajectory:
     return from_json({**cleaned, "target": redact(target)}, answers.Trajectory)
 
 
-def _named(value: object) -> Any:
-    """JSON data of a room that has no structures, with its keys as they are in JSON."""
+def _with_json_names(value: object) -> Any:
+    """JSON data with its keys renamed from snake_case to the API's camelCase."""
     if isinstance(value, dict):
-        return {json_name(key): _named(item) for key, item in value.items()}
-    return [_named(item) for item in value] if isinstance(value, list) else value
+        return {json_name(key): _with_json_names(item) for key, item in value.items()}
+    return [_with_json_names(item) for item in value] if isinstance(value, list) else value

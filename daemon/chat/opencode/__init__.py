@@ -63,12 +63,12 @@ class OpenCodeChat:
 
     @property
     def context_tokens(self) -> int:
-        """What was given, or the model's own limit where that is less and the server can be asked."""
+        """The configured size, or the model's own limit if that is less and the server answers."""
         try:
-            own = self._resolve().context_tokens
+            model_limit = self._resolve().context_tokens
         except ModelUnavailable:
-            own = 0
-        return min(self._context_tokens, own or self._context_tokens)
+            model_limit = 0
+        return min(self._context_tokens, model_limit or self._context_tokens)
 
     def chat(
         self,
@@ -125,7 +125,7 @@ def as_prompt(messages: Sequence[OllamaMessage]) -> tuple[str, str]:
     if len(turns) == 1 and turns[0].get("role") == "user":
         return system, _text(turns[0])
     mark = hashlib.sha256("\0".join(_text(m) for m in turns).encode(errors="replace")).hexdigest()[:12]
-    turns_text = [f"[{mark} {_who(message)}]\n{_text(message)}" for message in turns]
+    turns_text = [f"[{mark} {_speaker(message)}]\n{_text(message)}" for message in turns]
     rule = (
         f"This is a conversation in turns. Each begins with a line in brackets that holds {mark} and who speaks. "
         "Give the assistant's next turn: its text alone, without such a line."
@@ -133,7 +133,7 @@ def as_prompt(messages: Sequence[OllamaMessage]) -> tuple[str, str]:
     return system, "\n\n".join([rule, *turns_text, f"[{mark} assistant]"])
 
 
-def _who(message: OllamaMessage) -> str:
+def _speaker(message: OllamaMessage) -> str:
     role = str(message.get("role", "user"))
     name = str(message.get("tool_name") or message.get("name") or "") if role == "tool" else ""
     return f"result of {name}" if name else role

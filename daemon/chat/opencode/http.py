@@ -17,7 +17,7 @@ from daemon.model import Json
 from daemon.records import clean, loads, table
 
 _LARGEST = 64 << 20
-_SHOWN = 300
+_MAX_QUOTED_CHARS = 300
 
 
 class SessionGone(ModelUnavailable):
@@ -124,7 +124,7 @@ class HttpClient:
             )
         if code == 404 and path.startswith("/session/"):
             raise self.gone(path.split("/")[2])
-        reason = " ".join(received.decode(errors="replace").split())[:_SHOWN]
+        reason = " ".join(received.decode(errors="replace").split())[:_MAX_QUOTED_CHARS]
         raise ModelUnavailable(f"{self.url}: {path}: HTTP {code} {reason}; see the log of that server")
 
 

@@ -76,7 +76,7 @@ class OpenCodeServer:
         self.url = self._http.url
         self._directory = directory or folder.default_directory()
         self._lock = threading.Lock()
-        self._left: set[str] = set()  # sessions that could not be deleted
+        self._undeleted: set[str] = set()  # sessions that could not be deleted
         self._at_work: set[str] = set()  # sessions in which a turn is taken
         self._known_scope: _Scope | None = None
 
@@ -88,7 +88,7 @@ class OpenCodeServer:
 
     def close(self) -> None:
         """Try once more to delete what could not be deleted, and release connections."""
-        self._delete_left()
+        self._delete_undeleted()
         self._http.close()
 
     # -- what there is -------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class OpenCodeServer:
         Raises:
             ModelUnavailable: nothing usable answers there.
         """
-        self._delete_left()
+        self._delete_undeleted()
         where = self._scope().where
         body: Json = {"title": folder.title(label), "permission": _DENY}
         session_id = text(
@@ -183,16 +183,16 @@ class OpenCodeServer:
         except ModelUnavailable as error:
             _LOG.warning("session not deleted", session=session_id, reason=str(error))
             with self._lock:
-                self._left.add(session_id)
+                self._undeleted.add(session_id)
             return False
         with self._lock:
-            self._left.discard(session_id)
+            self._undeleted.discard(session_id)
         return True
 
-    def _delete_left(self) -> None:
+    def _delete_undeleted(self) -> None:
         with self._lock:
-            left = sorted(self._left)
-        for session_id in left:
+            session_ids = sorted(self._undeleted)
+        for session_id in session_ids:
             if not self.delete(session_id):
                 return  # the next one would take its time limit too
 
@@ -205,7 +205,7 @@ class OpenCodeServer:
         Raises:
             ModelUnavailable: nothing usable answers there.
         """
-        self._delete_left()
+        self._delete_undeleted()
         query = {**self._scope().where, "search": OWN_SESSION_TITLE, "limit": _LISTED}
         listed = self._http.ask("GET", "/session", self.patience.read, query=query)
         before = (time.time() - older_than_s) * 1000
@@ -276,20 +276,20 @@ class OpenCodeServer:
     # -- where it all happens ------------------------------------------------------------------------------------
 
     def _scope(self) -> _Scope:
-        """Found on first use: our agent where the server sees our folder, else each tool by its name."""
+        """Resolved on first use: our agent if the server sees our folder, else every tool switched off by name."""
         with self._lock:
             if self._known_scope is None:
-                self._known_scope = self._found_scope()
+                self._known_scope = self._resolve_scope()
             return self._known_scope
 
-    def _found_scope(self) -> _Scope:
+    def _resolve_scope(self) -> _Scope:
         where = {"directory": str(self._directory)}
         self.health()
         try:
             folder.prepare(self._directory)
             agents = self._http.ask("GET", "/agent", self.patience.read, query=where)
         except (OutputRefused, OSError, ModelUnavailable) as error:
-            # It cannot be made, or the server answers, but not for a folder that it does not have.
+            # The folder cannot be made, or the server cannot see it.
             _LOG.warning("folder not used", directory=str(self._directory), reason=str(error))
             agents = []
         if any(table(agent).get("name") == folder.AGENT for agent in agents if isinstance(agents, list)):
@@ -299,8 +299,8 @@ class OpenCodeServer:
 
     def _scope_elsewhere(self) -> _Scope:
         tools = self._http.ask("GET", "/experimental/tool/ids", self.patience.read)
-        named = {name: False for name in (tools if isinstance(tools, list) else ()) if isinstance(name, str)}
-        return _Scope({}, {"tools": named | _OFF})
+        disabled = {name: False for name in (tools if isinstance(tools, list) else ()) if isinstance(name, str)}
+        return _Scope({}, {"tools": disabled | _OFF})
 
 
 def _served(provider: str, name: str, model: Json) -> ServedModel:

@@ -28,7 +28,7 @@ _TOO_LONG = re.compile(
 _NO_MODEL = re.compile(r"model not found", re.IGNORECASE)
 _CUT_OFF = "the reply was cut off at its largest length; say it in fewer words"
 _CONTENT = frozenset({400, 413, 422})
-_SHOWN = 300
+_MAX_QUOTED_CHARS = 300
 _SILENCE_S = 15.0
 """After so long without a word of the session the server is asked whether it is still at work."""
 _AGAIN_S = 0.2
@@ -138,8 +138,8 @@ def reply_of(answers: Sequence[Json], error: Json | None, address: str) -> Reply
         raise failure(error, address)
     if infos and infos[-1].get("finish") == "length":
         raise BadReply(_CUT_OFF)
-    spoken = [(_joined(answer, "text"), _joined(answer, "reasoning")) for answer in answers]
-    content, leaked = without_thinking(next((piece for piece, _ in reversed(spoken) if piece.strip()), ""))
+    texts = [(_joined(answer, "text"), _joined(answer, "reasoning")) for answer in answers]
+    content, leaked = without_thinking(next((piece for piece, _ in reversed(texts) if piece.strip()), ""))
     if not content.strip():
         tools = sorted({text(p.get("tool")) for a in answers for p in _parts(a) if p.get("type") == "tool"})
         cause = f"it called {', '.join(tools)}, which are not there" if tools else "it holds no text"
@@ -148,9 +148,9 @@ def reply_of(answers: Sequence[Json], error: Json | None, address: str) -> Reply
     cached = [table(count.get("cache")) for count in tokens]
     read = sum(integer(t.get("input")) for t in tokens)
     read += sum(integer(c.get("read")) + integer(c.get("write")) for c in cached)
-    written = sum(integer(t.get("output")) + integer(t.get("reasoning")) for t in tokens)
-    thinking = "\n\n".join(thought for thought in (*(t for _, t in spoken), leaked) if thought.strip())
-    return Reply(content, thinking=thinking, prompt_tokens=read or None, reply_tokens=written or None)
+    reply_tokens = sum(integer(t.get("output")) + integer(t.get("reasoning")) for t in tokens)
+    thinking = "\n\n".join(thought for thought in (*(t for _, t in texts), leaked) if thought.strip())
+    return Reply(content, thinking=thinking, prompt_tokens=read or None, reply_tokens=reply_tokens or None)
 
 
 def _joined(answer: Json, kind: str) -> str:
@@ -165,7 +165,7 @@ def _parts(message: Json) -> list[Json]:
 def failure(error: Json, address: str) -> ReconstituteError:
     """What an error record of OpenCode's means to us: about the content, about the context, or about the server."""
     name, data = text(error.get("name")), table(error.get("data"))
-    reason = " ".join(text(data.get("message")).split())[:_SHOWN] or name or "no reason given"
+    reason = " ".join(text(data.get("message")).split())[:_MAX_QUOTED_CHARS] or name or "no reason given"
     status = integer(data.get("statusCode"))
     if name == "ContextOverflowError" or (status in _CONTENT and _TOO_LONG.search(reason)):
         return ContextLost(f"{address}: the conversation does not fit into the model's context: {reason}")
@@ -239,8 +239,8 @@ class TurnFollower:
 
         False after some silence, or when the server hung up.
         """
-        heard = time.monotonic()
-        silence_s = max(0.1, min(_SILENCE_S, self._deadline - heard))
+        last_event = time.monotonic()
+        silence_s = max(0.1, min(_SILENCE_S, self._deadline - last_event))
         try:
             with self._http.events(self._where, silence_s) as events:
                 for event in events:
@@ -250,11 +250,11 @@ class TurnFollower:
                         unsent = None
                     now = time.monotonic()
                     if self._turn.feed(event):
-                        heard = now
+                        last_event = now
                     self._look_at_the_clock()
                     if self._turn.is_over:
                         return True
-                    if now - heard > _SILENCE_S:
+                    if now - last_event > _SILENCE_S:
                         return False
         except httpx.HTTPError as error:
             if unsent is not None:

@@ -27,7 +27,7 @@ from daemon.errors import OutputRefused
 if TYPE_CHECKING:
     from daemon.model import Json
 
-_MOST_SHOWN = 20
+_MAX_WARNINGS = 20
 
 
 @click.command()
@@ -74,7 +74,7 @@ def export(settings: Settings, /, *, output: str | None, as_json: bool, **condit
         # A bar and the text itself cannot share a terminal; and who has no terminal is told of errors only.
         shares = not output and sys.stdout.isatty()
         with nullcontext(silent) if shares else progress(brief=True) as step:
-            answer = settings.ask(calls.Export(arguments), progress=step, on_part=target.take, before=target.begin)
+            answer = settings.ask(calls.Export(arguments), progress=step, on_part=target.write, before=target.begin)
         if answer.sessions:
             target.finish()
     if as_json:
@@ -84,23 +84,23 @@ def export(settings: Settings, /, *, output: str | None, as_json: bool, **condit
     return 0 if answer.sessions else NOTHING
 
 
-def _refuse_blanks(**given: str | bool | None) -> None:
+def _refuse_blanks(**conditions: str | bool | None) -> None:
     """An empty shell variable is no filter: without it everything would be exported."""
-    for name, value in given.items():
+    for name, value in conditions.items():
         if isinstance(value, str) and not value.strip():
             raise click.UsageError(
                 f"--{name} is blank; give it a value, or leave it out to export without this condition"
             )
 
 
-def _arguments(*, format_: str, project: str | None, path: str | None, **rest: Any) -> Json:
+def _arguments(*, format_: str, project: str | None, path: str | None, **conditions: Any) -> Json:
     """What was asked, as the service takes it; what is not given is left out."""
     places = {"project": project and as_project(project), "path": path and absolute(path)}
-    return {name: value for name, value in ({"format": format_} | places | rest).items() if value is not None}
+    return {name: value for name, value in ({"format": format_} | places | conditions).items() if value is not None}
 
 
 def _show(answer: answers.Export, name: str) -> None:
-    terminal.notes(answer.warnings[:_MOST_SHOWN])
+    terminal.notes(answer.warnings[:_MAX_WARNINGS])
     if not answer.sessions:
         terminal.note("no session matches; `reconstitute recall-sessions` lists those there are")
     elif name:
@@ -133,7 +133,7 @@ class _Stdout:
                 "stdout: the service stopped answering, and what was printed is not complete; run the command again"
             )
 
-    def take(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Print one piece."""
         self._has_begun = True
         # The formats have made everything that steers a terminal harmless: as escapes in JSON, as symbols in Markdown.
@@ -192,7 +192,7 @@ class _File:
             self._file.seek(0)
             self._file.truncate()
 
-    def take(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Write one piece.
 
         Raises:

@@ -83,8 +83,8 @@ def _show_lost(files: list[RecordedFile], place: str) -> None:
         for file in group:
             _show_file(file, file.path + ("/" if file.folder else ""))
     terminal.say(_total(files))
-    more = " --deleted" if any(file.deleted for file in files) else ""
-    terminal.say(terminal.dim(f"To get them back: reconstitute restore {terminal.line(place)} --to NEW-FOLDER{more}"))
+    flag = " --deleted" if any(file.deleted for file in files) else ""
+    terminal.say(terminal.dim(f"To get them back: reconstitute restore {terminal.line(place)} --to NEW-FOLDER{flag}"))
 
 
 def _show_file(file: RecordedFile, name: str) -> None:
@@ -107,12 +107,12 @@ def _disk(file: RecordedFile) -> str:
 def _total(recorded: list[RecordedFile]) -> str:
     files = [file for file in recorded if not file.folder]
     folders = len(recorded) - len(files)
-    rest = f"; {terminal.count(folders, 'folder')} whose files are unknown" if folders else ""
+    unlisted = f"; {terminal.count(folders, 'folder')} whose files are unknown" if folders else ""
     grades = Counter(file.grade for file in files)
     disks = Counter(_disk(file) for file in files)
     return (
         f"{terminal.count(len(files), 'file')}: {_counted(grades, COLOURS)}; "
-        f"on the disk: {_counted(disks, sorted(disks)) or 'none'}{rest}"
+        f"on the disk: {_counted(disks, sorted(disks)) or 'none'}{unlisted}"
     )
 
 
@@ -203,8 +203,8 @@ def show_diff(text: str) -> None:
 
 def _show_lines(lines: list[FileLine]) -> None:
     for number, line in enumerate(lines, start=1):
-        who = f"{terminal.moment(line.time)}  {terminal.line(line.message_id or '-')}"
-        terminal.say(f"{terminal.dim(who)}  {number:>5}  {terminal.plain(line.text)}")
+        author = f"{terminal.moment(line.time)}  {terminal.line(line.message_id or '-')}"
+        terminal.say(f"{terminal.dim(author)}  {number:>5}  {terminal.plain(line.text)}")
 
 
 @click.command()

@@ -52,8 +52,8 @@ def mcp(settings: Settings, *, directory: str) -> None:
         terminal.note("waiting for an MCP client on stdin; press Ctrl-D to stop; --help shows how clients start it")
     from daemon import mcp  # noqa: PLC0415 - only this command loads the SDK
 
-    here = absolute(directory) if directory else os.getcwd()
-    mcp.serve(settings.load, lambda config: settings.log(config, least="warning"), here)
+    current_folder = absolute(directory) if directory else os.getcwd()
+    mcp.serve(settings.load, lambda config: settings.log(config, default_level="warning"), current_folder)
 
 
 @click.command()
@@ -86,19 +86,19 @@ def adapter(settings: Settings, *, host: str, port: int | None, opencode: str) -
     if opencode and not opencode.startswith(("http://", "https://")):
         raise click.UsageError(f"--opencode {opencode}: an address begins with http:// or https://")
     config = settings.load()
-    settings.log(config, least="warning")
-    given = {"host": host, "port": port}
-    changed = {key: value for key, value in given.items() if value not in ("", None)}
+    settings.log(config, default_level="warning")
+    options = {"host": host, "port": port}
+    overrides = {key: value for key, value in options.items() if value not in ("", None)}
     config = msgspec.structs.replace(
         config,
-        adapter=msgspec.structs.replace(config.adapter, **changed),
+        adapter=msgspec.structs.replace(config.adapter, **overrides),
         opencode=msgspec.structs.replace(config.opencode, server_url=opencode or config.opencode.server_url),
     )
     from daemon.adapter import serve  # noqa: PLC0415 - only this command loads the server
 
-    return serve(config, _say, terminal.note)
+    return serve(config, _print_flushed, terminal.note)
 
 
-def _say(text: str) -> None:
+def _print_flushed(text: str) -> None:
     click.echo(terminal.line(text))
     sys.stdout.flush()  # whoever started it in the background reads the address from here

@@ -57,7 +57,7 @@ def command(
     """  # noqa: D301 - click's mark for text that is not to be filled
     place = absolute(path)
     where = absolute(output) if output else ""
-    own = list(questions)
+    own_questions = list(questions)
     with progress() as step:
 
         def note(event: Json) -> None:
@@ -67,9 +67,9 @@ def command(
 
         answer: answers.Run | answers.Estimate
         if estimate:
-            answer = settings.ask(calls.Estimate(place, own, at), progress=note)
+            answer = settings.ask(calls.Estimate(place, own_questions, at), progress=note)
         else:
-            answer = settings.ask(calls.Reconstitute(place, own, at, where), progress=note)
+            answer = settings.ask(calls.Reconstitute(place, own_questions, at, where), progress=note)
     if as_json:
         terminal.data(answer)
     elif isinstance(answer, answers.Estimate):
@@ -90,8 +90,8 @@ def _show_estimate(answer: answers.Estimate) -> None:
     if answer.later:
         terminal.say(f"files and sessions left for later runs: {answer.later} (agent.summaries)")
     total = f"{terminal.count(answer.calls, 'call')}, {_tokens(answer.tokens)}"
-    most = f"{terminal.count(answer.most_calls, 'call')}, {_tokens(answer.most_tokens)}"
-    terminal.say(f"{terminal.line(answer.model)} would usually get about {total}; the limits allow {most}")
+    limits = f"{terminal.count(answer.most_calls, 'call')}, {_tokens(answer.most_tokens)}"
+    terminal.say(f"{terminal.line(answer.model)} would usually get about {total}; the limits allow {limits}")
 
 
 def _tokens(number: int) -> str:
@@ -104,8 +104,8 @@ def _show_run(answer: answers.Run) -> None:
     terminal.say(f"{terminal.bold(answer.target)}: {proven} proven, {answer.files.unproven} not proven")
     counts = f"{terminal.count(answer.pages, 'page')}: {answer.written} written, {answer.unchanged} unchanged"
     terminal.say(counts + (f", {answer.kept} kept as you edited them" if answer.kept else ""))
-    for each in answer.answers:
-        _show_answer(each)
+    for entry in answer.answers:
+        _show_answer(entry)
     terminal.say(_who_answered(answer))
     terminal.say(f"Read {terminal.plain(answer.output)}")
 
@@ -114,7 +114,7 @@ def _show_answer(answer: Json) -> None:
     """The answer to a question of one's own, which is why one asked it."""
     terminal.say(terminal.bold(terminal.line(answer.get("question", ""))))
     statements = answer.get("statements") or ()
-    texts = [" ".join(filter(None, (each.get("text"), each.get("reason")))) for each in statements]
+    texts = [" ".join(filter(None, (statement.get("text"), statement.get("reason")))) for statement in statements]
     for text in texts or [f'"{quote}"' for quote in answer.get("quotes") or ()] or ["(no answer)"]:
         terminal.say(terminal.fold(f"- {terminal.line(text)}", "  ", "  "))
     if answer.get("note"):
@@ -126,11 +126,11 @@ def _who_answered(answer: answers.Run) -> str:
     answered = f"{answer.answered} of {terminal.count(answer.questions, 'question')}"
     why = terminal.line(answer.who or "no chat model: the pages are made from facts alone")
     if not answer.model:
-        kept = f"; {answered} answered earlier, and kept" if answer.answered else ""
-        return why[:1].upper() + why[1:] + kept
+        from_cache = f"; {answered} answered earlier, and kept" if answer.answered else ""
+        return why[:1].upper() + why[1:] + from_cache
     later = f"; {terminal.count(answer.unanswered, 'question')} left for later" if answer.unanswered else ""
-    asked = f"asked {terminal.count(answer.model_calls, 'time')}" if answer.model_calls else "not asked"
-    return f"{terminal.line(answer.model)} has answered {answered}; {asked} in this run{later}"
+    requests = f"asked {terminal.count(answer.model_calls, 'time')}" if answer.model_calls else "not asked"
+    return f"{terminal.line(answer.model)} has answered {answered}; {requests} in this run{later}"
 
 
 @click.command()
@@ -155,68 +155,68 @@ def trajectory(settings: Settings, *, path: str, started: int | None, last: bool
         raise click.UsageError("--last and --started exclude each other; give one of them")
     target = absolute(path) if path else ""
     answer = settings.ask(calls.Trajectories(target))
-    missing = ""
+    reason = ""
     if last and answer.trajectories:
         started = answer.trajectories[-1].started
     if started is not None:
         try:
             answer = settings.ask(calls.Trajectories(target, started))
         except BadRequest as error:  # the path was taken before: what is not there is that trajectory
-            answer, missing = answers.Trajectories(), str(error)
+            answer, reason = answers.Trajectories(), str(error)
     if as_json:
         terminal.data(answer)
-    for each in () if as_json else answer.trajectories:
+    for entry in () if as_json else answer.trajectories:
         if started is None:
-            terminal.say(_headline(each))
+            terminal.say(_headline(entry))
         else:
-            _show_trajectory(each, full=full)
+            _show_trajectory(entry, full=full)
     if not answer.trajectories:
-        terminal.note(missing or _no_trajectories(settings, target))
+        terminal.note(reason or _no_trajectories(settings, target))
     return 0 if answer.trajectories else NOTHING
 
 
 def _no_trajectories(settings: Settings, target: str) -> str:
     """Why nothing is listed, and where something is."""
-    others = settings.ask(calls.Trajectories()).trajectories if target else []
-    paths = list(dict.fromkeys(each.target for each in reversed(others)))
+    trajectories = settings.ask(calls.Trajectories()).trajectories if target else []
+    paths = list(dict.fromkeys(entry.target for entry in reversed(trajectories)))
     if not paths:
         return "no model has been asked yet; trajectories come from a reconstitution with a chat model"
-    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-    listed = ", ".join(paths[:_MOST_PATHS]) + more
+    remainder = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    listed = ", ".join(paths[:_MOST_PATHS]) + remainder
     return f"no model has been asked about {terminal.line(target)}; there are trajectories of {listed}"
 
 
-def _headline(each: Trajectory) -> str:
+def _headline(trajectory: Trajectory) -> str:
     facts = [
-        terminal.dim(each.started),
-        terminal.moment(each.started),
-        terminal.bold(terminal.line(each.target)),
-        terminal.line(each.question.id),
-        f"{terminal.count(each.steps, 'step')}, {each.tokens:,} tokens",
-        terminal.line(each.state),
+        terminal.dim(trajectory.started),
+        terminal.moment(trajectory.started),
+        terminal.bold(terminal.line(trajectory.target)),
+        terminal.line(trajectory.question.id),
+        f"{terminal.count(trajectory.steps, 'step')}, {trajectory.tokens:,} tokens",
+        terminal.line(trajectory.state),
     ]
     return "  ".join(facts)
 
 
-def _show_trajectory(each: Trajectory, *, full: bool) -> None:
-    terminal.say(_headline(each))
-    terminal.say(f"{terminal.line(each.model)}, {each.seconds} s")
-    for number, message in enumerate(each.messages or ()):
+def _show_trajectory(trajectory: Trajectory, *, full: bool) -> None:
+    terminal.say(_headline(trajectory))
+    terminal.say(f"{terminal.line(trajectory.model)}, {trajectory.seconds} s")
+    for number, message in enumerate(trajectory.messages or ()):
         role = str(message.get("role", ""))
         tool = f" {terminal.line(message['tool_name'])}" if message.get("tool_name") else ""
         terminal.say("")
         terminal.say(terminal.tint(f"[{number}] {role}{tool}", _COLOURS.get(role, "white")))
         if message.get("thinking"):
-            terminal.say(terminal.dim(_cut(str(message["thinking"]), full=full)))
+            terminal.say(terminal.dim(_shortened(str(message["thinking"]), full=full)))
         if message.get("content"):
-            terminal.say(_cut(str(message["content"]), full=full))
+            terminal.say(_shortened(str(message["content"]), full=full))
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
             arguments = json.dumps(function.get("arguments"), ensure_ascii=False)
-            terminal.say(_cut(f"-> {function.get('name')}({arguments})", full=full))
+            terminal.say(_shortened(f"-> {function.get('name')}({arguments})", full=full))
 
 
-def _cut(text: str, *, full: bool) -> str:
+def _shortened(text: str, *, full: bool) -> str:
     lines = terminal.plain(text).splitlines()
     if not full and len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"(and {len(lines) - _MOST_LINES} more lines: --full)"]

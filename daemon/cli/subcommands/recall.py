@@ -15,17 +15,17 @@ from daemon.hints import command, for_commands
 INDENT = "    "
 SNIPPET_LINES = 8
 _LABELS = {"semantic": "by meaning"}
-"""How a result was found, where that is not by words. Whether these are only near ones, each result says by `near`."""
+"""Labels of match modes other than by words. A result that matched only similar words has `near`."""
 _ONLY_SIMILAR = "No message holds what you searched for. These are only similar, in meaning or in spelling:"
 FEW = 3
-"""With fewer results than this, what else could be tried is shown as well."""
+"""With fewer results than this, suggestions are shown as well."""
 
 
 @click.command(cls=Searching)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @with_options("recall", "query")
 @click.pass_obj
-def recall(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def recall(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Search everything that was said, done and printed in all recorded sessions.
 
     `search` and `recall` are the same command. If no message holds your words, the first line says so, and the results
@@ -40,7 +40,7 @@ def recall(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **gi
       reconstitute search migration --group session --json
     """  # noqa: D301 - click's mark for text that is not to be filled
     query = " ".join(words)
-    answer = ask(settings, "recall", as_json, given, query=query)
+    answer = ask(settings, "recall", as_json, options, query=query)
     results = answer.get("results") or []
     if not as_json:
         _show(answer, results, query)
@@ -79,10 +79,10 @@ def show_result(result: dict[str, Any]) -> None:
         "archived" if result.get("archived") else "",
         "deleted in OpenCode" if result.get("deleted") else "",
     ]
-    rest = " · ".join(fact for fact in facts if fact)
+    details = " · ".join(fact for fact in facts if fact)
     title = " ".join(str(result.get("sessionTitle") or result.get("sessionID") or "").split())
-    limit = max(20, terminal.width() - terminal.columns(rest) - 3)
-    terminal.say(f"{terminal.bold(terminal.shorten(title, limit))} {terminal.dim('· ' + rest)}")
+    limit = max(20, terminal.width() - terminal.columns(details) - 3)
+    terminal.say(f"{terminal.bold(terminal.shorten(title, limit))} {terminal.dim('· ' + details)}")
     places = [str(result[key]) for key in ("directory", "sessionID", "messageID") if result.get(key)]
     terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
     for line in snippet_lines(str(result.get("snippet") or "")):
@@ -102,9 +102,9 @@ def snippet_lines(snippet: str) -> list[str]:
 
 
 def _remarks(result: dict[str, Any]) -> list[str]:
-    """What stands there in place of what was asked for, and what --explain adds."""
+    """Which indexed words matched in place of the query's, and what --explain adds."""
     pairs = [pair for pair in result.get("near") or () if isinstance(pair, list) and len(pair) == 2]
-    spelt = [f"{there} for {asked}" for asked, there in pairs]
+    spelt = [f"{indexed_word} for {word}" for word, indexed_word in pairs]
     reasons = [str(reason) for reason in result.get("matchReasons") or ()]
     return [
         *([f"near: {', '.join(spelt)}"] if spelt else []),
@@ -113,14 +113,14 @@ def _remarks(result: dict[str, Any]) -> list[str]:
 
 
 def _miss(miss: dict[str, Any]) -> str:
-    """A session that had something like it."""
-    named = " · ".join(str(miss[key]) for key in ("title", "sessionID") if miss.get(key))
+    """One near miss: a session and why it almost matched."""
+    place = " · ".join(str(miss[key]) for key in ("title", "sessionID") if miss.get(key))
     terms = f" ({', '.join(map(str, miss['terms']))})" if miss.get("terms") else ""
-    return f"near: {named}: {miss.get('reason', '')}{terms}"
+    return f"near: {place}: {miss.get('reason', '')}{terms}"
 
 
 def _suggestion(suggestion: dict[str, Any]) -> str:
-    """What else could be tried, and the command that does it."""
+    """One suggestion, with the command that follows it."""
     text = for_commands(f"try: {suggestion.get('action', '')} ({suggestion.get('reason', '')})")
     example = suggestion.get("example")
     return f"{text}: {command('recall', example)}" if isinstance(example, dict) and example.get("query") else text
@@ -130,8 +130,8 @@ def _show_expanded(expanded: dict[str, Any]) -> None:
     number = int(expanded.get("resultIndex") or 0) + 1
     terminal.say(terminal.bold(f"Result {number} in full"))
     terminal.say()
-    elsewhere = {int(one["resultIndex"]) + 1 for one in expanded.get("shownBefore") or ()}
-    for other in sorted(elsewhere):
-        terminal.say(terminal.dim(f"{INDENT}in part shown above, with result {other}"))
-    whole = expanded.get("message")
-    show_all([whole] if isinstance(whole, dict) else expanded.get("messages") or [])
+    elsewhere = {int(earlier["resultIndex"]) + 1 for earlier in expanded.get("shownBefore") or ()}
+    for shown_with in sorted(elsewhere):
+        terminal.say(terminal.dim(f"{INDENT}in part shown above, with result {shown_with}"))
+    message = expanded.get("message")
+    show_all([message] if isinstance(message, dict) else expanded.get("messages") or [])

@@ -19,7 +19,7 @@ from daemon.errors import BadRequest
 from daemon.hints import for_commands, option_name, rendered
 from daemon.recall.query import CALLS
 
-_MEANT_AS_PATH = frozenset({"directory", "path"})
+_PATH_OPTIONS = frozenset({"directory", "path"})
 
 
 class Searching(click.Command):
@@ -49,15 +49,15 @@ def with_options(call: str, *left_out: str) -> Callable[[Callable[..., Any]], Ca
     return decorate
 
 
-def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **more: Any) -> dict[str, Any]:
+def ask(settings: Settings, call: str, as_json: bool, options: dict[str, Any], **words: Any) -> dict[str, Any]:
     """The answer to `call`, its warnings said on stderr; with `as_json` printed as well.
 
-    `given` are the options as click names them, `more` what the command took as words.
+    `options` have click's names, `words` are the command's arguments.
     """
     fields = {field.name: field.encode_name for field in msgspec.structs.fields(CALLS[call])}
-    arguments = {fields[name]: value for name, value in given.items() if value not in (None, ())}
-    arguments |= {name: value for name, value in more.items() if value}
-    for name in _MEANT_AS_PATH & arguments.keys():
+    arguments = {fields[name]: value for name, value in options.items() if value not in (None, ())}
+    arguments |= {name: value for name, value in words.items() if value}
+    for name in _PATH_OPTIONS & arguments.keys():
         if arguments[name].strip():  # a blank one is none, as at every other door, and not the current folder
             arguments[name] = absolute(arguments[name])
     arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in arguments.items()}
@@ -81,22 +81,22 @@ def _option(field: msgspec.structs.FieldInfo, hint: Any) -> Callable[[Callable[.
         return click.option(f"{name}/--no-{name[2:]}", field.name, default=None, help=described)
     if kind is bool:
         return click.option(name, field.name, is_flag=True, default=None, help=described)
-    shown = field.default if field.default not in ("", None, msgspec.NODEFAULT) else ""
-    text = f"{described.rstrip('.')}.{f'  [default: {shown}]' if shown != '' else ''}"
+    default = field.default if field.default not in ("", None, msgspec.NODEFAULT) else ""
+    text = f"{described.rstrip('.')}.{f'  [default: {default}]' if default != '' else ''}"
     if get_origin(kind) is Literal:
         choice = click.Choice(get_args(kind), case_sensitive=False)
         return click.option(name, field.name, type=choice, default=None, help=text)
     if get_origin(kind) is list:
         words = get_args(get_args(kind)[0])
-        said = f"{text} Any of {', '.join(words)}. Repeatable." if words else f"{text} Repeatable."
-        return click.option(name, field.name, multiple=True, metavar="KIND", help=said)
+        description = f"{text} Any of {', '.join(words)}. Repeatable." if words else f"{text} Repeatable."
+        return click.option(name, field.name, multiple=True, metavar="KIND", help=description)
     # Numbers go as text too: the service reads them, keeps them within bounds, and says so.
     return click.option(name, field.name, metavar=_metavar(kind), default=None, help=text)
 
 
 def _metavar(kind: Any) -> str:
     kinds = get_args(kind) or (kind,)
-    words = [word for one in kinds if get_origin(one) is Literal for word in get_args(one)]
+    words = [word for type_ in kinds if get_origin(type_) is Literal for word in get_args(type_)]
     if str in kinds:
         return "TIME" if float in kinds else "TEXT"
     return "|".join(["N", *words])

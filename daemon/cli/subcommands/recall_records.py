@@ -18,14 +18,14 @@ INDENT = "    "
 @click.argument("message")
 @with_options("recall_get", "messageID")
 @click.pass_obj
-def get(settings: Settings, /, *, message: str, as_json: bool, **given: Any) -> None:
+def get(settings: Settings, /, *, message: str, as_json: bool, **options: Any) -> None:
     """Show MESSAGE (its id, as recall gives it) in full, tool outputs as they were before OpenCode pruned them.
 
     \b
     Example:
       reconstitute recall-get msg_0123456789abcdefghijklmnop
     """  # noqa: D301 - click's mark for text that is not to be filled
-    answer = ask(settings, "recall_get", as_json, given, messageID=message)
+    answer = ask(settings, "recall_get", as_json, options, messageID=message)
     if not as_json:
         _show_where(answer)
         _show_item(answer)
@@ -35,7 +35,7 @@ def get(settings: Settings, /, *, message: str, as_json: bool, **given: Any) -> 
 @click.argument("message")
 @with_options("recall_context", "messageID")
 @click.pass_obj
-def context(settings: Settings, /, *, message: str, as_json: bool, **given: Any) -> None:
+def context(settings: Settings, /, *, message: str, as_json: bool, **options: Any) -> None:
     """Show the messages around MESSAGE (its id, as recall gives it).
 
     \b
@@ -43,7 +43,7 @@ def context(settings: Settings, /, *, message: str, as_json: bool, **given: Any)
       reconstitute recall-context msg_0123456789abcdefghijklmnop --window 2
       reconstitute recall-context msg_0123456789abcdefghijklmnop --format messages --json
     """  # noqa: D301 - click's mark for text that is not to be filled
-    answer = ask(settings, "recall_context", as_json, given, messageID=message)
+    answer = ask(settings, "recall_context", as_json, options, messageID=message)
     if as_json:
         return
     _show_where(answer)
@@ -58,7 +58,7 @@ def context(settings: Settings, /, *, message: str, as_json: bool, **given: Any)
 @click.argument("session", default="")
 @with_options("recall_messages", "sessionID")
 @click.pass_obj
-def messages(settings: Settings, /, *, session: str, as_json: bool, **given: Any) -> int:
+def messages(settings: Settings, /, *, session: str, as_json: bool, **options: Any) -> int:
     """Show the messages of SESSION (its id) in order, a page at a time; by default of this folder's latest.
 
     Ends with 4 if there are none.
@@ -69,13 +69,13 @@ def messages(settings: Settings, /, *, session: str, as_json: bool, **given: Any
       reconstitute recall-messages ses_0123456789abcdefghijklmnop --offset 10
       reconstitute recall-messages --query npm --reverse
     """  # noqa: D301 - click's mark for text that is not to be filled
-    answer = ask(settings, "recall_messages", as_json, given, sessionID=session)
-    shown = answer.get("messages") or []
+    answer = ask(settings, "recall_messages", as_json, options, sessionID=session)
+    page = answer.get("messages") or []
     if not as_json:
         _show_where(answer)
-        show_all(shown)
+        show_all(page)
         _show_page(answer.get("pagination") or {})
-    return 0 if shown else NOTHING
+    return 0 if page else NOTHING
 
 
 def _show_item(item: dict[str, Any]) -> None:
@@ -89,8 +89,10 @@ def _show_item(item: dict[str, Any]) -> None:
         "deleted in OpenCode" if message.get("deleted") else "",
     ]
     mark = "▶ " if item.get("center") else ""
-    rest = " · ".join(fact for fact in facts if fact)
-    terminal.say(f"{terminal.bold(mark + str(message.get('role') or ''))} {terminal.dim('· ' + terminal.line(rest))}")
+    details = " · ".join(fact for fact in facts if fact)
+    terminal.say(
+        f"{terminal.bold(mark + str(message.get('role') or ''))} {terminal.dim('· ' + terminal.line(details))}"
+    )
     if message.get("error"):
         terminal.say(INDENT + terminal.tint(terminal.line(message["error"]), "red"))
     for part in item.get("parts") or ():
@@ -118,7 +120,7 @@ def _lines(value: Any) -> str:
     """What a tool was given, a line a field."""
     if not isinstance(value, dict):
         return str(value)
-    return "\n".join(f"{name}: {given}" for name, given in value.items())
+    return "\n".join(f"{name}: {content}" for name, content in value.items())
 
 
 def _show_message(message: dict[str, Any]) -> None:
@@ -153,8 +155,10 @@ def _show_where(answer: dict[str, Any]) -> None:
 def _show_page(page: dict[str, Any]) -> None:
     offset, returned, total = (int(page.get(key) or 0) for key in ("offset", "returned", "total"))
     if page.get("hasMore"):
-        more = f"; more: --offset {offset + returned}"
-        terminal.say(terminal.dim(f"{offset + 1} to {offset + returned} of {terminal.count(total, 'message')}{more}"))
+        next_page = f"; more: --offset {offset + returned}"
+        terminal.say(
+            terminal.dim(f"{offset + 1} to {offset + returned} of {terminal.count(total, 'message')}{next_page}")
+        )
 
 
 # -- lists -----------------------------------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ def _show_page(page: dict[str, Any]) -> None:
 @click.argument("words", nargs=-1, metavar="[TITLE]...")
 @with_options("recall_sessions", "search")
 @click.pass_obj
-def sessions(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def sessions(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """List sessions, latest first; with TITLE those whose title contains it. Ends with 4 if there are none.
 
     \b
@@ -173,16 +177,16 @@ def sessions(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **
       reconstitute recall-sessions rate limit --scope project
       reconstitute recall-sessions --directory ~/projects/shop --within project --json
     """  # noqa: D301 - click's mark for text that is not to be filled
-    answer = ask(settings, "recall_sessions", as_json, given, search=" ".join(words))
-    found = answer.get("sessions") or []
+    answer = ask(settings, "recall_sessions", as_json, options, search=" ".join(words))
+    matches = answer.get("sessions") or []
     if not as_json:
-        for session in found:
+        for session in matches:
             _show_session(session)
-        if not found:
+        if not matches:
             terminal.say("There is no such session.")
         elif answer.get("hasMore"):
-            terminal.say(terminal.dim(f"{len(found)} of {answer.get('total')}; --limit or --offset shows more"))
-    return 0 if found else NOTHING
+            terminal.say(terminal.dim(f"{len(matches)} of {answer.get('total')}; --limit or --offset shows more"))
+    return 0 if matches else NOTHING
 
 
 def _show_session(session: dict[str, Any]) -> None:
@@ -204,7 +208,7 @@ def _show_session(session: dict[str, Any]) -> None:
 @click.argument("anchor", default="")
 @with_options("recall_timeline", "anchor")
 @click.pass_obj
-def timeline(settings: Settings, /, *, anchor: str, as_json: bool, **given: Any) -> int:
+def timeline(settings: Settings, /, *, anchor: str, as_json: bool, **options: Any) -> int:
     """Show what happened around ANCHOR: sessions, prompts and file changes, in order of time.
 
     ANCHOR is a message id, a session id or a time; by default now. Ends with 4 if there is nothing.
@@ -215,9 +219,9 @@ def timeline(settings: Settings, /, *, anchor: str, as_json: bool, **given: Any)
       reconstitute recall-timeline '3d ago' --kind file
       reconstitute recall-timeline msg_0123456789abcdefghijklmnop --format full
     """  # noqa: D301 - click's mark for text that is not to be filled
-    if given.get("project"):
-        given["project"] = as_project(given["project"])
-    answer = ask(settings, "recall_timeline", as_json, given, anchor=anchor)
+    if options.get("project"):
+        options["project"] = as_project(options["project"])
+    answer = ask(settings, "recall_timeline", as_json, options, anchor=anchor)
     entries = answer.get("entries") or []
     if not as_json:
         if answer.get("hasMoreBefore"):
@@ -234,17 +238,17 @@ def timeline(settings: Settings, /, *, anchor: str, as_json: bool, **given: Any)
 def _show_entry(entry: dict[str, Any]) -> None:
     mark = "▶" if entry.get("anchor") else " "
     kind = str(entry.get("type") or "")
-    what = " ".join(str(entry[key]) for key in ("operation", "path") if entry.get(key))
+    change = " ".join(str(entry[key]) for key in ("operation", "path") if entry.get(key))
     text = str(entry.get("text") or "")
-    head = terminal.line(what) if what else terminal.plain(text.partition("\n")[0])
+    head = terminal.line(change) if change else terminal.plain(text.partition("\n")[0])
     terminal.say(f"{mark} {terminal.dim(terminal.moment(entry.get('time')))}  {kind:<8} {head}")
     title = " ".join(str(entry.get("sessionTitle") or "").split())
     places = " · ".join(str(part) for part in (title, entry.get("messageID") or entry.get("sessionID")) if part)
     terminal.say(INDENT + terminal.dim(terminal.line(places)))
-    rest = text if what else text.partition("\n")[2]
+    body = text if change else text.partition("\n")[2]
     # The text of a change is its operation and path from the session's directory; what is said already is not repeated.
-    is_said = bool(what) and "\n" not in text and what.endswith(text.removeprefix(f"{entry.get('operation')} "))
-    for line in rest.splitlines() if rest.strip() and not is_said else ():
+    is_repeated = bool(change) and "\n" not in text and change.endswith(text.removeprefix(f"{entry.get('operation')} "))
+    for line in body.splitlines() if body.strip() and not is_repeated else ():
         terminal.say(INDENT + terminal.plain(line))
 
 
@@ -252,7 +256,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
 @click.argument("path")
 @with_options("recall_files", "path")
 @click.pass_obj
-def files(settings: Settings, /, *, path: str, as_json: bool, **given: Any) -> int:
+def files(settings: Settings, /, *, path: str, as_json: bool, **options: Any) -> int:
     """Show which sessions touched PATH, or anything beneath it. Ends with 4 if none did.
 
     \b
@@ -261,14 +265,14 @@ def files(settings: Settings, /, *, path: str, as_json: bool, **given: Any) -> i
       reconstitute recall-files ~/projects/shop --mentions
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = absolute(path) if path.strip() else ""
-    answer = ask(settings, "recall_files", as_json, given, path=path)
-    found = answer.get("sessions") or []
+    answer = ask(settings, "recall_files", as_json, options, path=path)
+    matches = answer.get("sessions") or []
     if not as_json:
-        for session in found:
+        for session in matches:
             _show_touching(session)
-        if found and answer.get("total", 0) > len(found):
-            terminal.say(terminal.dim(f"{len(found)} of {answer['total']}; --limit shows more"))
-    return 0 if found else NOTHING
+        if matches and answer.get("total", 0) > len(matches):
+            terminal.say(terminal.dim(f"{len(matches)} of {answer['total']}; --limit shows more"))
+    return 0 if matches else NOTHING
 
 
 def _show_touching(session: dict[str, Any]) -> None:

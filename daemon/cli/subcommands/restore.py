@@ -24,8 +24,8 @@ from daemon.errors import OutputRefused
 if TYPE_CHECKING:
     from daemon.filesystem.new_folder import NewFolder
 
-_MOST_SHOWN = 20
-_FEW = 5
+_MAX_LISTED = 20
+_MAX_PER_REASON = 5
 """More files than this that are left out for the same reason are counted, not listed."""
 
 
@@ -63,7 +63,7 @@ def restore(settings: Settings, *, path: str, to: str, at: str, deleted: bool, g
         writing = _Writing(folder)
         with progress() as step:
             request = calls.Restore(place, at, deleted, grade)
-            answer = settings.ask(request, progress=step, on_part=writing.take, before=writing.begin)
+            answer = settings.ask(request, progress=step, on_part=writing.write, before=writing.begin)
         folder.finish()
     terminal.notes(answer.warnings)
     skipped = writing.skipped + answer.skipped
@@ -105,14 +105,14 @@ class _Writing:
             OutputRefused: the daemon broke off in the middle, and this would be the second time.
         """
         if self._folder.files:
-            there = terminal.count(self._folder.files, "file")
+            count = terminal.count(self._folder.files, "file")
             raise OutputRefused(
-                f"{self._folder.path}: the service stopped answering; {there} there and complete, the rest is missing; "
+                f"{self._folder.path}: the service stopped answering; {count} there and complete, the rest is missing; "
                 "remove the folder and run the command again"
             )
         self.skipped.clear()
 
-    def take(self, content: FileContent) -> None:
+    def write(self, content: FileContent) -> None:
         """Write one file."""
         reason = self._folder.write(content.relative, content.data, executable=content.executable)
         if reason:
@@ -131,11 +131,11 @@ def _show(written: list[WrittenFile], skipped: list[SkippedFile], folder: Path) 
     else:
         terminal.say("Nothing was written.")
     reasons = Counter(file.reason for file in skipped)
-    several = {reason: number for reason, number in reasons.items() if number > _FEW}
-    for reason, number in several.items():
+    frequent = {reason: number for reason, number in reasons.items() if number > _MAX_PER_REASON}
+    for reason, number in frequent.items():
         terminal.note(f"skipped {number} files: {reason}")
-    single = [file for file in skipped if file.reason not in several]
-    for file in single[:_MOST_SHOWN]:
+    single = [file for file in skipped if file.reason not in frequent]
+    for file in single[:_MAX_LISTED]:
         terminal.note(f"skipped {terminal.line(file.path)}: {file.reason}")
-    if len(single) > _MOST_SHOWN:
-        terminal.note(f"skipped {len(single) - _MOST_SHOWN} more files; --json lists them all")
+    if len(single) > _MAX_LISTED:
+        terminal.note(f"skipped {len(single) - _MAX_LISTED} more files; --json lists them all")

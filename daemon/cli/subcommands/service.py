@@ -61,11 +61,11 @@ def install(settings: Settings, force: bool) -> int:
     from daemon.config import ENVIRONMENT  # noqa: PLC0415
 
     settings.load()  # a service that cannot start is not worth installing
-    named = settings.config or os.environ.get("RECONSTITUTE_CONFIG")
-    chosen = ["--config", os.path.abspath(named)] if named else []
+    config_file = settings.config or os.environ.get("RECONSTITUTE_CONFIG")
+    chosen = ["--config", os.path.abspath(config_file)] if config_file else []
     # A service does not see what a shell's profile exports, so the unit says which database OpenCode uses.
-    seen = {name: os.environ[name] for name in ("OPENCODE_DB",) if os.environ.get(name)}
-    changed = _write(unit_place(), unit_text([*installation(), *chosen, "run"], seen), force=force)
+    environment = {name: os.environ[name] for name in ("OPENCODE_DB",) if os.environ.get(name)}
+    has_changed = _write(unit_place(), unit_text([*installation(), *chosen, "run"], environment), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip
@@ -76,10 +76,10 @@ def install(settings: Settings, force: bool) -> int:
         return 0
     was_active = _systemctl("is-active", "--quiet", UNIT).returncode == 0
     steps = [["daemon-reload"], ["enable", "--now", UNIT]]
-    for step in [*steps, ["restart", UNIT]] if changed and was_active else steps:
-        done = _systemctl(*step)
-        if done.returncode:
-            terminal.note(f"systemctl --user {' '.join(step)}: {done.stderr.strip() or 'failed'}; see: {_journal()}")
+    for step in [*steps, ["restart", UNIT]] if has_changed and was_active else steps:
+        result = _systemctl(*step)
+        if result.returncode:
+            terminal.note(f"systemctl --user {' '.join(step)}: {result.stderr.strip() or 'failed'}; see: {_journal()}")
             return 1
     terminal.say("The service runs, and starts at every login.")
     if not _lingers():
@@ -99,9 +99,9 @@ def status(settings: Settings) -> int:
     if not _manager_answers():
         terminal.note("systemd's user manager does not answer here; try: reconstitute status")
         return 1
-    wanted = "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result"
-    shown = _systemctl("show", UNIT, f"--property={wanted}").stdout
-    facts = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+    properties = "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result"
+    output = _systemctl("show", UNIT, f"--property={properties}").stdout
+    facts = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
     if facts.get("LoadState") == "not-found":
         terminal.say("Not installed. Install it with: reconstitute service install")
         return 0
@@ -153,9 +153,9 @@ def uninstall(force: bool) -> int:
         raise OutputRefused(f"{path}: was edited, or is not ours; remove it with --force")
     answers = _manager_answers()
     if answers:
-        done = _systemctl("disable", "--now", UNIT)
-        if done.returncode:
-            terminal.note(f"systemctl --user disable --now {UNIT}: {done.stderr.strip() or 'failed'}")
+        result = _systemctl("disable", "--now", UNIT)
+        if result.returncode:
+            terminal.note(f"systemctl --user disable --now {UNIT}: {result.stderr.strip() or 'failed'}")
             return 1
     path.unlink()
     if answers:
@@ -164,18 +164,18 @@ def uninstall(force: bool) -> int:
     return 0
 
 
-def _write(path: Path, wanted: str, *, force: bool) -> bool:
+def _write(path: Path, unit: str, *, force: bool) -> bool:
     """Put the unit in its place; whether anything changed.
 
     Raises:
         OutputRefused: the unit there was edited, or the directory cannot be written.
     """
     present = _read(path) if path.is_file() else None
-    if present == wanted and not path.is_symlink():
+    if present == unit and not path.is_symlink():
         terminal.say(f"{terminal.plain(path)} is up to date.")
         return False
     for line in difflib.unified_diff(
-        (present or "").splitlines(), wanted.splitlines(), "installed", "new", n=0, lineterm=""
+        (present or "").splitlines(), unit.splitlines(), "installed", "new", n=0, lineterm=""
     ):
         if present is not None:
             terminal.say(terminal.plain(line))
@@ -186,7 +186,7 @@ def _write(path: Path, wanted: str, *, force: bool) -> bool:
             "and replace it with: reconstitute service install --force"
         )
     try:
-        durable.atomic_write(path, wanted.encode("utf-8", "surrogateescape"))
+        durable.atomic_write(path, unit.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise OutputRefused(f"{path}: cannot be written: {error.strerror}; check the directory") from error
     terminal.say(f"{'Updated' if present is not None else 'Wrote'} {terminal.plain(path)}.")
@@ -215,13 +215,13 @@ def _manager_answers() -> bool:
 
 def _lingers() -> bool:
     try:
-        asked = subprocess.run(
+        result = subprocess.run(
             ["loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"],
             capture_output=True, text=True, timeout=10, check=False,
         )  # fmt: skip
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return False
-    return asked.stdout.strip() == "yes"
+    return result.stdout.strip() == "yes"
 
 
 def _journal() -> str:
@@ -276,8 +276,8 @@ def unit_place() -> Path:
 def installation() -> list[str]:
     """The command that starts this very installation: its `reconstitute`, else its Python with this package."""
     beside = Path(sys.executable).parent / "reconstitute"
-    called = Path(os.path.abspath(sys.argv[0]))
-    for program in (called, beside):
+    invoked = Path(os.path.abspath(sys.argv[0]))
+    for program in (invoked, beside):
         if program.name == "reconstitute" and program.is_file() and os.access(program, os.X_OK):
             return [str(program)]
     return [os.path.abspath(sys.executable), "-m", "daemon.cli"]

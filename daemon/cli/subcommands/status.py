@@ -94,8 +94,8 @@ def _archive(answer: Status) -> Iterator[str]:
         yield archive.dir
     large = archive.large
     if large.count:
-        which = terminal.count(large.count, "record")
-        yield f"{which} over limits.record_mb, {terminal.size(large.bytes)}, kept whole as files, not searched:"
+        records = terminal.count(large.count, "record")
+        yield f"{records} over limits.record_mb, {terminal.size(large.bytes)}, kept whole as files, not searched:"
         for record in large.records[:LISTED]:
             of_part = f", part {record['part']}" if record.get("part") else ""
             yield f"  message {record.get('message', '?')}{of_part}: {record.get('file', '?')}"
@@ -106,12 +106,12 @@ def _sources(answer: Status) -> Iterator[str]:
         yield "none found: OpenCode has written nothing yet, or writes elsewhere; then set opencode.data_dir"
     for source in answer.sources:
         yield from _source(source)
-    here = os.environ.get("OPENCODE_DB", "")
+    db = os.environ.get("OPENCODE_DB", "")
     rows = [row for row in answer.sources if not row.state.startswith("not followed")]
     followed = [row.name.removeprefix("db:").removeprefix("db2:") for row in rows]
-    if here not in ("", ":memory:") and not any(name == here or name.endswith(f"/{here}") for name in followed):
+    if db not in ("", ":memory:") and not any(name == db or name.endswith(f"/{db}") for name in followed):
         yield (
-            f"OPENCODE_DB is {here} in this shell, but the service does not follow it; add it to opencode.databases, "
+            f"OPENCODE_DB is {db} in this shell, but the service does not follow it; add it to opencode.databases, "
             f"or run again: reconstitute service install"
         )
 
@@ -129,13 +129,13 @@ def _source(source: SourceStatus) -> Iterator[str]:
     if counts:
         yield "  " + ", ".join(counts)
     for entry in (source.set_aside or [])[:LISTED]:
-        yield "    " + _cut(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
+        yield "    " + _shortened(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
     if source.unknown:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(source.unknown.items()))
         yield f"  of unknown type, so not searchable: {kinds}"
 
 
-def _cut(text: str, indent: int) -> str:
+def _shortened(text: str, indent: int) -> str:
     """`text` on one line of the terminal behind `indent` columns."""
     return terminal.shorten(terminal.plain(text), terminal.width() - indent)
 
@@ -146,8 +146,8 @@ def _waiting(answer: Status) -> Iterator[str]:
         tools, semantic = answer.outbox.get("tools", 0), answer.index.get("semantic", {})
         counts = f"not indexed yet: {terminal.count(by_words, 'message')} by words, {by_meaning} by meaning"
         counts += f", and the tool calls of {tools} by meaning" if tools else ""
-        left = semantic.get("secondsLeft") or 0
-        counts += f"; about {terminal.duration(left)} left" if left else ""
+        seconds_left = semantic.get("secondsLeft") or 0
+        counts += f"; about {terminal.duration(seconds_left)} left" if seconds_left else ""
         yield counts if by_words or by_meaning or tools else "nothing; every message is indexed"
 
 
@@ -227,11 +227,11 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
         "embedded": answer.embedded,
         "unreadable, kept aside": answer.quarantined,
     }
-    done = [f"{count} {text}" for text, count in counts.items() if count]
-    nothing = (
+    changes = [f"{count} {text}" for text, count in counts.items() if count]
+    no_change = (
         "nothing new, but not everything could be read or embedded; see above" if answer.warnings else "nothing new"
     )
-    terminal.say(terminal.plain("; ".join(done) or nothing) + ".")
+    terminal.say(terminal.plain("; ".join(changes) or no_change) + ".")
     if answer.waiting:
         terminal.say(_what_follows(answer))
     return code
@@ -240,10 +240,10 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
 def _what_follows(answer: Index) -> str:
     is_one = answer.waiting == 1
     waiting = f"{terminal.count(answer.waiting, 'message')} {'is' if is_one else 'are'} not embedded yet"
-    it = "it" if is_one else "them"
-    who = (
-        f"the running service embeds {it}"
+    pronoun = "it" if is_one else "them"
+    embedder = (
+        f"the running service embeds {pronoun}"
         if answer.running
-        else f"`reconstitute index --wait` embeds {it}, and so does the service"
+        else f"`reconstitute index --wait` embeds {pronoun}, and so does the service"
     )
-    return f"All of it can be searched by words. {waiting}: {who}, newest first."
+    return f"All of it can be searched by words. {waiting}: {embedder}, newest first."

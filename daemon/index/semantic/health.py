@@ -22,8 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from daemon.errors import DiskFull, IndexBroken, ReconstituteError
-from daemon.filesystem.disk_space import free_bytes
+from daemon.errors import IndexBroken, ReconstituteError
 from daemon.index.semantic import Semantic
 from daemon.model import Vector
 
@@ -82,19 +81,6 @@ def park(directory: Path) -> Path:
         shutil.rmtree(aside, ignore_errors=True)
         os.rename(directory, aside)
     return aside
-
-
-def free_space(directory: Path, floor_mb: int) -> None:
-    """Check the room left before a batch: Chroma does not notice a full disk and ruins its files (C12).
-
-    Raises:
-        DiskFull: less than `floor_mb` is free.
-    """
-    free = free_bytes(directory) // 1_000_000
-    if free < floor_mb:
-        raise DiskFull(
-            f"{directory}: {free} MB free, {floor_mb} MB needed; free some space, indexing goes on by itself"
-        )
 
 
 def _sizes(directory: Path) -> dict[Path, int]:

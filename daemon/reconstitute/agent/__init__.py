@@ -33,7 +33,7 @@ from daemon.reconstitute.agent.single_question import Opening, QuestionRunner
 from daemon.reconstitute.agent.summaries import Summaries, size
 from daemon.reconstitute.agent.tools import Holdings
 from daemon.reconstitute.agent.tools.schemas import schemas
-from daemon.reconstitute.answer import NOTHING, Record
+from daemon.reconstitute.answer import EMPTY_RECORD, Record
 from daemon.reconstitute.questions import Question
 
 _PULSE_S = 1.0
@@ -48,7 +48,7 @@ _Outcomes: TypeAlias = dict[str, tuple[Outcome, bool]]
 class QuestionRun:
     """The answers of one run. `calls` counts model calls; `unanswered` questions are asked in `later_s` seconds."""
 
-    record: Record = NOTHING
+    record: Record = EMPTY_RECORD
     calls: int = 0
     unanswered: int = 0
     later_s: float = 0.0
@@ -119,17 +119,17 @@ class AllQuestions:
             if not pending:
                 break
         trajectory.trim(self._archive, case.path, self._section.trajectories)
-        summaries, left = self._summaries(case, merged(outcomes.values()), deadline)
+        summaries, remaining = self._summaries(case, merged(outcomes.values()), deadline)
         warnings = list(dict.fromkeys(warning for outcome, _ in outcomes.values() for warning in outcome.warnings))
         if unanswered:
             warnings.append(f"{counted(unanswered, 'question')} left for later: {self._reason}")
-        if left:
-            warnings.append(f"files and sessions left to be described in a later run: {left} (agent.summaries)")
+        if remaining:
+            warnings.append(f"files and sessions left to be described in a later run: {remaining} (agent.summaries)")
         calls = self._model.calls if self._model is not None else 0
         record = merged(outcomes.values())
         record = replace(record, descriptions=summaries.files | record.descriptions, summaries=summaries.sessions)
-        known = keys(case.facts)
-        struck = {key: reason for key, reason in record.struck.items() if key in known}
+        fact_keys = keys(case.facts)
+        struck = {key: reason for key, reason in record.struck.items() if key in fact_keys}
         return QuestionRun(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
 
     def estimate(self, case: Case) -> Estimate:
@@ -149,7 +149,7 @@ class AllQuestions:
                 _PathQuestion(question, path, _parts(case, path, merged(outcomes.values()))),
             )
             is_unchanged = earlier is not None and self._is_unchanged(runner, about, earlier)
-            outcome = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
+            outcome = self._cached_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
             if isinstance(outcome, Outcome):
                 estimate.questions.kept += 1
                 outcomes[question.id] = outcome, True
@@ -208,8 +208,8 @@ class AllQuestions:
                 often[folder] = often.get(folder, 0) + 1
                 inside.setdefault(folder, set()).add(child)
                 child, folder = folder, posixpath.dirname(folder)
-        several = [folder for folder in often if len(inside[folder]) > 1]
-        busiest = sorted(several, key=lambda folder: (-often[folder], folder))[: self._section.folders]
+        shared = [folder for folder in often if len(inside[folder]) > 1]
+        busiest = sorted(shared, key=lambda folder: (-often[folder], folder))[: self._section.folders]
         ordered = sorted(busiest, key=lambda folder: (-folder.count("/"), folder))
         return [(questions.of_folder(folder), posixpath.join(case.path, folder)) for folder in ordered]
 
@@ -221,7 +221,7 @@ class AllQuestions:
         is_unchanged = earlier is not None and self._is_unchanged(runner, about, earlier)
         if self._model is not None and not self._trouble:
             try:
-                outcome = self._kept_or_asked(self._model, runner, about, record, earlier, is_unchanged=is_unchanged)
+                outcome = self._cached_or_new(self._model, runner, about, record, earlier, is_unchanged=is_unchanged)
             except ModelUnavailable as error:
                 self._failed(str(error))
             else:
@@ -230,7 +230,7 @@ class AllQuestions:
                 return outcome, True
         return None if earlier is None else (earlier, is_unchanged)
 
-    def _kept_or_asked(
+    def _cached_or_new(
         self,
         model: CachedModel,
         runner: QuestionRunner,
@@ -241,13 +241,15 @@ class AllQuestions:
         is_unchanged: bool,
     ) -> Outcome:
         """The earlier outcome, where it may stand, else what the model says now."""
-        outcome = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
+        outcome = self._cached_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
         if isinstance(outcome, Outcome):
             return outcome
-        taken_up = [path for path, _ in record.recorded]
-        return runner.ask(model, about.question, outcome, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
+        recorded_paths = [path for path, _ in record.recorded]
+        return runner.ask(
+            model, about.question, outcome, limits=self._limits, recorded_paths=recorded_paths, pulse=self._pulse
+        )
 
-    def _kept_or_opening(
+    def _cached_or_opening(
         self,
         model: CachedModel,
         runner: QuestionRunner,
@@ -296,4 +298,4 @@ def _parts(case: Case, path: str, record: Record) -> list[str]:
     for described, statement in record.descriptions.items():
         if described.startswith(path + "/"):
             lines.setdefault(described, statement.text)
-    return [f"{posixpath.relpath(each, path)}: {lines[each]}" for each in sorted(lines)]
+    return [f"{posixpath.relpath(part_path, path)}: {lines[part_path]}" for part_path in sorted(lines)]

@@ -21,7 +21,7 @@ LATEST = 4
 REPLY = 2048
 """Tokens kept free for the reply, or a quarter of a small context."""
 LEFT_OUT = "(left out to make room; call the tool again if you need this)"
-_GONE = "(earlier steps were left out to make room)"
+_OMISSION = "(earlier steps were left out to make room)"
 _USUAL_CALLS = 3
 """Of a question: two looks and the answer."""
 _USUAL_RESULT = 1_000
@@ -140,36 +140,36 @@ def count_tokens(messages: Sequence[OllamaMessage], tools: Sequence[Json] = ()) 
     return int(of_chat(messages, tools).most)
 
 
-def fit_into(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int) -> list[OllamaMessage]:
-    """`messages`, with as much left out as is needed for `most` tokens.
+def fit_into(messages: Sequence[OllamaMessage], tools: Sequence[Json], limit: int) -> list[OllamaMessage]:
+    """`messages`, with as much left out as is needed for `limit` tokens.
 
     Raises:
         Over: the opening alone does not fit.
     """
     fitting = list(messages)
     sizes = [count_tokens([message]) for message in fitting]
-    left = most - count_tokens([], tools)
+    remaining = limit - count_tokens([], tools)
     for stays in (LATEST, 1):
         for place in range(OPENING, max(OPENING, len(fitting) - stays)):
-            if sum(sizes) <= left:
+            if sum(sizes) <= remaining:
                 return fitting
             if fitting[place]["role"] == "tool":
                 fitting[place] = fitting[place] | {"content": LEFT_OUT}
                 sizes[place] = count_tokens([fitting[place]])
-    while count_tokens(fitting) > left:
+    while count_tokens(fitting) > remaining:
         fitting = _without_oldest_turn(fitting)
     return fitting
 
 
 def _without_oldest_turn(messages: list[OllamaMessage]) -> list[OllamaMessage]:
     """Without the first turn behind the opening: an assistant's message and what answers it."""
-    start = OPENING + (1 if len(messages) > OPENING and messages[OPENING].get("content") == _GONE else 0)
+    start = OPENING + (1 if len(messages) > OPENING and messages[OPENING].get("content") == _OMISSION else 0)
     end = start + 1
     while end < len(messages) and messages[end]["role"] != "assistant":
         end += 1
     if start >= len(messages):
         raise QuestionOver(Ended.CONTEXT)
-    return [*messages[:OPENING], {"role": "user", "content": _GONE}, *messages[end:]]
+    return [*messages[:OPENING], {"role": "user", "content": _OMISSION}, *messages[end:]]
 
 
 @dataclass(slots=True)
@@ -196,13 +196,16 @@ class Estimate:
     def question(self, first: int, limits: Limits) -> None:
         """One more question to be asked, with `first` tokens in its first messages and the tools' descriptions."""
         calls = min(_USUAL_CALLS, limits.steps)
-        looked = sum(range(calls)) * (_USUAL_RESULT + _REPLY)  # each step sends again what the steps before it showed
-        self._add(self.questions, calls, calls * (first + _REPLY) + looked, limits.steps, max(limits.tokens, first))
+        # Each step sends the results of all earlier steps again.
+        result_tokens = sum(range(calls)) * (_USUAL_RESULT + _REPLY)
+        self._add(
+            self.questions, calls, calls * (first + _REPLY) + result_tokens, limits.steps, max(limits.tokens, first)
+        )
 
-    def summary(self, kind: str, sent: int) -> None:
+    def summary(self, kind: str, tokens: int) -> None:
         """One more file or session to be described, with `sent` tokens; what does not hold is asked for once more."""
         cost = self.files if kind == "file" else self.sessions
-        self._add(cost, 1, sent + _REPLY, 2, 2 * sent + 3 * _REPLY)
+        self._add(cost, 1, tokens + _REPLY, 2, 2 * tokens + 3 * _REPLY)
 
     @staticmethod
     def _add(cost: Cost, calls: int, tokens: int, most_calls: int, most_tokens: int) -> None:
@@ -215,15 +218,15 @@ class Estimate:
     @property
     def calls(self) -> int:
         """What is usual, over all kinds."""
-        return sum(each.calls for each in (self.questions, self.files, self.sessions))
+        return sum(cost.calls for cost in (self.questions, self.files, self.sessions))
 
     @property
     def tokens(self) -> int:
         """What is usual, over all kinds."""
-        return sum(each.tokens for each in (self.questions, self.files, self.sessions))
+        return sum(cost.tokens for cost in (self.questions, self.files, self.sessions))
 
     def to_json(self) -> Json:
         """``{questions, files, sessions, later, calls, tokens, most_calls, most_tokens}``, kinds as Cost."""
         kinds = (self.questions, self.files, self.sessions)
-        most = {name: sum(getattr(each, name) for each in kinds) for name in ("most_calls", "most_tokens")}
-        return {**asdict(self), "calls": self.calls, "tokens": self.tokens, **most}
+        maxima = {name: sum(getattr(cost, name) for cost in kinds) for name in ("most_calls", "most_tokens")}
+        return {**asdict(self), "calls": self.calls, "tokens": self.tokens, **maxima}

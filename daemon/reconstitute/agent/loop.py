@@ -19,7 +19,7 @@ from daemon.reconstitute.agent.trajectory import Trajectory
 
 _BAD_REPLIES = 3
 _LOST_CONTEXTS = 3
-_SAID = 2000
+_MAX_LOGGED_CHARS = 2000
 """Characters of an unusable reply that the model sees again."""
 _SMALLER = 0.6
 """What is sent after the server had dropped a part: this much of it."""
@@ -63,7 +63,7 @@ class Loop:
         self._schemas = tools.schemas()
         self._most_tokens = sendable_tokens(model.context_tokens)
         self._bad = 0
-        self._lost = 0
+        self._lost_steps = 0
         self.messages: list[OllamaMessage] = []
 
     def run(self, opening: Sequence[OllamaMessage]) -> Ended:
@@ -90,7 +90,7 @@ class Loop:
             self._act(self._query())
             self._bad = 0
         except BadReply as error:
-            self._tell(error)
+            self._report(error)
         except ContextLost:
             self._shrink()
         finally:
@@ -99,10 +99,10 @@ class Loop:
     def _query(self) -> Reply:
         """Send the conversation, and add the reply to it."""
         self._meter.step()
-        sent = fit_into(self.messages, self._schemas, self._most_tokens)
-        request_tokens = count_tokens(sent, self._schemas)
+        fitting = fit_into(self.messages, self._schemas, self._most_tokens)
+        request_tokens = count_tokens(fitting, self._schemas)
         try:
-            reply = self._model.chat(sent, self._schemas, self._pulse)
+            reply = self._model.chat(fitting, self._schemas, self._pulse)
         except (BadReply, ContextLost):
             self._meter.spend(request_tokens)
             raise
@@ -122,7 +122,7 @@ class Loop:
                 "the ids of the messages each one stands on"
             )
         for number, call in enumerate(calls):
-            observation = self._done(call) if number < MOST_CALLS else NOT_DONE
+            observation = self._call_tool(call) if number < MOST_CALLS else NOT_DONE
             if reply.calls:
                 self.messages.append({"role": "tool", "tool_name": call.name, "content": observation})
             else:  # no call to go with it: a result without one is no valid conversation
@@ -132,23 +132,23 @@ class Loop:
             if number < MOST_CALLS:
                 self._pulse("")
 
-    def _done(self, call: ToolCall) -> str:
+    def _call_tool(self, call: ToolCall) -> str:
         """The observation of one call that is carried out."""
         self._meter.check_time()
         self._meter.repeat((call.name, json.dumps(call.arguments, sort_keys=True)))
         return self._tools.call(call.name, call.arguments)
 
-    def _tell(self, error: BadReply) -> None:
+    def _report(self, error: BadReply) -> None:
         self._bad += 1
         if self._bad >= _BAD_REPLIES:
             raise QuestionOver(Ended.FORMAT)
         if error.reply:
-            self.messages.append({"role": "assistant", "content": error.reply[:_SAID]})
+            self.messages.append({"role": "assistant", "content": error.reply[:_MAX_LOGGED_CHARS]})
         self.messages.append({"role": "user", "content": f"Your last reply could not be used: {error}."})
 
     def _shrink(self) -> None:
-        self._lost += 1
-        if self._lost >= _LOST_CONTEXTS:
+        self._lost_steps += 1
+        if self._lost_steps >= _LOST_CONTEXTS:
             raise QuestionOver(Ended.CONTEXT)
         self._most_tokens = int(self._most_tokens * _SMALLER)
 

@@ -78,10 +78,10 @@ def notes_of(archive: Archive, target: str) -> dict[str, Note]:
 def _notes_in(target: str, outcome: Outcome) -> Iterator[Note]:
     relative = outcome.question_id.partition(":")[2]
     about = (posixpath.join(target, relative),) if relative else ()
-    given: list[tuple[str, Statement]] = [("statement", each) for each in outcome.answer.statements]
-    given += [("description", outcome.descriptions[path]) for path in sorted(outcome.descriptions)]
-    given += [("note", each) for each in outcome.notes]
-    for kind, statement in given:
+    statements: list[tuple[str, Statement]] = [("statement", entry) for entry in outcome.answer.statements]
+    statements += [("description", outcome.descriptions[path]) for path in sorted(outcome.descriptions)]
+    statements += [("note", entry) for entry in outcome.notes]
+    for kind, statement in statements:
         text = clean(f"{statement.text} {statement.reason}").strip()
         if text:
             sources = tuple(dict.fromkeys(source.message_id for source in statement.sources))
@@ -167,45 +167,45 @@ class Notes:
         have = index.ids(owner, key(only_target) if only_target else "") if owner else set()
         notes = [note for target in targets for note in notes_of(self._archive, target).values()]
         owner = owner or (self._new_owner() if notes else "")
-        wanted = {f"{owner}-{note.key}": note for note in notes}
+        notes_by_name = {f"{owner}-{note.key}": note for note in notes}
         refused = self._refused(notes, is_all=not only_target)
-        missing = [(name, note) for name, note in wanted.items() if name not in have and note.key not in refused]
-        for start in range(0, len(missing), _BATCH):
-            step({"phase": "notes", "done": start, "total": len(missing)})
-            group = missing[start : start + _BATCH]
+        new = [(name, note) for name, note in notes_by_name.items() if name not in have and note.key not in refused]
+        for start in range(0, len(new), _BATCH):
+            step({"phase": "notes", "done": start, "total": len(new)})
+            group = new[start : start + _BATCH]
             vectors = self._vectors([note for _, note in group])
             index.upsert([row_of(note, name, owner, vectors[note.key]) for name, note in group if note.key in vectors])
-        index.remove(sorted(have - wanted.keys()))
+        index.remove(sorted(have - notes_by_name.keys()))
 
     def _refused(self, notes: Sequence[Note], *, is_all: bool) -> set[str]:
         """Those that this embedder could not take; where `notes` are all there are, others are forgotten."""
-        known = self._archive.quarantined(_REFUSED)
-        gone = known.keys() - {note.key for note in notes} if is_all else set()
-        if gone:
+        refusals = self._archive.quarantined(_REFUSED)
+        obsolete = refusals.keys() - {note.key for note in notes} if is_all else set()
+        if obsolete:
             batch = self._archive.batch()
-            for each in gone:
-                batch.release(_REFUSED, each)
+            for note_key in obsolete:
+                batch.release(_REFUSED, note_key)
             self._archive.commit(batch)
-        return {each for each, entry in known.items() if entry["model"] == self._embedder.fingerprint}
+        return {note_key for note_key, entry in refusals.items() if entry["model"] == self._embedder.fingerprint}
 
-    def _vectors(self, wanted: Sequence[Note]) -> dict[str, Vector]:
+    def _vectors(self, notes: Sequence[Note]) -> dict[str, Vector]:
         """Vectors by note, of the archive or else of the embedder; a text that has none is remembered as such."""
         model = self._embedder.fingerprint
         vectors: dict[str, Vector] = {}
-        missing: list[Note] = []
-        for note in wanted:
+        uncached: list[Note] = []
+        for note in notes:
             stored = self._archive.vector(model, note.vector_key)
             if stored is None:
-                missing.append(note)
+                uncached.append(note)
             else:
                 vectors[note.key] = stored
-        if not missing:
+        if not uncached:
             return vectors
-        texts = list(dict.fromkeys(note.text for note in missing))
-        made = dict(zip(texts, self._embedder.embed(texts), strict=True))
+        texts = list(dict.fromkeys(note.text for note in uncached))
+        vectors_by_text = dict(zip(texts, self._embedder.embed(texts), strict=True))
         batch = self._archive.batch()
-        for note in missing:
-            vector = made[note.text]
+        for note in uncached:
+            vector = vectors_by_text[note.text]
             if isinstance(vector, BadInput):
                 entry = {"reason": str(vector), "size": len(note.text), "model": model}
                 batch.quarantine(_REFUSED, note.key, entry)
@@ -213,7 +213,7 @@ class Notes:
                 batch.release(_REFUSED, note.key)  # another model may have refused it
                 vectors[note.key] = vector
         self._archive.commit(batch)
-        self._archive.put_vectors(model, [(n.vector_key, vectors[n.key]) for n in missing if n.key in vectors])
+        self._archive.put_vectors(model, [(n.vector_key, vectors[n.key]) for n in uncached if n.key in vectors])
         return vectors
 
     def _new_owner(self) -> str:
@@ -247,13 +247,15 @@ class Notes:
             self._failed(error)
             raise
         targets = {key(path): path for path in self._archive.targets()} if matches else {}
-        known = {each: notes_of(self._archive, targets[each]) for each in {m.target for m in matches} & targets.keys()}
+        notes_by_target = {
+            entry: notes_of(self._archive, targets[entry]) for entry in {m.target for m in matches} & targets.keys()
+        }
         scored = []
         for match in matches:
-            note = known.get(match.target, {}).get(match.id.rpartition("-")[2])
+            note = notes_by_target.get(match.target, {}).get(match.id.rpartition("-")[2])
             if note is not None:
                 scored.append((self._score(vector, note, match), note))
-        scored.sort(key=lambda each: (-each[0], -each[1].created, each[1].key))
+        scored.sort(key=lambda entry: (-entry[0], -entry[1].created, entry[1].key))
         once: dict[tuple[str, str], Note] = {}
         for _, note in scored:
             once.setdefault((note.target, note.text), note)

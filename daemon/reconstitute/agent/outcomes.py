@@ -23,7 +23,7 @@ from daemon.records import digest, dumps
 _PREFIX = "question:"
 OUTDATED = "There is newer evidence than this answer has seen."
 _TRY_AGAIN_MS = 86_400_000
-KEPT_S = 30 * 86_400.0
+CACHE_S = 30 * 86_400.0
 _KIND = "chat"
 
 
@@ -107,10 +107,10 @@ def merged(outcomes: Iterable[tuple[Outcome, bool]]) -> Record:
     notes: dict[str, Statement] = {}
     struck: dict[str, Statement] = {}
     for outcome, is_current in current_first:
-        given = outcome.answer
+        answer_ = outcome.answer
         if not is_current:
-            given = replace(given, note=f"{given.note} {OUTDATED}".strip())
-        answers[outcome.question_id] = given
+            answer_ = replace(answer_, note=f"{answer_.note} {OUTDATED}".strip())
+        answers[outcome.question_id] = answer_
         for path, statement in outcome.descriptions.items():
             descriptions.setdefault(path, statement if is_current else outdated(statement))
         for path, source in outcome.recorded.items():
@@ -143,13 +143,13 @@ def _to_json(outcome: Outcome) -> Json:
         "answer": answer.to_json(outcome.answer),
         "ended": outcome.ended,
         "read": outcome.read,
-        "descriptions": {path: answer.to_json(each) for path, each in outcome.descriptions.items()},
+        "descriptions": {path: answer.to_json(statement) for path, statement in outcome.descriptions.items()},
         "recorded": {path: source and asdict(source) for path, source in outcome.recorded.items()},
         "limits": outcome.limits,
         "warnings": list(outcome.warnings),
         "time": outcome.time,
-        "notes": [answer.to_json(each) for each in outcome.notes],
-        "struck": {key: answer.to_json(each) for key, each in outcome.struck.items()},
+        "notes": [answer.to_json(statement) for statement in outcome.notes],
+        "struck": {key: answer.to_json(statement) for key, statement in outcome.struck.items()},
     }
 
 
@@ -171,10 +171,18 @@ def _from_json(stored: Json) -> Outcome:
         answer.answer(stored["answer"]),
         stored["ended"],
         stored["read"],
-        {path: made for path, each in stored["descriptions"].items() if (made := answer.statement(each)).sources},
-        {path: answer.source(each) for path, each in stored["recorded"].items()},
+        {
+            path: statement
+            for path, value in stored["descriptions"].items()
+            if (statement := answer.statement(value)).sources
+        },
+        {path: answer.source(value) for path, value in stored["recorded"].items()},
         answer.statements(stored["notes"]),
-        {key: made for key, each in stored.get("struck", {}).items() if (made := answer.statement(each)).sources},
+        {
+            key: statement
+            for key, value in stored.get("struck", {}).items()
+            if (statement := answer.statement(value)).sources
+        },
         stored["limits"],
         tuple(stored["warnings"]),
         stored["time"],
@@ -216,6 +224,6 @@ class CachedModel:
         reply = self._model.chat(messages, tools, on_text)
         fields = ("content", "thinking", "prompt_tokens", "reply_tokens")
         # As text, since the archive sorts names: what goes back to the model is to be what it wrote, to the letter.
-        written = [(call.name, json.dumps(call.arguments)) for call in reply.calls]
-        self._archive.cache_put(_KIND, key, {f: getattr(reply, f) for f in fields} | {"calls": written}, KEPT_S)
+        calls_text = [(call.name, json.dumps(call.arguments)) for call in reply.calls]
+        self._archive.cache_put(_KIND, key, {f: getattr(reply, f) for f in fields} | {"calls": calls_text}, CACHE_S)
         return reply

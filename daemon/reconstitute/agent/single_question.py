@@ -87,24 +87,24 @@ class QuestionRunner:
         facts and what recall finds for it, those about a part of it with what recall finds.
         """
         case, ledger = self._case, Ledger()
-        most = evidence_budget(sendable_tokens(context_tokens))
+        limit = evidence_budget(sendable_tokens(context_tokens))
         verified = VerifiedNotes(self._holdings.archive, ledger)
         facts, entries, evidence, label = "", dict[str, str](), "", _EXCERPTS
-        left = most
+        remaining = limit
         if path == case.path:
-            facts, entries = facts_block(case.facts, verified, int(most * _SHARE_OF_FACTS))
-            left -= int(of_text(facts).most)
+            facts, entries = facts_block(case.facts, verified, int(limit * _SHARE_OF_FACTS))
+            remaining -= int(of_text(facts).most)
         if path == case.path and question.id in _DEFAULT:
-            evidence, label = prompts_block(case.facts.sessions, verified, left), _PROMPTS
+            evidence, label = prompts_block(case.facts.sessions, verified, remaining), _PROMPTS
         if not evidence:
             evidence, label = (
-                excerpts(self._holdings.archive, case, question, path, ledger=ledger, most=left),
+                excerpts(self._holdings.archive, case, question, path, ledger=ledger, limit=remaining),
                 _EXCERPTS,
             )
         outline = case.outline(path)
         if label == _PROMPTS:  # which are not all there is: any newer message is a reason to ask again
             outline.insert(0, f"state of the records: {case.scope.fingerprint[:12]}")
-        outline, earlier_parts = _within(outline, most // 3), _within(parts, most // 3)
+        outline, earlier_parts = _within(outline, limit // 3), _within(parts, limit // 3)
         blocks = [(_FACTS, facts), (label, evidence)]
         first = question_message(redact(question.ask), redact(path), outline, earlier_parts, blocks)
         messages = (system_message(), first)
@@ -118,10 +118,10 @@ class QuestionRunner:
         opening: Opening,
         *,
         limits: Limits,
-        taken_up: Iterable[str],
+        recorded_paths: Iterable[str],
         pulse: OnText,
     ) -> Outcome:
-        """The outcome. `taken_up` are paths that were recorded for other questions.
+        """The outcome. `recorded_paths` are paths that were recorded for other questions.
 
         Raises:
             ModelUnavailable: ask again later; replies that came until then are not asked for again.
@@ -134,7 +134,7 @@ class QuestionRunner:
         toolbox = Toolbox(
             evidence,
             result_bytes=max(_LEAST_BYTES, min(self._result_bytes, most_bytes)),
-            taken_up=taken_up,
+            recorded_paths=recorded_paths,
             question_id=question.id,
             entries=opening.entries,
         )
@@ -167,8 +167,8 @@ def evidence_budget(room_tokens: int) -> int:
     In a small context the instructions and tools take most of it. The evidence then gets at most half of the rest, so
     that a tool's result fits beside it.
     """
-    rest = max(0, room_tokens - _constant_tokens() - _QUESTION_TOKENS)
-    return min(_MOST_EVIDENCE, int(room_tokens * _SHARE_OF_EVIDENCE), rest // 2)
+    available = max(0, room_tokens - _constant_tokens() - _QUESTION_TOKENS)
+    return min(_MOST_EVIDENCE, int(room_tokens * _SHARE_OF_EVIDENCE), available // 2)
 
 
 @cache
@@ -188,12 +188,12 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
     return replace(toolbox.returned.answer(question.id, model), note=note)
 
 
-def _within(lines: Sequence[str], most: int) -> list[str]:
-    """The first lines that have room in `most` tokens, and how many were left out."""
+def _within(lines: Sequence[str], limit: int) -> list[str]:
+    """The first lines that have room in `limit` tokens, and how many were left out."""
     fitting: list[str] = []
     for line in lines:
-        most -= int(of_text(line).most) + 2
-        if most < 0:
+        limit -= int(of_text(line).most) + 2
+        if limit < 0:
             return [*fitting, f"(and {len(lines) - len(fitting)} more, for which there is no room)"]
         fitting.append(line)
     return fitting

@@ -95,18 +95,20 @@ class Summaries:
 
         `described` are paths that a model has described already.
         """
-        left = []
-        for subject in sorted(self._subjects(set(described)), key=lambda each: (-each.time, each.kind, each.name)):
+        subjects = []
+        for subject in sorted(
+            self._subjects(set(described)), key=lambda subject_: (-subject_.time, subject_.kind, subject_.name)
+        ):
             stored = self._archive.target_get(self._case.path, subject.stored_as + self._case.suffix)
             is_same = stored is not None and stored["key"] == subject.key
             if stored is not None and stored["statement"] is not None:
-                made = answer.statement(stored["statement"])
-                self._store(subject, made if is_same else outdated(made))
+                statement = answer.statement(stored["statement"])
+                self._store(subject, statement if is_same else outdated(statement))
             if not is_same or (stored is not None and stored["statement"] is None and stored["model"] != fingerprint):
-                left.append(subject)
+                subjects.append(subject)
             else:
                 self.reused.append(subject.kind)
-        return left
+        return subjects
 
     def ask(self, model: ChatModel, subject: Subject, pulse: OnText) -> None:
         """Ask about one, and keep what came of it.
@@ -114,15 +116,15 @@ class Summaries:
         Raises:
             ModelUnavailable: ask again later.
         """
-        given = subject.messages(model.context_tokens)
-        made = None if given is None else _ask(model, *given, pulse)
-        stored = {"key": subject.key, "model": model.fingerprint, "statement": made and answer.to_json(made)}
+        request = subject.messages(model.context_tokens)
+        statement = None if request is None else _ask(model, *request, pulse)
+        stored = {"key": subject.key, "model": model.fingerprint, "statement": statement and answer.to_json(statement)}
         self._archive.target_put(self._case.path, subject.stored_as + self._case.suffix, stored)
-        if made is not None:
-            self._store(subject, made)
+        if statement is not None:
+            self._store(subject, statement)
 
-    def _store(self, subject: Subject, made: Statement) -> None:
-        (self.files if subject.kind == "file" else self.sessions)[subject.name] = made
+    def _store(self, subject: Subject, statement: Statement) -> None:
+        (self.files if subject.kind == "file" else self.sessions)[subject.name] = statement
 
     def _subjects(self, described: set[str]) -> Iterator[Subject]:
         for file in self._case.files:
@@ -136,7 +138,7 @@ class Summaries:
                     "file", file.path, digest(dumps(parts)), file.last.time, self._of_file(history, file.relative)
                 )
         for session in self._case.facts.sessions:
-            hashes = [(self._archive.state(each) or {}).get("hash", "") for each in session.message_ids]
+            hashes = [(self._archive.state(message_id) or {}).get("hash", "") for message_id in session.message_ids]
             if hashes:
                 yield Subject(
                     "session", session.id, digest(dumps([VERSION, *hashes])), session.last, self._of_session(session)
@@ -160,9 +162,9 @@ class Summaries:
 
     def _of_session(self, session: SessionFacts) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
         def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Ledger] | None:
-            ledger, most = Ledger(), _bytes(context)
-            ids = _telling(session, max(2, min(_MOST_MESSAGES, most // _FEWEST)))
-            blocks = [message_block(self._archive, each, most // len(ids)) for each in ids]
+            ledger, limit = Ledger(), _bytes(context)
+            ids = _representative_ids(session, max(2, min(_MOST_MESSAGES, limit // _FEWEST)))
+            blocks = [message_block(self._archive, message_id, limit // len(ids)) for message_id in ids]
             texts = [ledger.add(block) for block in blocks if block is not None]
             return (_opening("What came of this session?", "\n\n".join(texts)), ledger) if texts else None
 
@@ -171,8 +173,8 @@ class Summaries:
 
 def size(subject: Subject, context: int) -> int:
     """About how many tokens are sent to ask about it once."""
-    given = subject.messages(context)
-    return 0 if given is None else count_tokens(given[0], [_SCHEMA])
+    request = subject.messages(context)
+    return 0 if request is None else count_tokens(request[0], [_SCHEMA])
 
 
 def _bytes(context: int) -> int:
@@ -182,13 +184,17 @@ def _bytes(context: int) -> int:
     )
 
 
-def _telling(session: SessionFacts, most: int) -> list[str]:
+def _representative_ids(session: SessionFacts, limit: int) -> list[str]:
     """The prompts and the last reply of each turn; of too many the first third and the last two."""
     ids: dict[str, None] = {}
     for turn in session.turns:
-        ids |= dict.fromkeys(each for each in (turn.prompt_id, *(r.message_id for r in turn.replies[-1:])) if each)
-    every = list(ids) or list(session.message_ids)
-    return every if len(every) <= most else [*every[: most // 3], *every[len(every) - (most - most // 3) :]]
+        ids |= dict.fromkeys(
+            message_id for message_id in (turn.prompt_id, *(r.message_id for r in turn.replies[-1:])) if message_id
+        )
+    all_ids = list(ids) or list(session.message_ids)
+    return (
+        all_ids if len(all_ids) <= limit else [*all_ids[: limit // 3], *all_ids[len(all_ids) - (limit - limit // 3) :]]
+    )
 
 
 def _opening(question: str, blocks: str) -> tuple[OllamaMessage, ...]:
@@ -203,19 +209,19 @@ def _ask(model: ChatModel, opening: Sequence[OllamaMessage], ledger: Ledger, pul
             reply = model.chat(messages, [_SCHEMA], pulse)
         except (BadReply, ContextLost):
             return None
-        call = next((each for each in reply.calls if each.name.endswith(SUMMARIZE)), None)
+        call = next((call_ for call_ in reply.calls if call_.name.endswith(SUMMARIZE)), None)
         arguments = call.arguments if call is not None else written_call(reply.content, "text")
-        made, problem = _checked(arguments, ledger)
-        if made is not None:
-            return made
+        statement, problem = _checked(arguments, ledger)
+        if statement is not None:
+            return statement
         messages += [reply.message(), {"role": "user", "content": f"Not accepted: {problem}. Call {SUMMARIZE} again."}]
     return None
 
 
 def _checked(arguments: Json | None, ledger: Ledger) -> tuple[Statement | None, str]:
     """(the statement, "") or (None, what is wrong)."""
-    given = arguments if isinstance(arguments, dict) else {}
-    text, quote = given.get("text"), given.get("quote")
+    draft = arguments if isinstance(arguments, dict) else {}
+    text, quote = draft.get("text"), draft.get("quote")
     if not isinstance(text, str) or not isinstance(quote, str) or not text.strip():
         return None, "it takes a text and a quote"
     if len(text) > _LONGEST:

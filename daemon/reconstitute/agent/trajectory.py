@@ -17,7 +17,7 @@ from daemon.archive import Archive
 from daemon.model import Json, OllamaMessage
 
 _PREFIX = "trajectory:"
-_SAID = "said:"
+_MESSAGE_PREFIX = "said:"
 RUNNING = "running"
 WAITING = "waiting: "
 """What a head's state begins with when the model went away; the reason follows."""
@@ -36,10 +36,12 @@ class Trajectory:
     def __init__(self, archive: Archive, target: str, question: Json, model: str, clock: Callable[[], int]) -> None:
         """`question` is ``{id, ask}``. A record of the same question that was cut short is taken up again."""
         self._archive, self._target, self._clock = archive, target, clock
-        cut = [each for each in read(archive, target) if _is_open(each["state"]) and each["question"] == question]
-        started = cut[-1]["started"] if cut else self._free(clock())
+        interrupted = [
+            head for head in read(archive, target) if _is_open(head["state"]) and head["question"] == question
+        ]
+        started = interrupted[-1]["started"] if interrupted else self._free(clock())
         self._name = f"{_PREFIX}{started:013d}:{question['id']}"
-        resumed = cut[-1]["resumed"] + 1 if cut else 0
+        resumed = interrupted[-1]["resumed"] + 1 if interrupted else 0
         self._head: Json = {
             "question": question, "model": model, "started": started, "resumed": resumed, "state": RUNNING,
             "steps": 0, "tokens": 0, "seconds": 0.0, "count": 0,
@@ -69,7 +71,7 @@ class Trajectory:
         # A run that was cut short says everything again.
         outdated = _message_names(self._archive, self._target, self._head["started"]) if not self._saves else []
         if entries:
-            values[f"{_SAID}{self._head['started']:013d}:{self._saves:06d}"] = entries
+            values[f"{_MESSAGE_PREFIX}{self._head['started']:013d}:{self._saves:06d}"] = entries
         self._saves += 1
         self._archive.target_put_all(self._target, values, drop=outdated)
 
@@ -77,7 +79,7 @@ class Trajectory:
         """A message as it is stored: whole, or cut, or not at all, by how full the record is."""
         size = len(records.dumps(message))
         if self._bytes + size > _WHOLE_BYTES:
-            message = _cut(message)
+            message = _shortened(message)
             size = len(records.dumps(message))
         if self._bytes + size > MOST_BYTES:
             return None
@@ -86,14 +88,14 @@ class Trajectory:
 
     def wait(self, reason: str) -> None:
         """The model went away; the question is to be asked again."""
-        self._put({"state": f"{WAITING}{reason[:_REASON]}"})
+        self._store({"state": f"{WAITING}{reason[:_REASON]}"})
 
     def end(self, why: str) -> None:
         """It will not go on."""
-        self._put({"state": why, "ended": self._clock()})
+        self._store({"state": why, "ended": self._clock()})
 
-    def _put(self, more: Json) -> None:
-        self._head |= more
+    def _store(self, fields: Json) -> None:
+        self._head |= fields
         self._archive.target_put(self._target, self._name, self._head)
 
 
@@ -103,7 +105,7 @@ def read(archive: Archive, target: str) -> list[Json]:
     """
     heads: list[Any] = [archive.target_get(target, name) for name in archive.target_names(target, _PREFIX)]
     # One that lacks the count was written before heads stood alone: no course is to be read of it any more.
-    return [each for each in heads if each is not None and "count" in each]
+    return [head for head in heads if head is not None and "count" in head]
 
 
 def messages(archive: Archive, target: str, started: int) -> list[OllamaMessage]:
@@ -112,17 +114,17 @@ def messages(archive: Archive, target: str, started: int) -> list[OllamaMessage]
     return [message for saved in saves if saved is not None for message in saved]
 
 
-def trim(archive: Archive, target: str, most: int) -> None:
-    """Keep the newest `most` of a target."""
+def trim(archive: Archive, target: str, limit: int) -> None:
+    """Keep the newest `limit` of a target."""
     names = archive.target_names(target, _PREFIX)
-    if len(names) > most:
-        retained = {_started(name) for name in names[-most:]}
-        outdated = [name for name in archive.target_names(target, _SAID) if _started(name) not in retained]
-        archive.target_drop(target, [*names[:-most], *outdated])
+    if len(names) > limit:
+        retained = {_started(name) for name in names[-limit:]}
+        outdated = [name for name in archive.target_names(target, _MESSAGE_PREFIX) if _started(name) not in retained]
+        archive.target_drop(target, [*names[:-limit], *outdated])
 
 
 def _message_names(archive: Archive, target: str, started: int) -> list[str]:
-    return archive.target_names(target, f"{_SAID}{started:013d}:")
+    return archive.target_names(target, f"{_MESSAGE_PREFIX}{started:013d}:")
 
 
 def _started(name: str) -> int:
@@ -133,12 +135,12 @@ def _is_open(state: str) -> bool:
     return state == RUNNING or state.startswith(WAITING)
 
 
-def _cut(message: OllamaMessage) -> OllamaMessage:
+def _shortened(message: OllamaMessage) -> OllamaMessage:
     """The beginning of a message, and which tools it called."""
-    made: Json = {"role": message["role"], "content": f"{str(message.get('content') or '')[:_CUT_CHARS]}{_CUT}"}
+    shortened: Json = {"role": message["role"], "content": f"{str(message.get('content') or '')[:_CUT_CHARS]}{_CUT}"}
     if message.get("tool_name"):
-        made["tool_name"] = str(message["tool_name"])[:_CUT_CHARS]
+        shortened["tool_name"] = str(message["tool_name"])[:_CUT_CHARS]
     if message.get("tool_calls"):
         names = [str(call["function"]["name"])[:_CUT_CHARS] for call in message["tool_calls"][:16]]
-        made["tool_calls"] = [{"function": {"name": name, "arguments": {}}} for name in names]
-    return made
+        shortened["tool_calls"] = [{"function": {"name": name, "arguments": {}}} for name in names]
+    return shortened

@@ -50,9 +50,9 @@ def gather(
     scripts = project_scripts.find(files)
     failures = setbacks.find(sessions, files, scripts)
     commands = usage.find(target, sessions, scripts, project_scripts.groups_by_content(files))
-    known = [spellings.of(script.invocation) for script in scripts]
-    known += [spellings.of(command.command, command.folder) for command in commands]
-    scripts += project_scripts.starts(target, files, readmes(files), known)
+    named = [spellings.of(script.invocation) for script in scripts]
+    named += [spellings.of(command.command, command.folder) for command in commands]
+    scripts += project_scripts.starts(target, files, readmes(files), named)
     return Facts(
         sessions=sessions,
         purpose=(purpose_of[target],) if target in purpose_of else purposes.find(target, sessions, files),
@@ -71,7 +71,7 @@ def _text(files: Sequence[Recovered]) -> str:
     return "\n\n".join(read.text for file in files if (read := last_text(file)) is not None)
 
 
-_MOST = 200
+_MAX_AFTERMATH = 200
 _SHELL = "shell: "
 _ENDED = {
     CallStatus.FAILED: "failed",
@@ -80,7 +80,7 @@ _ENDED = {
 }
 _DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN})
 _OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT})
-_KNOWN = frozenset({State.VERIFIED, State.PROVEN})
+_CERTAIN = frozenset({State.VERIFIED, State.PROVEN})
 
 
 @dataclass(slots=True)
@@ -106,11 +106,11 @@ def standing_of(
     """See Standing; `moment` (epoch ms) is that of the state, None for the present."""
     files = [file for file in files if not file.is_folder]
     counts = Counter(str(file.state) for file in files)
-    known = [file for file in files if file.state in _KNOWN and file.shown is not None and _is_restored(file)]
+    restorable = [file for file in files if file.state in _CERTAIN and file.shown is not None and _is_restored(file)]
     absent = [file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED]
     likely = tuple(file.path for file in absent if _is_likely(file))
-    missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
-    differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)
+    missing_paths = tuple(file.path for file in restorable if file.disk is Disk.MISSING)
+    differing = tuple(file.path for file in restorable if file.disk is Disk.DIFFERS)
     last = max(sessions, key=lambda session: (session.last, session.id), default=None)
     return Standing(
         last_activity=0 if last is None else last.last,
@@ -119,10 +119,10 @@ def standing_of(
         counts={str(state): counts[state] for state in State if counts[state]},
         aftermath=_aftermath(sessions, files, programs),
         absent=tuple(file.path for file in absent),
-        missing=missing,
+        missing=missing_paths,
         likely=likely,
         differing=differing,
-        restore=restore(target, moment) if missing or differing or likely else "",
+        restore=restore(target, moment) if missing_paths or differing or likely else "",
     )
 
 
@@ -157,12 +157,12 @@ def _aftermath(
     causes: dict[tuple[str, str], _Cause] = {}
     for path, revision in _doubts(files):
         _add(causes, _of_revision(revision), path)
-    known = max((state.time for file in files if (state := _certain(file)) is not None), default=0)
+    last_certain = max((state.time for file in files if (state := _certain(file)) is not None), default=0)
     for program in programs:
-        if program.time >= known:  # otherwise a later state already shows its effect
+        if program.time >= last_certain:  # otherwise a later state already shows its effect
             _add(causes, _of_program(program), "")
     aftermath = [_in_words(cause, calls.get(cause.part_id)) for cause in causes.values()]
-    return tuple(sorted(aftermath, key=lambda each: (-each.time, each.citation.message_id, each.text)))
+    return tuple(sorted(aftermath, key=lambda entry: (-entry.time, entry.citation.message_id, entry.text)))
 
 
 def _doubts(files: Sequence[Recovered]) -> Iterator[tuple[str, Revision]]:
@@ -208,7 +208,7 @@ def _add(causes: dict[tuple[str, str], _Cause], cause: _Cause, path: str) -> Non
 
 def _in_words(cause: _Cause, call: Call | None) -> Aftermath:
     command = " ".join(redact(call.command).split()) if call is not None and call.command else ""
-    command = cut(command or " ".join(redact(cause.note).split()), _MOST)
+    command = cut(command or " ".join(redact(cause.note).split()), _MAX_AFTERMATH)
     text = " ".join(redact(cause.text).split())
     if call is not None and call.status in _ENDED:
         text = f"{text}, {_how(call)}"

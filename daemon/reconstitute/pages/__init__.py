@@ -23,12 +23,12 @@ class Renderer:
     """Renders one target's material; `most_pages` bounds the set, and a page says what it left out."""
 
     def __init__(self, material: Material, most_pages: int) -> None:
-        self._known = MaterialIndex(material)
+        self._index = MaterialIndex(material)
         sizes = {file.relative: size_beside(file.shown) for file in material.files}
         facts, self._conversation = material.facts, material.conversation
         with_pages = facts.sessions if self._conversation is not None else ()
         self._plan = Plan(
-            sizes, self._known.is_worked_on, most_pages, with_pages, cited_sessions(facts, material.record)
+            sizes, self._index.is_worked_on, most_pages, with_pages, cited_sessions(facts, material.record)
         )
         self._jinja = environment()
 
@@ -39,15 +39,15 @@ class Renderer:
 
     def pages(self) -> list[Page]:
         """Every page, sorted by path."""
-        folders = Folders(self._known, self._plan, self._plan.transcripts, self._jinja)
+        folders = Folders(self._index, self._plan, self._plan.transcripts, self._jinja)
         pages = [folders.page(folder) for folder in self._plan.folders]
-        files = FilePages(self._known, self._plan, self._jinja)
+        files = FilePages(self._index, self._plan, self._jinja)
         for relative in self._plan.files:
-            pages += files.pages(self._known.files[relative])
+            pages += files.pages(self._index.files[relative])
         if self._conversation is not None:
-            pages += SessionPages(self._known, self._plan, self._conversation).pages()
+            pages += SessionPages(self._index, self._plan, self._conversation).pages()
         return sorted(pages, key=lambda page: page.path)
 
     def entry(self, folder: str) -> Entry:
         """The target's line in the index over all targets; `folder` is where its tree was published."""
-        return index_entry(self._known, self._plan.transcripts, folder)
+        return index_entry(self._index, self._plan.transcripts, folder)

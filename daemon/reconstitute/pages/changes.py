@@ -111,9 +111,17 @@ def _logged(
         of_day = list(group)
         prompts = [turn.prompt for turn in of_day if turn.prompt.strip()]
         prompt = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
-        more = max(0, len(prompts) - 1)
+        prompts_left = max(0, len(prompts) - 1)
         logged = Logged(
-            of_day[0].time, name or "without title", href, prompt, more, "", None, session.id, session.session.directory
+            of_day[0].time,
+            name or "without title",
+            href,
+            prompt,
+            prompts_left,
+            "",
+            None,
+            session.id,
+            session.session.directory,
         )
         summary = _summary(statement, transcripts) if statement else None
         yield replace(logged, came=_came(session, target), summary=summary) if day == last else logged
@@ -130,27 +138,27 @@ def _summary(statement: Statement, transcripts: Transcripts) -> Summary | None:
 
 def _came(session: SessionFacts, target: str) -> str:
     changes = [change for change in session.changes if not change.undone]
-    entries, left = in_few_entries(changes, target, _MOST_FILES)
+    entries, omitted = in_few_entries(changes, target, _MOST_FILES)
     names = [_file(change) for change in entries]
-    more = f" and {left} more" if left else ""
+    note = f" and {omitted} more" if omitted else ""
     turns = own_turns(session)
     parts = [
-        ", ".join(names) + more,
+        ", ".join(names) + note,
         _tests(session.tests),
         counted(len(session.commits), "commit") if session.commits else "",
         f"{counted(len(session.undone_commits), 'commit')} undone again" if session.undone_commits else "",
-        _taken_back(turns),
+        _reverted_text(turns),
         _ENDINGS.get(turns[-1].ending, "") if turns else "",
     ]
     return "; ".join(filter(None, parts))
 
 
-def _taken_back(turns: Sequence[Turn]) -> str:
+def _reverted_text(turns: Sequence[Turn]) -> str:
     if not any(turn.taken_back for turn in turns):
         return ""
     is_all = all(turn.taken_back and not turn.in_part for turn in turns)
-    kept_files = kept_words(turns)
-    return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept_files})' if kept_files else ''}")
+    kept_text = kept_words(turns)
+    return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept_text})' if kept_text else ''}")
 
 
 def _file(change: FileChange | ChangedFolder) -> str:
@@ -173,9 +181,9 @@ def _tests(runs: Sequence[TestRun]) -> str:
 def page(logs: _Logs) -> Page:
     """The page; `logs` are (tree, target, its sessions), in the order in which the trees are named on a day."""
     logs = _once(logs)
-    every = [(logged, place) for place, (_, _, sessions) in enumerate(logs) for logged in sessions]
-    every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
-    listed = every[:_MOST_LISTED]
+    entries = [(logged, place) for place, (_, _, sessions) in enumerate(logs) for logged in sessions]
+    entries.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
+    listed = entries[:_MOST_LISTED]
     notes: dict[str, str] = {}
     parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
     if any(logged.summary for logged, _ in listed):
@@ -185,12 +193,12 @@ def page(logs: _Logs) -> Page:
     newest = _month(listed[0][0]) if listed else ""
     for month, group in groupby(listed, lambda pair: _month(pair[0])):
         days = "\n\n".join(
-            _day(day, list(each), logs, notes) for day, each in groupby(group, lambda p: markdown.day(p[0].time))
+            _day(day, list(logged_), logs, notes) for day, logged_ in groupby(group, lambda p: markdown.day(p[0].time))
         )
         folded = f"<details><summary>{month}</summary>\n\n{days}\n\n</details>"
         parts.append(days if month == newest else folded)
-    if len(every) > len(listed):
-        parts.append(f"Not listed: {counted(len(every) - len(listed), 'older session')}.")
+    if len(entries) > len(listed):
+        parts.append(f"Not listed: {counted(len(entries) - len(listed), 'older session')}.")
     return Page(CHANGES, "\n\n".join([*parts, *notes.values()]) + "\n")
 
 
@@ -199,7 +207,7 @@ def _once(logs: _Logs) -> _Logs:
     its directory, else the first.
     """
     targets = [target for _, target, _ in logs]
-    outermost = [min((other for other in targets if is_beneath(target, other)), key=len) for target in targets]
+    outermost = [min((target_ for target_ in targets if is_beneath(target, target_)), key=len) for target in targets]
     holders: dict[tuple[str, str], tuple[int, int]] = {}
     for place, (_, target, sessions) in enumerate(logs):
         for logged in sessions:
@@ -235,8 +243,8 @@ def _line(logged: Logged, tree: str, notes: dict[str, str]) -> str:
         notes[label] = f"[^{label}]: {source}{words}"
         return f"- {time} {title}: {markdown.prose(logged.summary.text)}[^{label}]{came}"
     prompt = f": {markdown.quoted(logged.asked)}" if logged.asked and logged.asked != logged.title else ""
-    more = f" and {counted(logged.more, 'more prompt')}" if logged.more else ""
-    return f"- {time} {title}{prompt}{more}{came}"
+    note = f" and {counted(logged.more, 'more prompt')}" if logged.more else ""
+    return f"- {time} {title}{prompt}{note}{came}"
 
 
 def _link(title: str, tree: str, href: str) -> markdown.Markdown:
@@ -249,5 +257,5 @@ def _link(title: str, tree: str, href: str) -> markdown.Markdown:
 
 
 def _month(logged: Logged) -> str:
-    known = markdown.day(logged.time)
-    return known[:7] if known[:1].isdigit() else known
+    day = markdown.day(logged.time)
+    return day[:7] if day[:1].isdigit() else day

@@ -90,10 +90,10 @@ def from_json(stored: Json) -> Entry:
     return Entry(**stored | lists | {"log": log})
 
 
-def index_entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> Entry:
+def index_entry(index: MaterialIndex, transcripts: Transcripts, folder: str) -> Entry:
     """A target's line, from what its pages are made of; `folder` is where its tree was published."""
-    facts, material = known.material.facts, known.material
-    answer = known.answer(PURPOSE.id)
+    facts, material = index.material.facts, index.material
+    answer = index.answer(PURPOSE.id)
     sentence = (
         next((statement.text for statement in answer.statements if statement.text.strip() and statement.sources), "")
         if answer
@@ -101,14 +101,14 @@ def index_entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> 
     )
     struck = material.record.struck
     first = next((purpose for purpose in facts.purpose if key(purpose) not in struck), None)
-    times = [revision.time for file in known.files.values() for revision in file.revisions]
+    times = [revision.time for file in index.files.values() for revision in file.revisions]
     times += [session.last for session in facts.sessions] + [
         session.session.created for session in material.scope.sessions
     ]
-    files = Counter(file.state.value for file in known.files.values())
+    files = Counter(file.state.value for file in index.files.values())
     return Entry(
         folder,
-        known.target,
+        index.target,
         sentence or (first.text if first else ""),
         not sentence and first is not None and first.origin.endswith("prompt"),
         len(material.scope.sessions),
@@ -117,7 +117,7 @@ def index_entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> 
         material.moment,
         overview.known(material.files) if material.files else "",
         sum(key(point) not in material.record.struck for point in facts.open),
-        log=changes.log(facts.sessions, known.titles, transcripts, material.record.summaries, known.target),
+        log=changes.log(facts.sessions, index.titles, transcripts, material.record.summaries, index.target),
     )
 
 
@@ -136,14 +136,14 @@ def _ordered(entries: Iterable[Entry]) -> list[Entry]:
 
 def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int) -> list[str]:
     """Put the pages at the root of the output directory; warnings where something of a person's stands in its way."""
-    given = list(entries)
-    logs = [(entry.folder, entry.title, entry.log) for entry in _ordered(given) if entry.moment is None]
+    entries_ = list(entries)
+    logs = [(entry.folder, entry.title, entry.log) for entry in _ordered(entries_) if entry.moment is None]
     days = changes.page(logs)
-    seen = {name for name in (README, changes.CHANGES) if _current(output_root, name).is_file()}
+    present = {name for name in (README, changes.CHANGES) if _current(output_root, name).is_file()}
     try:
-        published = publish(output_root, "", [index(given, seen), days], spare_bytes=spare_bytes)
-        if seen != published.current.keys():  # a page was edited, or is as it was, for the first time
-            published = publish(output_root, "", [index(given, published.current), days], spare_bytes=spare_bytes)
+        published = publish(output_root, "", [index(entries_, present), days], spare_bytes=spare_bytes)
+        if present != published.current.keys():  # a page was edited, or is as it was, for the first time
+            published = publish(output_root, "", [index(entries_, published.current), days], spare_bytes=spare_bytes)
     except OutputRefused as error:  # the targets' own trees are published; that is what was asked for
         if is_full(error):
             raise

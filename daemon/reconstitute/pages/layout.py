@@ -43,9 +43,9 @@ class Layout:
         ordered, texts = sorted(set(files)), sorted(set(large))
         with_files = {folder for path in ordered for folder in ancestors(path)}
         folders = ["", *sorted(with_files, key=lambda folder: (folder.count("/"), folder))]
-        wanted = [posixpath.join(folder, README) for folder in folders]
+        paths = [posixpath.join(folder, README) for folder in folders]
         pages = iter(
-            names([*wanted, *sessions, *(f"{path}.md" for path in ordered), *(f"{path}.txt" for path in texts)])
+            names([*paths, *sessions, *(f"{path}.md" for path in ordered), *(f"{path}.txt" for path in texts)])
         )
         self._folders = dict(zip(folders, pages, strict=False))
         self.sessions = tuple(islice(pages, len(sessions)))
@@ -76,9 +76,9 @@ def ancestors(path: str) -> list[str]:
     return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
 
 
-def between(page: str, other: str) -> str:
+def between(page: str, target: str) -> str:
     """The relative path from one page to another."""
-    return posixpath.relpath(other, posixpath.dirname(page) or ".")
+    return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,13 @@ def name_of(facts: SessionFacts) -> str:
 def divided(sessions: Sequence[SessionFacts]) -> list[Chapter]:
     """All chapters, sessions oldest first. A name depends on the session alone, unless an older one has the same."""
     ordered = sorted(sessions, key=_age)
-    made = []
+    chapters = []
     for facts, path in zip(ordered, names([f"{FOLDER}/{_stem(session)}.md" for session in ordered]), strict=True):
         parts = _parts(facts)
         for number, messages in enumerate(parts, start=1):
             name = path if number == 1 else f"{path.removesuffix('.md')}-page-{number}.md"
-            made.append(Chapter(name, facts, number, len(parts), messages))
-    return made
+            chapters.append(Chapter(name, facts, number, len(parts), messages))
+    return chapters
 
 
 def cited_sessions(facts: Facts, record: Record) -> frozenset[str]:
@@ -167,8 +167,8 @@ def slug(text: str) -> str:
     words = re.sub("-+", "-", letters).strip("-")
     if len(words) <= _MOST_SLUG:
         return words
-    cut = words[: _MOST_SLUG + 1]
-    return (cut.rpartition("-")[0] if "-" in cut[_MOST_SLUG // 2 :] else cut[:_MOST_SLUG]).strip("-")
+    prefix = words[: _MOST_SLUG + 1]
+    return (prefix.rpartition("-")[0] if "-" in prefix[_MOST_SLUG // 2 :] else prefix[:_MOST_SLUG]).strip("-")
 
 
 def _cited(value: object) -> Iterator[str]:

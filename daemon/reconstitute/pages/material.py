@@ -18,7 +18,7 @@ from typing import Protocol
 from daemon.exports.content import MessageContent
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
-from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
+from daemon.reconstitute.answer import EMPTY_RECORD, Answer, Record, Statement
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.passages import Findings
@@ -58,7 +58,7 @@ class Material:
     findings: tuple[Findings, ...]
     moment: int | None = None
     warnings: tuple[str, ...] = ()
-    record: Record = NOTHING
+    record: Record = EMPTY_RECORD
     programs: tuple[FileEdit, ...] = ()  # what may have written files that no record names, see files.Folder
     facts: Facts = field(default_factory=Facts)
     conversation: Conversation | None = None  # what was said in the sessions; without it they have no pages

@@ -51,14 +51,14 @@ class Plan:
         for folder in self.folders:
             if folder:
                 self._folders_in.setdefault(self.parent(folder), []).append(folder)
-        left = max(0, most_pages - len(self.folders))
+        pages_left = max(0, most_pages - len(self.folders))
         chapters = [replace(chapter, path=path) for chapter, path in zip(chapters, self.layout.sessions, strict=True)]
-        self.transcripts = Transcripts(sessions, _first(chapters, cited, max(left - len(sizes), left // 2)))
+        self.transcripts = Transcripts(sessions, _first(chapters, cited, max(pages_left - len(sizes), pages_left // 2)))
         ordered = sorted(sizes, key=lambda relative: (not is_worked_on(relative), relative))
-        chosen = ordered[: left - len(self.transcripts.chapters)]
+        chosen = ordered[: pages_left - len(self.transcripts.chapters)]
         self.files = tuple(sorted(chosen))
         self._paged = frozenset(chosen)
-        self._beside = self._choose_beside(sizes, chosen, left - len(self.transcripts.chapters) - len(chosen))
+        self._beside = self._choose_beside(sizes, chosen, pages_left - len(self.transcripts.chapters) - len(chosen))
 
     @property
     def left_out(self) -> int:
@@ -101,17 +101,17 @@ class Plan:
         children = {relative[len(folder) + 1 :].split("/")[0] for relative in self.beneath(folder)}
         return len(children) > 1 or bool(self.direct(folder))
 
-    def _choose_beside(self, sizes: Mapping[str, int], chosen: list[str], most: int) -> frozenset[str]:
-        left = _MOST_BESIDE
+    def _choose_beside(self, sizes: Mapping[str, int], chosen: list[str], limit: int) -> frozenset[str]:
+        bytes_left = _MOST_BESIDE
         chosen_beside: set[str] = set()
         for relative in chosen:
-            if 0 < sizes[relative] <= left and len(chosen_beside) < most:
+            if 0 < sizes[relative] <= bytes_left and len(chosen_beside) < limit:
                 chosen_beside.add(relative)
-                left -= sizes[relative]
+                bytes_left -= sizes[relative]
         return frozenset(chosen_beside)
 
 
-def _first(chapters: Sequence[Chapter], cited: Collection[str], most: int) -> list[Chapter]:
+def _first(chapters: Sequence[Chapter], cited: Collection[str], limit: int) -> list[Chapter]:
     """At most that many chapters, in their order: those of cited sessions, then of the newest, go first."""
     ranked = sorted(
         chapters,
@@ -122,33 +122,33 @@ def _first(chapters: Sequence[Chapter], cited: Collection[str], most: int) -> li
             chapter.number,
         ),
     )
-    chosen = {chapter.path for chapter in ranked[:most]}
+    chosen = {chapter.path for chapter in ranked[:limit]}
     return [chapter for chapter in chapters if chapter.path in chosen]
 
 
 class Links:
     """The links of `page`, the page of `folder` (relative to the target)."""
 
-    def __init__(self, page: str, folder: str, known: MaterialIndex, plan: Plan, transcripts: Transcripts) -> None:
+    def __init__(self, page: str, folder: str, index: MaterialIndex, plan: Plan, transcripts: Transcripts) -> None:
         self.page = page
         self._folder = folder
-        self._known = known
+        self._index = index
         self._plan = plan
         self._transcripts = transcripts
 
     @property
     def target(self) -> str:
         """The absolute path of the target."""
-        return self._known.target
+        return self._index.target
 
     def href(self, path: str) -> str:
         """To the page of a file or folder by its absolute path; empty where it has none."""
-        relative = self._known.relative(path)
+        relative = self._index.relative(path)
         return self._plan.href(self.page, relative) if relative else ""
 
     def label(self, path: str) -> str:
         """The path relative to the page's folder, redacted and cut; not escaped."""
-        relative = self._known.relative(path)
+        relative = self._index.relative(path)
         inside = f"{self._folder}/"
         name = relative[len(inside) :] if self._folder and relative.startswith(inside) else relative
         return markdown.cut(redact(name or path), _MOST_NAME)
@@ -162,19 +162,19 @@ class Links:
         """Its name as code."""
         return markdown.code(self.label(path))
 
-    def session(self, session_id: str, title: str, most: int = _MOST_TITLE) -> markdown.Markdown:
+    def session(self, session_id: str, title: str, limit: int = _MOST_TITLE) -> markdown.Markdown:
         """A session by its title, as a link where it has a page."""
-        label = markdown.cut(markdown.bare(title), most) or "without title"
+        label = markdown.cut(markdown.bare(title), limit) or "without title"
         href = self._transcripts.href(self.page, session_id)
         return markdown.link(label, href) if href else markdown.inline(label)
 
 
-def references(known: MaterialIndex, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
+def references(index: MaterialIndex, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
     """Paths a statement speaks of: a link where the set has a page of it, else the name."""
-    made = []
+    references_ = []
     for path in dict.fromkeys(paths):
-        relative = known.relative(path)
+        relative = index.relative(path)
         href = plan.href(page, relative) if relative else ""
         name = redact(relative or path)
-        made.append(markdown.link(name, href) if href else markdown.code(name))
-    return made
+        references_.append(markdown.link(name, href) if href else markdown.code(name))
+    return references_

@@ -28,7 +28,7 @@ from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.layout import Transcripts
 from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Links
-from daemon.reconstitute.passages import NOTHING, Passage
+from daemon.reconstitute.passages import NOTHING_RECORDED, Passage
 from daemon.reconstitute.questions import CODE, DOCUMENTS, PURPOSE, Question
 from daemon.redact import redact
 
@@ -41,7 +41,7 @@ _Place: TypeAlias = tuple[int, int, int, str]
 class Footnotes:
     """Collects what a page cites. `titles` are the sessions' by id; `file_href` leads from the page to a file's page.
 
-    A quote is cut to `most` characters.
+    A quote is cut to `limit` characters.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Footnotes:
         titles: Mapping[str, str],
         file_href: Callable[[str], str] = lambda _: "",
         *,
-        most: int = _MOST_CITED,
+        limit: int = _MOST_CITED,
     ) -> None:
         self._page = page
         self._transcripts = transcripts
         self._titles = titles
         self._file_href = file_href
-        self._most = most
+        self._limit = limit
         self._labels: dict[tuple[str, str, str, str], str] = {}
         self._definitions: list[tuple[_Place, markdown.Markdown]] = []
 
@@ -81,15 +81,17 @@ class Footnotes:
         key = (cited.session_id, cited.message_id, cited.path, quote)
         if key not in self._labels:
             time = cited.created if isinstance(cited, Source) else cited.time
-            given = cited.title if isinstance(cited, Source) else ""
+            title = cited.title if isinstance(cited, Source) else ""
             session, message = self._transcripts.place(cited.session_id, cited.message_id)
             label = unused(_stem(session, message, key), "\0".join(key), set(self._labels.values()))
             self._labels[key] = label
-            defined = self._definition(label, cited, time, given, quote)
+            defined = self._definition(label, cited, time, title, quote)
             self._definitions.append(((session, message, time, label), defined))
         return self._labels[key]
 
-    def _definition(self, named: str, cited: Citation | Source, time: int, title: str, quote: str) -> markdown.Markdown:
+    def _definition(
+        self, footnote_label: str, cited: Citation | Source, time: int, title: str, quote: str
+    ) -> markdown.Markdown:
         """One footnote: when, in which file, in which session, and the words."""
         label = markdown.cut(markdown.bare(self._titles.get(cited.session_id) or title or "a session"), _MOST_TITLE)
         href = self._transcripts.href(self._page, cited.session_id, cited.message_id)
@@ -97,8 +99,8 @@ class Footnotes:
         if cited.path:
             name, page = redact(posixpath.basename(cited.path)), self._file_href(cited.path)
             where = markdown.Markdown(f"{markdown.link(name, page) if page else markdown.inline(name)} after {where}")
-        words = f": {markdown.quoted(markdown.bare(quote), self._most)}" if quote.strip() else ""
-        return markdown.Markdown(f"[^{named}]: {markdown.moment(time)}, {where}{words}")
+        words = f": {markdown.quoted(markdown.bare(quote), self._limit)}" if quote.strip() else ""
+        return markdown.Markdown(f"[^{footnote_label}]: {markdown.moment(time)}, {where}{words}")
 
 
 def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Iterator[str]:
@@ -112,17 +114,17 @@ def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Itera
         yield letters(f"{path}\0{quote}", 2)
 
 
-def unused(stem: Iterable[str], key: str, taken: Collection[str]) -> str:
-    """A label of these pieces; if it is `taken`, with letters after it that depend on `key`."""
+def unused(stem: Iterable[str], key: str, labels_taken: Collection[str]) -> str:
+    """A label of these pieces; if it is in `labels_taken`, with letters after it that depend on `key`."""
     pieces = [*stem]
-    labels = ("-".join([*pieces, *([letters(key, more)] if more else [])]) for more in count())
-    return next(label for label in labels if label not in taken)
+    labels = ("-".join([*pieces, *([letters(key, extra)] if extra else [])]) for extra in count())
+    return next(label for label in labels if label not in labels_taken)
 
 
-def letters(text: str, most: int) -> str:
+def letters(text: str, limit: int) -> str:
     """That many letters which depend on `text` alone."""
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
-    return "".join(ascii_lowercase[number // 26**place % 26] for place in range(most))
+    return "".join(ascii_lowercase[number // 26**place % 26] for place in range(limit))
 
 
 def _words(text: str) -> str:
@@ -135,7 +137,7 @@ _MOST_HEADING = 120
 _MOST_TEXT = 600
 _MOST_QUOTE = 300
 _QUESTIONS = {question.id: question for question in (*CODE, *DOCUMENTS)}
-_ALONE = ("structure", "configuration", "says", "readers", "state")
+_OWN_SECTIONS = ("structure", "configuration", "says", "readers", "state")
 """The questions asked of every target that no fact answers, by id, in reading order."""
 
 
@@ -150,14 +152,14 @@ class Section:
 class ModelAnswers:
     """A model's answers about the target of a page."""
 
-    def __init__(self, known: MaterialIndex, links: Links, notes: Footnotes) -> None:
-        self._known = known
+    def __init__(self, index: MaterialIndex, links: Links, notes: Footnotes) -> None:
+        self._index = index
         self._links = links
         self._notes = notes
 
     def sound(self, question_id: str) -> tuple[Statement, ...]:
         """The statements of an answer that stand on something; empty without an answer."""
-        answer = self._known.answer(question_id)
+        answer = self._index.answer(question_id)
         return (
             ()
             if answer is None
@@ -166,12 +168,12 @@ class ModelAnswers:
 
     def model(self, question_id: str) -> str:
         """By whom a question was answered, escaped; ``a model`` where its name is not known."""
-        answer = self._known.answer(question_id)
+        answer = self._index.answer(question_id)
         return "a model" if answer is None else _model(answer)
 
     def answer(self, question_id: str, skipped: int = 0) -> markdown.Markdown:
         """The statements but the first `skipped`, and what supports them; empty where there are none."""
-        answer, sound = self._known.answer(question_id), self.sound(question_id)[skipped:]
+        answer, sound = self._index.answer(question_id), self.sound(question_id)[skipped:]
         if answer is None or not sound:
             return markdown.Markdown("")
         question = _QUESTIONS.get(question_id)
@@ -194,22 +196,25 @@ class ModelAnswers:
 
     def sections(self) -> list[Section]:
         """What only a model tells: structure, configuration, and what documents say."""
-        made = [Section("Summary", self.answer(PURPOSE.id, skipped=1))]
-        made += [Section(_QUESTIONS[question_id].heading, self.answer(question_id)) for question_id in _ALONE]
-        return [section for section in made if section.text]
+        sections_ = [Section("Summary", self.answer(PURPOSE.id, skipped=1))]
+        sections_ += [
+            Section(_QUESTIONS[question_id].heading, self.answer(question_id)) for question_id in _OWN_SECTIONS
+        ]
+        return [section for section in sections_ if section.text]
 
     def own(self) -> list[Section]:
         """A person's own questions, each with a model's answer, else with the best quotations."""
-        findings = [finding for finding in self._known.material.findings if finding.question.id not in _QUESTIONS]
+        findings = [finding for finding in self._index.material.findings if finding.question.id not in _QUESTIONS]
         return [
-            Section(_heading(finding.question), self._own(finding.question, finding.quotes)) for finding in findings
+            Section(_heading(finding.question), self._own_answer(finding.question, finding.quotes))
+            for finding in findings
         ]
 
-    def _own(self, question: Question, passages: Sequence[Passage]) -> markdown.Markdown:
+    def _own_answer(self, question: Question, passages: Sequence[Passage]) -> markdown.Markdown:
         answered = self.answer(question.id)
         if answered:
             return answered
-        answer = self._known.answer(question.id)
+        answer = self._index.answer(question.id)
         quotes = "\n".join(f"- {self._passage(passage)}" for passage in passages)
         note: str
         if answer is not None:
@@ -217,7 +222,7 @@ class ModelAnswers:
         elif quotes:
             note = ""
         else:
-            note = WAITS if self._known.waits(question.id) else NOT_FOUND
+            note = WAITS if self._index.waits(question.id) else NOT_FOUND
         return markdown.Markdown("\n\n".join(filter(None, [note, quotes])))
 
     def _passage(self, passage: Passage) -> str:
@@ -226,19 +231,19 @@ class ModelAnswers:
 
     def unanswered(self) -> list[markdown.Markdown]:
         """A line for each question that a model was asked and gave no answer to that holds."""
-        made = []
+        lines = []
         for question_id, question in _QUESTIONS.items():
-            answer = self._known.answer(question_id)
+            answer = self._index.answer(question_id)
             if answer is not None and not self.sound(question_id):
-                made.append(markdown.Markdown(f"{markdown.inline(question.heading)}: {_none(answer)}"))
-        return made
+                lines.append(markdown.Markdown(f"{markdown.inline(question.heading)}: {_none(answer)}"))
+        return lines
 
 
-def sentence(statement: Statement, notes: Footnotes, most: int = _MOST_TEXT) -> markdown.Markdown:
+def sentence(statement: Statement, notes: Footnotes, limit: int = _MOST_TEXT) -> markdown.Markdown:
     """A statement without its reason, with its footnotes; it says when there is newer evidence."""
     newer = f" ({OUTDATED.rstrip('.')})" if statement.is_outdated else ""
     return markdown.Markdown(
-        f"{markdown.prose(redact(statement.text), most)}{newer}{notes.mark(*statement.sources, beside=statement.text)}"
+        f"{markdown.prose(redact(statement.text), limit)}{newer}{notes.mark(*statement.sources, beside=statement.text)}"
     )
 
 
@@ -257,7 +262,7 @@ def _support(answer: Answer, statements: Sequence[Statement]) -> str:
 def _none(answer: Answer) -> markdown.Markdown:
     """Why a model's answer has no statement."""
     why = " ".join([*_note(answer), _dropped(answer, "").capitalize()]).strip()
-    return markdown.Markdown(f"no answer by {_model(answer)}: {why or NOTHING}")
+    return markdown.Markdown(f"no answer by {_model(answer)}: {why or NOTHING_RECORDED}")
 
 
 def _model(answer: Answer) -> str:

@@ -14,7 +14,7 @@ from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.passages import NOTHING, Findings, Passage
+from daemon.reconstitute.passages import NOTHING_RECORDED, Findings, Passage
 from daemon.reconstitute.recover import Recovered, State
 from daemon.reconstitute.scope import Scope
 
@@ -80,7 +80,7 @@ def material(
     made = Facts((session(1),)) if facts is None else facts
     scope = Scope(ROOT, made.sessions, more.pop("touched", {}), "print")
     asked = questions.of_target(Target(ROOT, own), [one.relative for one in files])
-    findings = tuple(Findings(q, tuple(said), "" if said else NOTHING) for q in asked)
+    findings = tuple(Findings(q, tuple(said), "" if said else NOTHING_RECORDED) for q in asked)
     return Material(scope, tuple(files), findings, record=found or Record({}, {}), facts=made, **more)
 
 

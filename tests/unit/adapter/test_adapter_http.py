@@ -161,7 +161,7 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end(client: Client, monkeyp
 
 
 def test_more_at_once_than_it_can_take_is_refused(client: Client, served: Adapter, opencode: ScriptedOpenCode) -> None:
-    served._routes.deliveries._most = 0
+    served._routes.deliveries._limit = 0
     answer = client.post("/api/chat", {"model": MODEL, "messages": [user("hi")]})
     assert answer.status_code == 503
     assert "server busy" in answer.json()["error"]

@@ -131,10 +131,10 @@ MESSAGES = st.lists(
 
 @given(MESSAGES, MESSAGES)
 def test_a_beginning_has_the_digests_of_the_whole(first: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
-    whole = digests("setup", [*first, *more])
-    assert digests("setup", first) == whole[: len(first) + 1]
-    assert not set(digests("another", first)) & set(whole)
-    assert len(set(whole)) == len(whole)
+    received = digests("setup", [*first, *more])
+    assert digests("setup", first) == received[: len(first) + 1]
+    assert not set(digests("another", first)) & set(received)
+    assert len(set(received)) == len(received)
 
 
 @given(MESSAGES)
@@ -155,15 +155,15 @@ def test_every_message_is_told(messages: list[dict[str, Any]]) -> None:
     st.data(),
 )
 def test_pieces_and_rest_are_the_text_without_its_thinking(thinking: str, text: str, data: st.DataObject) -> None:
-    whole = thinking + text
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
+    received = thinking + text
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(received)), max_size=5)))
     told: list[str] = []
     visible = VisibleText(told.append)
-    for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
-        visible.feed(whole[start:end])
+    for start, end in zip([0, *cuts], [*cuts, len(received)], strict=True):
+        visible.feed(received[start:end])
     content = text.strip()
     if not content.startswith("<"):
-        assert ("".join(told) + visible.rest(content)).strip() == content
+        assert ("".join(told) + visible.unsent(content)).strip() == content
     assert visible.sent == "".join(told)
     assert "".join(told).lstrip() == "".join(told)
 
@@ -171,14 +171,14 @@ def test_pieces_and_rest_are_the_text_without_its_thinking(thinking: str, text: 
 def test_without_a_listener_everything_is_left_for_the_end() -> None:
     visible = VisibleText(None)
     visible.feed("some")
-    assert (visible.sent, visible.rest("some text")) == ("", "some text")
+    assert (visible.sent, visible.unsent("some text")) == ("", "some text")
 
 
 def test_what_was_told_beside_the_text_is_not_told_again() -> None:
     visible = VisibleText(lambda _: None)
     visible.feed("I will look. It snows.")
-    assert visible.rest("It snows.") == ""
-    assert visible.whole("It snows.") == "I will look. It snows."
+    assert visible.unsent("It snows.") == ""
+    assert visible.received("It snows.") == "I will look. It snows."
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

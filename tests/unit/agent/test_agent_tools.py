@@ -589,7 +589,7 @@ def test_a_path_is_taken_up_only_where_a_message_that_was_shown_names_it(box: To
 
 
 def test_what_was_taken_up_for_another_question_can_be_described(house: Recorded):
-    box = _box(house, taken_up=[f"{SHOP}/docs/plan.md"])
+    box = _box(house, recorded_paths=[f"{SHOP}/docs/plan.md"])
     box.call("read_message", {"message_id": "msg_0002"})
     said = {
         "path": "docs/plan.md",

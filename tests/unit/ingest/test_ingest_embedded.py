@@ -155,12 +155,12 @@ def test_while_tool_calls_wait_answers_by_meaning_and_the_status_say_so(house: H
 def test_the_time_left_follows_from_the_pace_of_each_stage() -> None:
     pace = Pace()
     assert pace.left_s({"semantic": 3, TOOLS: 0}) is None
-    pace.took("semantic", 10, 5.0)
+    pace.record("semantic", 10, 5.0)
     assert pace.left_s({"semantic": 4, TOOLS: 0}) == pytest.approx(2.0)
     assert pace.left_s({"semantic": 4, TOOLS: 1}) is None
-    pace.took(TOOLS, 1, 3.0)
+    pace.record(TOOLS, 1, 3.0)
     assert pace.left_s({"semantic": 4, TOOLS: 2}) == pytest.approx(8.0)
     for _ in range(200):
-        pace.took("semantic", 10, 10.0)
+        pace.record("semantic", 10, 10.0)
     assert pace.left_s({"semantic": 4, TOOLS: 0}) == pytest.approx(4.0, rel=0.01)
     assert pace.left_s({"semantic": 0, TOOLS: 0}) == 0

@@ -17,7 +17,7 @@ from daemon.reconstitute.answer import OUTDATED, unchecked
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.statements import NOT_FOUND, WAITS
-from daemon.reconstitute.passages import NOTHING
+from daemon.reconstitute.passages import NOTHING_RECORDED
 from tests.support.examples import examples
 from tests.support.pages.markup import PAYLOADS, kinds, links, parse, words
 from tests.support.pages.page_material import (
@@ -71,7 +71,9 @@ def test_several_dropped_statements_are_counted():
 
 def test_a_model_that_answered_without_a_word_found_nothing():
     top = pages(material([file("a.py")], record(answer("open"))))["README.md"]
-    assert section(top, NO_ANSWER).strip().splitlines()[0] == f"- Open problems: no answer by wise:4b: {NOTHING}"
+    assert (
+        section(top, NO_ANSWER).strip().splitlines()[0] == f"- Open problems: no answer by wise:4b: {NOTHING_RECORDED}"
+    )
     assert "## Left open" not in top
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.reconstitute.pages.file import MOST_BESIDE, MOST_SHOWN
+from daemon.reconstitute.pages.file import MAX_SHOWN_BYTES, MOST_BESIDE
 from daemon.reconstitute.pages.layout import Layout
 from daemon.reconstitute.recover import State
 from tests.support.pages.markup import links
 from tests.support.pages.page_material import SECRET, file, material, pages
 
 LINE = b"one line of text\n"
-LONG = LINE * (MOST_SHOWN // len(LINE) + 100)
+LONG = LINE * (MAX_SHOWN_BYTES // len(LINE) + 100)
 
 
 def test_a_long_text_is_cut_with_a_link_to_the_whole_of_it():
@@ -20,7 +20,7 @@ def test_a_long_text_is_cut_with_a_link_to_the_whole_of_it():
     assert made["data.json.txt"] == LONG.decode()
     assert "data.json.txt" in links(made["data.json.md"])
     assert "are shown" in made["data.json.md"]
-    assert len(made["data.json.md"]) < MOST_SHOWN + 5000
+    assert len(made["data.json.md"]) < MAX_SHOWN_BYTES + 5000
 
 
 def test_it_is_redacted_and_harmless_to_print():

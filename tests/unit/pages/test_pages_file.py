@@ -18,7 +18,7 @@ from daemon.files.states import file_history
 from daemon.model import Operation, Page
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.values import Facts, Purpose  # fmt: skip
-from daemon.reconstitute.pages.file import MOST_SHOWN, MOST_UNFOLDED, FilePages
+from daemon.reconstitute.pages.file import MAX_SHOWN_BYTES, MOST_UNFOLDED, FilePages
 from daemon.reconstitute.pages.file.history import MOST_ENTRIES, MOST_LINES, MOST_READ, Diffs
 from daemon.reconstitute.pages.index import environment
 from daemon.reconstitute.pages.material import MaterialIndex
@@ -165,7 +165,7 @@ def test_the_content_stands_in_the_fence_byte_for_byte() -> None:
         (b"", "empty"),
         (b"colour \x1b[31m" + b"x" * 200 + b"\n", "cannot be seen are named"),
         (f"key = '{SECRET}'\n".encode(), "replaced by markers"),
-        (b"line\n" * MOST_SHOWN, "are shown"),
+        (b"line\n" * MAX_SHOWN_BYTES, "are shown"),
     ],
 )
 def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str) -> None:
@@ -173,7 +173,7 @@ def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str) -> N
     assert note in page
     assert SECRET not in page
     assert "\x1b" not in page
-    assert len(page) < MOST_SHOWN + 5000
+    assert len(page) < MAX_SHOWN_BYTES + 5000
 
 
 # -- history -------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from daemon.model import Session
-from daemon.reconstitute.answer import NOTHING
+from daemon.reconstitute.answer import EMPTY_RECORD
 from daemon.reconstitute.facts.session_values import Citation, Ending, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Facts, OpenKind, OpenPoint
 from daemon.reconstitute.pages.layout import MOST_WEIGHT, Transcripts, cited_sessions, divided, slug
@@ -140,5 +140,5 @@ def test_sessions_leave_files_half_the_room(most: int, sessions: int, files: int
 def test_cited_and_then_newest_sessions_go_first() -> None:
     every = [facts(f"S{n}", f"s{n}", NOON + n * DAY) for n in range(5)]
     point = OpenPoint(OpenKind.TODO, "x", NOON, Citation("s1", "s1-0", NOON))
-    plan = Plan({}, lambda _: True, 3, every, cited_sessions(Facts(tuple(every), open=(point,)), NOTHING))
+    plan = Plan({}, lambda _: True, 3, every, cited_sessions(Facts(tuple(every), open=(point,)), EMPTY_RECORD))
     assert [PurePosixPath(chapter.path).stem[11:] for chapter in plan.transcripts.chapters] == ["s1", "s4"]

@@ -17,7 +17,7 @@ from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.folder.files_table import MOST_ROWS
 from daemon.reconstitute.pages.statements import NOT_FOUND
-from daemon.reconstitute.passages import NOTHING
+from daemon.reconstitute.passages import NOTHING_RECORDED
 from daemon.reconstitute.recover import Recovered, State
 from tests.support.pages.markup import PAYLOADS, kinds, links, parse, words
 from tests.support.pages.page_material import AT, ROOT, SECRET, file, material, pages, passage, revision, session
@@ -128,7 +128,7 @@ def test_no_secret_from_a_title_a_name_or_a_passage_reaches_a_page():
 
 def test_an_own_question_that_found_nothing_says_so():
     top = pages(material([file("a.py")], own=("Who pays?",)))["README.md"]
-    assert NOTHING not in words(top)
+    assert NOTHING_RECORDED not in words(top)
     assert top.split("### Who pays?")[1].strip().startswith(NOT_FOUND)
 
 

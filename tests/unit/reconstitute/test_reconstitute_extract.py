@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daemon.model import Kind, Session
 from daemon.reconstitute import questions
 from daemon.reconstitute.facts.session_values import Ending, Reply, SessionFacts, Turn
-from daemon.reconstitute.passages import CLOSEST, NOTHING, Extractor, Passage, passages_of, split
+from daemon.reconstitute.passages import CLOSEST, NOTHING_RECORDED, Extractor, Passage, passages_of, split
 
 
 def _said(text: str, kind: str = Kind.ANSWER, mid: str = "", at: int = 1000) -> Passage:
@@ -43,7 +43,7 @@ def test_what_was_said_is_what_quotations_come_from():
 
 def test_where_nothing_fits_it_says_so():
     found = Extractor([_said("Seen it.")]).answer(WHY, {})
-    assert (found.quotes, found.note) == ((), NOTHING)
+    assert (found.quotes, found.note) == ((), NOTHING_RECORDED)
 
 
 def test_an_own_question_is_answered_by_its_words():

@@ -138,7 +138,7 @@ def test_reading_is_bounded_and_what_was_left_unread_is_said(house: Recorded):
         house.session(f"ses_{number}", SHOP)
         house.say(f"ses_{number}", "user", f"The wish number {number} of many.")
         house.say(f"ses_{number}", "user", f"The second wish number {number}.")
-    found = collect(house.archive, house.recall(), SHOP, [], None, most=3)
+    found = collect(house.archive, house.recall(), SHOP, [], None, limit=3)
     assert len(_said(found)) == 3
     assert [one.session.id for one in found.sessions] == ["ses_0", "ses_1", "ses_2"]
     assert "number 2" in " ".join(_said(found))

@@ -86,12 +86,12 @@ def question_message(
     `question` and `target` may name a recorded path; `outline` and `parts` are lines with recorded text in them;
     `blocks` are delimited blocks of facts and messages, each after what it is in words of ours. All are redacted.
     """
-    question_text, named = clean(question), target
+    question_text, target_name = clean(question), target
     pieces = []
     if not PLAIN.fullmatch(target):
         pieces.append(fenced("the path that the question is about", one_line(clean(target))))
-        question_text, named = clean(_unnamed(question, target)), _ABOVE
-    pieces.append(f"Question about {named}:\n{question_text}")
+        question_text, target_name = clean(_unnamed(question, target)), _ABOVE
+    pieces.append(f"Question about {target_name}:\n{question_text}")
     if outline:
         pieces.append("Files and sessions:\n" + _lines("recorded files and sessions", outline))
     if parts:
@@ -99,15 +99,15 @@ def question_message(
     pieces += [f"{about}:\n\n{text}" for about, text in blocks if text]
     if not any(text for _, text in blocks):
         pieces.append("No recorded message was found for this question by itself; search_sessions may find some.")
-    pieces.append(f"Now answer this question about {named}, with answer_question in the end:\n{question_text}")
+    pieces.append(f"Now answer this question about {target_name}, with answer_question in the end:\n{question_text}")
     return {"role": "user", "content": "\n\n".join(pieces)}
 
 
 def _unnamed(question: str, path: str) -> str:
     """`question` without the path that it is about, or the longest end of that which it names."""
     ends = [path, *(path[place + 1 :] for place, letter in enumerate(path) if letter == "/")]
-    named = next((end for end in ends if end and end in question), "")
-    return question.replace(named, _ABOVE) if named else question
+    suffix = next((end for end in ends if end and end in question), "")
+    return question.replace(suffix, _ABOVE) if suffix else question
 
 
 def _lines(heading: str, lines: Sequence[str]) -> str:
@@ -146,29 +146,29 @@ class Case:
         return lines
 
 
-def excerpts(archive: Archive, case: Case, question: Question, path: str, *, ledger: Ledger, most: int) -> str:
-    """Delimited blocks of messages, at most `most` tokens; the ledger gets what they show."""
+def excerpts(archive: Archive, case: Case, question: Question, path: str, *, ledger: Ledger, limit: int) -> str:
+    """Delimited blocks of messages, at most `limit` tokens; the ledger gets what they show."""
     ranks = case.searches.ranks(question)
     blocks: dict[tuple[int, str], str] = {}
-    left = float(most)
+    remaining = float(limit)
     for message_id in _order(case.scope, path, ranks, case.quoted_ids.get(question.id, ())):
         message = archive.message(message_id)
-        block = _fitting(archive, message_id, left) if message is not None else None
+        block = _fitting(archive, message_id, remaining) if message is not None else None
         if message is None or block is None:
-            if left * BYTES_PER_TOKEN < _SHORTEST:
+            if remaining * BYTES_PER_TOKEN < _SHORTEST:
                 break
             continue
-        left -= of_text(block.text).most
+        remaining -= of_text(block.text).most
         blocks[message.created, message_id] = ledger.add(block)
     return "\n\n".join(blocks[key] for key in sorted(blocks))
 
 
-def _fitting(archive: Archive, message_id: str, left: float) -> Block | None:
+def _fitting(archive: Archive, message_id: str, remaining: float) -> Block | None:
     """A message's block in at most so many tokens; tables of numbers have a token for each digit, so it is measured."""
-    size = min(_LONGEST, int(left * BYTES_PER_TOKEN))
+    size = min(_LONGEST, int(remaining * BYTES_PER_TOKEN))
     while size >= _SHORTEST:
         block = message_block(archive, message_id, size)
-        if block is None or of_text(block.text).most <= left:
+        if block is None or of_text(block.text).most <= remaining:
             return block
         size //= 2
     return None

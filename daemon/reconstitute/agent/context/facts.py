@@ -35,7 +35,7 @@ _WIDTHS = (600, 300, 140)
 """Characters of one text in a line, tried in this order."""
 _SHARE_OF_PURPOSES = 0.25
 """Of the room for facts, the most that the files' own words may take."""
-_LEAST = 3
+_MIN_LINES = 3
 """Lines that a list keeps as long as anything of it is shown."""
 _FILES = "What files are for, in their own words or those of the prompt that made them"
 _HEADING = "facts worked out by code, without a model: [key] entry (where it stands)"
@@ -63,20 +63,20 @@ class _List:
 
     @property
     def text(self) -> str:
-        more = [f"- (and {self.left_out} more)"] if self.left_out else []
-        return "\n".join([f"{self.heading}:", *(f"- {line.text}" for line in self.lines), *more])
+        note = [f"- (and {self.left_out} more)"] if self.left_out else []
+        return "\n".join([f"{self.heading}:", *(f"- {line.text}" for line in self.lines), *note])
 
 
-def facts_block(facts: Facts, verified: VerifiedNotes, most: int) -> tuple[str, dict[str, str]]:
-    """(a block of at most `most` tokens or nothing, the facts in it by key); the ledger gets what it shows."""
+def facts_block(facts: Facts, verified: VerifiedNotes, limit: int) -> tuple[str, dict[str, str]]:
+    """(a block of at most `limit` tokens or nothing, the facts in it by key); the ledger gets what it shows."""
     lists: list[_List] = []
     for width in _WIDTHS:
         lists = _lists(facts, width)
-        if _tokens(lists) <= most:
+        if _tokens(lists) <= limit:
             break
     else:
-        _fit(lists, most)
-    lists += _file_purposes(facts, min(most - _tokens(lists), int(most * _SHARE_OF_PURPOSES)))
+        _fit(lists, limit)
+    lists += _file_purposes(facts, min(limit - _tokens(lists), int(limit * _SHARE_OF_PURPOSES)))
     if not any(list_.lines for list_ in lists):
         return "", {}
     for line in (line for list_ in lists for line in list_.lines):
@@ -86,41 +86,41 @@ def facts_block(facts: Facts, verified: VerifiedNotes, most: int) -> tuple[str, 
     return fenced(_HEADING, _body(lists)), entries
 
 
-def _fit(lists: Sequence[_List], most: int) -> None:
+def _fit(lists: Sequence[_List], limit: int) -> None:
     """Take lines from the ends of the longest lists; what they leave is measured line by line, which is never less."""
     sizes = [[_size(line.text) for line in list_.lines] for list_ in lists]
-    left = most - _tokens([]) - sum(_size(list_.heading) + _size("(and 99999 more)") for list_ in lists)
-    totals = [sum(each) for each in sizes]
-    while sum(totals) > left and any(sizes):
-        place = max(range(len(lists)), key=lambda at: (len(sizes[at]) > _LEAST, totals[at]))
+    remaining = limit - _tokens([]) - sum(_size(list_.heading) + _size("(and 99999 more)") for list_ in lists)
+    totals = [sum(list_sizes) for list_sizes in sizes]
+    while sum(totals) > remaining and any(sizes):
+        place = max(range(len(lists)), key=lambda at: (len(sizes[at]) > _MIN_LINES, totals[at]))
         totals[place] -= sizes[place].pop()
         lists[place].lines.pop()
         lists[place].left_out += 1
 
 
-def _file_purposes(facts: Facts, most: int) -> list[_List]:
-    """The list of what files are for in at most `most` tokens, or none."""
+def _file_purposes(facts: Facts, limit: int) -> list[_List]:
+    """The list of what files are for in at most `limit` tokens, or none."""
     of = _FactLines(_WIDTHS[-1])
     often = Counter(key(entry) for entry in _entries(facts))
-    lines = [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())]
+    lines = [of.purpose(purposes, path) for path, purposes in sorted(facts.file_purposes.items())]
     # The same words of several files, or of the folder too, have one key: struck out for one, they would be for all.
     lines = [
         line if often[line.key] == 1 else replace(line, key="", text=line.text.removeprefix(f"[{line.key}] "))
         for line in lines
     ]
-    made = _List(_FILES, lines)
-    if not made.lines:
+    list_ = _List(_FILES, lines)
+    if not list_.lines:
         return []
-    left = most - _size(made.heading) - _size("(and 99999 more)")
+    remaining = limit - _size(list_.heading) - _size("(and 99999 more)")
     count = 0
-    for line in made.lines:
-        left -= _size(line.text)
-        if left < 0:
+    for line in list_.lines:
+        remaining -= _size(line.text)
+        if remaining < 0:
             break
         count += 1
-    made.left_out = len(made.lines) - count
-    del made.lines[count:]
-    return [made] if count else []
+    list_.left_out = len(list_.lines) - count
+    del list_.lines[count:]
+    return [list_] if count else []
 
 
 def keys(facts: Facts) -> set[str]:
@@ -129,8 +129,8 @@ def keys(facts: Facts) -> set[str]:
 
 
 def _entries(facts: Facts) -> Iterable[Entry]:
-    own = facts.file_purposes.values()
-    return (*facts.purpose, *facts.commands, *facts.scripts, *facts.setbacks, *facts.open, *facts.rules, *own)
+    purposes = facts.file_purposes.values()
+    return (*facts.purpose, *facts.commands, *facts.scripts, *facts.setbacks, *facts.open, *facts.rules, *purposes)
 
 
 def _tokens(lists: Sequence[_List]) -> int:
@@ -147,17 +147,17 @@ def _body(lists: Sequence[_List]) -> str:
 
 def _lists(facts: Facts, width: int) -> list[_List]:
     of = _FactLines(width)
-    made = [
-        _List("What it is", [of.purpose(each) for each in facts.purpose]),
+    lists = [
+        _List("What it is", [of.purpose(fact) for fact in facts.purpose]),
         _List("Where it stands", of.standing(facts)),
-        _List("Rules and decisions", [of.rule(each) for each in facts.rules]),
-        _List("Left open", [of.open(each) for each in facts.open]),
-        _List("Taken back, failed, refused, stopped", [of.setback(each) for each in facts.setbacks]),
-        _List("Commands that were run", [of.command(each) for each in facts.commands]),
-        _List("Scripts and targets that files name", [of.script(each) for each in facts.scripts]),
-        _List("What must be there to run it", [of.need(each) for each in facts.needs]),
+        _List("Rules and decisions", [of.rule(fact) for fact in facts.rules]),
+        _List("Left open", [of.open(fact) for fact in facts.open]),
+        _List("Taken back, failed, refused, stopped", [of.setback(fact) for fact in facts.setbacks]),
+        _List("Commands that were run", [of.command(fact) for fact in facts.commands]),
+        _List("Scripts and targets that files name", [of.script(fact) for fact in facts.scripts]),
+        _List("What must be there to run it", [of.need(fact) for fact in facts.needs]),
     ]
-    return [list_ for list_ in made if list_.lines]
+    return [list_ for list_ in lists if list_.lines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +176,21 @@ class _FactLines:
 
     def rule(self, entry: Rule) -> Line:
         text = f"{name(entry.kind)} of {name(entry.origin) or f'the {name(entry.who)}'}: {self.cut(entry.text)}"
-        more = {
+        texts = {
             "reason": entry.reason,
             "replaces": entry.replaces,
             "no longer so": entry.invalid_because,
             "note": entry.note,
         }
-        return self._line(entry, text + self._more(more), entry.citation)
+        return self._line(entry, text + self._details(texts), entry.citation)
 
     def open(self, entry: OpenPoint) -> Line:
         return self._line(
-            entry, f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail})}", entry.citation
+            entry, f"{entry.kind}: {self.cut(entry.text)}{self._details({'': entry.detail})}", entry.citation
         )
 
     def setback(self, entry: Setback) -> Line:
-        text = f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail, 'then': entry.outcome})}"
+        text = f"{entry.kind}: {self.cut(entry.text)}{self._details({'': entry.detail, 'then': entry.outcome})}"
         return self._line(entry, text, entry.citation, ("resolved", entry.resolved))
 
     def command(self, entry: Command) -> Line:
@@ -199,7 +199,7 @@ class _FactLines:
         often = f"run {entry.times} times, the last" if entry.times > 1 else "run once"
         folder += f" (ran as {self.cut(entry.ran_as)}, which was moved)" if entry.ran_as else ""
         text = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; {often}: {entry.last}"
-        text += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
+        text += self._details({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
         return self._line(entry, text, None, ("succeeded", entry.succeeded), ("failed", entry.failed))
 
     def script(self, entry: Script) -> Line:
@@ -213,18 +213,18 @@ class _FactLines:
         if not standing.last_activity:
             return []
         counts = ", ".join(f"{number} {name(str(state))}" for state, number in standing.counts.items())
-        known = f"; known for certain as of {utc(standing.known_at)}" if standing.known_at else ""
-        lines = [Line(f"last activity {utc(standing.last_activity)}{known}{f'; files: {counts}' if counts else ''}")]
+        certain = f"; known for certain as of {utc(standing.known_at)}" if standing.known_at else ""
+        lines = [Line(f"last activity {utc(standing.last_activity)}{certain}{f'; files: {counts}' if counts else ''}")]
         return lines + [self._after(event) for event in standing.aftermath]
 
     def _after(self, event: Aftermath) -> Line:
-        command = self._more({"": event.command}) if event.command not in event.text else ""
+        command = self._details({"": event.command}) if event.command not in event.text else ""
         return self._line(None, f"after that: {self.cut(event.text)}{command}", event.citation)
 
     def need(self, entry: Need) -> Line:
         return Line(f"{self.cut(entry.text)} ({name(entry.path)})")
 
-    def _more(self, texts: dict[str, str]) -> str:
+    def _details(self, texts: dict[str, str]) -> str:
         return "".join(f"; {label}{': ' if label else ''}{self.cut(text)}" for label, text in texts.items() if text)
 
     def _line(
@@ -232,23 +232,23 @@ class _FactLines:
         entry: Entry | None,
         text: str,
         citation: Citation | None,
-        *others: tuple[str, Citation | None],
+        *sources: tuple[str, Citation | None],
         before: str = "",
     ) -> Line:
-        """`others` are further citations, each with what it tells; quotes that are not in the line yet are added."""
+        """`sources` are further citations, each with a label; quotes that are not in the line yet are added."""
         where, cited = [before] if before else [], []
-        for label, each in (("", citation), *others):
-            if each is None:
+        for label, quoted in (("", citation), *sources):
+            if quoted is None:
                 continue
-            quote = self.cut(each.quote).rstrip("…")
+            quote = self.cut(quoted.quote).rstrip("…")
             if quote and quote not in text:
                 text += f" “{quote}”"
-            where.append(f"{label} {_where(each)}".strip())
-            cited.append((each, quote))
-        named = key(entry) if entry is not None else ""
-        begin = f"[{named}] " if named else ""
+            where.append(f"{label} {_where(quoted)}".strip())
+            cited.append((quoted, quote))
+        fact_key = key(entry) if entry is not None else ""
+        begin = f"[{fact_key}] " if fact_key else ""
         end = f" ({'; '.join(where)})" if where else ""
-        return Line(f"{begin}{text}{end}", named, tuple(cited))
+        return Line(f"{begin}{text}{end}", fact_key, tuple(cited))
 
 
 def _where(citation: Citation) -> str:
@@ -268,55 +268,55 @@ class _Prompt:
         return f"{self.before}{self.text}"
 
 
-def prompts_block(sessions: Sequence[SessionFacts], verified: VerifiedNotes, most: int) -> str:
-    """A block of at most `most` tokens; empty where nothing fits. The ledger gets what it shows."""
+def prompts_block(sessions: Sequence[SessionFacts], verified: VerifiedNotes, limit: int) -> str:
+    """A block of at most `limit` tokens; empty where nothing fits. The ledger gets what it shows."""
     prompts: list[_Prompt] = []
     for width in _PROMPT_WIDTHS:
         prompts = [
             _prompt(session, turn, width) for session in sessions for turn in session.turns if turn.prompt.strip()
         ]
-        if _prompt_tokens(_prompts_body(prompts, [])) <= most:
+        if _prompt_tokens(_prompts_body(prompts, [])) <= limit:
             return _prompts_block(prompts, [], verified)
-    first, last = _ends(prompts, most)
+    first, last = _ends(prompts, limit)
     return _prompts_block(first, last, verified, len(prompts) - len(first) - len(last)) if first or last else ""
 
 
-def _ends(prompts: Sequence[_Prompt], most: int) -> tuple[list[_Prompt], list[_Prompt]]:
+def _ends(prompts: Sequence[_Prompt], limit: int) -> tuple[list[_Prompt], list[_Prompt]]:
     """As many from both ends as fit, by turns, the newest first."""
     sizes = [int(of_text(f"{prompt.session}\n{prompt.line}").most) + 2 for prompt in prompts]
-    left = most - _prompt_tokens(_gap(len(prompts)))
+    remaining = limit - _prompt_tokens(_gap(len(prompts)))
     start, end = 0, len(prompts)
     while start < end:
         is_new = len(prompts) - end <= start
         size = sizes[end - 1] if is_new else sizes[start]
-        if size > left:
+        if size > remaining:
             break
-        left -= size
+        remaining -= size
         start, end = (start, end - 1) if is_new else (start + 1, end)
     return list(prompts[:start]), list(prompts[end:])
 
 
-def _prompts_block(first: Sequence[_Prompt], last: Sequence[_Prompt], verified: VerifiedNotes, missing: int = 0) -> str:
+def _prompts_block(first: Sequence[_Prompt], last: Sequence[_Prompt], verified: VerifiedNotes, omitted: int = 0) -> str:
     if not first and not last:
         return ""
     for prompt in (*first, *last):
         verified.note(prompt.message_id, [prompt.text.rstrip("…")])
-    return fenced(_PROMPTS_HEADING, _prompts_body(first, last, missing))
+    return fenced(_PROMPTS_HEADING, _prompts_body(first, last, omitted))
 
 
 def _prompt_tokens(body: str) -> int:
     return int(of_text(fenced(_PROMPTS_HEADING, body)).most)
 
 
-def _prompts_body(first: Sequence[_Prompt], last: Sequence[_Prompt], missing: int = 0) -> str:
+def _prompts_body(first: Sequence[_Prompt], last: Sequence[_Prompt], omitted: int = 0) -> str:
     lines = _under_sessions(first)
-    if missing:
-        lines.append(_gap(missing))
+    if omitted:
+        lines.append(_gap(omitted))
     return "\n".join([*lines, *_under_sessions(last)])
 
 
-def _gap(missing: int) -> str:
-    return f"[… {counted(missing, 'prompt')} left out here: list_sessions and read_session show them …]"
+def _gap(omitted: int) -> str:
+    return f"[… {counted(omitted, 'prompt')} left out here: list_sessions and read_session show them …]"
 
 
 def _under_sessions(prompts: Sequence[_Prompt]) -> list[str]:

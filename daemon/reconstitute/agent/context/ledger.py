@@ -34,12 +34,12 @@ def folded_quote(text: str) -> str:
 
 def find_quote(quote: str, pieces: Iterable[str]) -> str:
     """The quote as it stands in one of the texts, folded, gaps shown as `` … ``; empty where it stands in none."""
-    whole = folded_quote(quote)
+    folded = folded_quote(quote)
     for piece in pieces:
         text = folded_quote(piece)
-        for wanted in _readings(whole):
-            if _stand_in_order(wanted, text) and all(is_long_enough(part, piece) for part in wanted):
-                return " … ".join(wanted)
+        for reading in _readings(folded):
+            if _stand_in_order(reading, text) and all(is_long_enough(part, piece) for part in reading):
+                return " … ".join(reading)
     return ""
 
 
@@ -51,13 +51,13 @@ def is_long_enough(quote: str, piece: str = "") -> bool:
     return bool(part) and any(part == folded_quote(line) for line in piece.split("\n"))
 
 
-def _readings(whole: str) -> Iterable[list[str]]:
+def _readings(folded: str) -> Iterable[list[str]]:
     """The parts of a quote that must stand in a text: as written, without its own quotation marks, around its gaps."""
-    bare = whole.strip(_ENDS)
-    seen: list[list[str]] = [[]]
-    for reading in ([whole], [bare], [part for part in _GAP.split(bare) if part]):
-        if reading not in seen and all(reading):
-            seen.append(reading)
+    bare = folded.strip(_ENDS)
+    readings: list[list[str]] = [[]]
+    for reading in ([folded], [bare], [part for part in _GAP.split(bare) if part]):
+        if reading not in readings and all(reading):
+            readings.append(reading)
             yield reading
 
 
@@ -152,10 +152,10 @@ class Ledger:
         origin = self._origins[message_id]
         return Source(origin.message_id, origin.session_id, clean(origin.title), origin.created, quote, path)
 
-    def similar(self, message_id: str, most: int = 3) -> list[str]:
+    def similar(self, message_id: str, limit: int = 3) -> list[str]:
         """The shown ids most like one that was not shown; the latest shown where none is like it."""
-        like = difflib.get_close_matches(message_id[:100], self._origins, most)
-        return like or list(reversed(self._origins))[:most]
+        like = difflib.get_close_matches(message_id[:100], self._origins, limit)
+        return like or list(reversed(self._origins))[:limit]
 
     def hashes(self, archive: Archive) -> dict[str, str]:
         """Message id -> hash of its state in the archive, empty where it is gone: tells whether evidence changed."""
@@ -198,5 +198,5 @@ class VerifiedNotes:
 
 
 def _stands_in(piece: str, texts: Iterable[str]) -> bool:
-    wanted = folded_quote(piece)
-    return bool(wanted) and any(wanted in text for text in texts)
+    folded = folded_quote(piece)
+    return bool(folded) and any(folded in text for text in texts)

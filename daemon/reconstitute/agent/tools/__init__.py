@@ -58,18 +58,18 @@ class Toolbox:
         evidence: Evidence,
         *,
         result_bytes: int = _RESULT_BYTES,
-        taken_up: Iterable[str] = (),
+        recorded_paths: Iterable[str] = (),
         question_id: str = "",
         entries: Mapping[str, str] | None = None,
     ) -> None:
-        """`taken_up` are paths recorded for other questions; `entries` are the facts shown to the model, by key.
+        """`recorded_paths` are recorded for other questions; `entries` are the facts shown to the model, by key.
 
         `question_id` is the question being request: search_notes leaves out what answered it before.
         """
         self._evidence, self._archive, self.ledger = evidence, evidence.archive, evidence.ledger
         self._result_bytes = result_bytes
         self._paths = Paths(evidence.target, (history.path for history in evidence.histories))
-        for path in taken_up:
+        for path in recorded_paths:
             self._paths.add(path)
         self._checker = Checker(evidence.archive, evidence.ledger, self._paths)
         self._entries = entries or {}
@@ -136,11 +136,11 @@ class Toolbox:
             similar = difflib.get_close_matches(tool[:100], TOOLS, 1)
             hint = f" did you mean {similar[0]}?" if similar else ""
             raise BadRequest(f"there is no tool {name(tool)!r};{hint} there are {', '.join(TOOLS)}")
-        given = _given(arguments)
+        values = _parsed_arguments(arguments)
         if tool in self._drafts:
-            self._drafts[tool](_draft(tool, given), result)
+            self._drafts[tool](_draft(tool, values), result)
             return
-        request, warnings = read(tool, _renamed(tool, given), TOOLS)
+        request, warnings = read(tool, _renamed(tool, values), TOOLS)
         self._tools[tool](request, result)
         for warning in warnings:
             result.add_line(f"Note: {clean(warning)}.")
@@ -169,54 +169,54 @@ class Toolbox:
     def _naming(self, path: str, message_id: str) -> Source | None:
         """The line that names the path, in what was shown of the message that was given, or else of any other."""
         ordered = [message_id, *self.ledger] if message_id in self.ledger else list(self.ledger)
-        for each in ordered:
-            state = self._archive.state(each)
+        for spelled in ordered:
+            state = self._archive.state(spelled)
             session = self._archive.session(state["session"]) if state is not None else None
             folders = (self._paths.target, session.directory if session is not None else "")
-            for piece in self.ledger.pieces(each):
+            for piece in self.ledger.pieces(spelled):
                 if names(piece, path, folders):
                     line = next((line for line in piece.split("\n") if names(line, path, folders)), piece)
-                    return self.ledger.source(each, cut(line.strip(), _LONGEST_LINE))
+                    return self.ledger.source(spelled, cut(line.strip(), _LONGEST_LINE))
         return None
 
     def _describe_path(self, draft: Json, result: Result) -> None:
         draft = draft | {"paths": draft.get("path") or draft.get("paths")}
         if not isinstance(draft["paths"], str) or not draft["paths"].strip():
             raise BadRequest("describe_path: path is missing; give the one file or folder that it is about")
-        made, problems = self._checker.statement(draft | {"paths": [draft["paths"]]})
-        if made is None:
+        statements, problems = self._checker.statement(draft | {"paths": [draft["paths"]]})
+        if statements is None:
             result.add_lines(["Not kept:", *(f"- {problem}" for problem in problems)])
         elif len(self.descriptions) >= _MOST_DESCRIBED:
             result.add_line(f"{_MOST_DESCRIBED} descriptions are kept already; that is enough for one question.")
         else:
-            self.descriptions[made.paths[0]] = made
-            result.add_line(f"Kept: what {label(self._paths.relative(made.paths[0]))} is for.")
+            self.descriptions[statements.paths[0]] = statements
+            result.add_line(f"Kept: what {label(self._paths.relative(statements.paths[0]))} is for.")
 
     def _add_note(self, draft: Json, result: Result) -> None:
-        made, problems = self._checker.statement(draft)
-        if made is None:
+        statements, problems = self._checker.statement(draft)
+        if statements is None:
             result.add_lines(["Not kept:", *(f"- {problem}" for problem in problems)])
         elif len(self.notes) >= _MOST_NOTES:
             result.add_line(f"{_MOST_NOTES} notes are kept already; that is enough for one question.")
         else:
-            if all(made.text != note.text for note in self.notes):
-                self.notes.append(made)
+            if all(statements.text != note.text for note in self.notes):
+                self.notes.append(statements)
             result.add_line("Kept.")
 
     def _strike_out(self, draft: Json, result: Result) -> None:
         """Take a reason against an entry of the facts: it hides nothing, and is checked like any statement."""
-        written = draft.get("key")
-        key = written.strip(" \t\n[]`'\"") if isinstance(written, str) else ""
+        fact_key = draft.get("key")
+        key = fact_key.strip(" \t\n[]`'\"") if isinstance(fact_key, str) else ""
         if key not in self._entries:
             raise BadRequest("there is no such entry; give the key that stands in brackets before it in the facts")
         reason = draft.get("reason") or draft.get("text")
-        made, problems = self._checker.statement(draft | {"text": reason, "reason": "", "paths": []})
-        if made is None:
+        statements, problems = self._checker.statement(draft | {"text": reason, "reason": "", "paths": []})
+        if statements is None:
             result.add_lines(["Not struck out:", *(f"- {problem}" for problem in problems)])
         elif len(self.struck) >= _MOST_STRUCK:
             result.add_line(f"{_MOST_STRUCK} entries are struck out already; that is enough for one question.")
         else:
-            self.struck[key] = made
+            self.struck[key] = statements
             result.add_line("Struck out; it stays on the page with your reason.")
 
     # -- the end -------------------------------------------------------------------------------------------------
@@ -228,8 +228,8 @@ class Toolbox:
         checked = self._checker.check(draft)
         if checked.problems and self.returned is None:
             self.returned = checked
-            again = "Call answer_question once more, with all statements. What fails then is left out."
-            result.add_lines([f"Not accepted yet. {again}", *(f"- {problem}" for problem in checked.problems)])
+            retry = "Call answer_question once more, with all statements. What fails then is left out."
+            result.add_lines([f"Not accepted yet. {retry}", *(f"- {problem}" for problem in checked.problems)])
             return
         if not checked.statements and not checked.note:
             checked = replace(checked, note=unchecked(checked.dropped))
@@ -248,7 +248,7 @@ def _plain_name(name_: object) -> str:
     return plain if plain in TOOLS else plain.rsplit(".", 1)[-1].rsplit(":", 1)[-1].replace("-", "_").strip().lower()
 
 
-def _given(arguments: object) -> Any:
+def _parsed_arguments(arguments: object) -> Any:
     """Arguments of valid text; an object that came as its JSON text is read."""
     if isinstance(arguments, str):
         try:
@@ -261,23 +261,23 @@ def _given(arguments: object) -> Any:
         raise BadRequest("the arguments are nested too deep; send a plain object of names and values") from None
 
 
-def _renamed(tool: str, given: object) -> Any:
+def _renamed(tool: str, values: object) -> Any:
     """Arguments under our names, where a model has used another usual one."""
-    if not isinstance(given, dict):
-        return given
+    if not isinstance(values, dict):
+        return values
     fields = TOOLS[tool].__struct_fields__
-    renamed = dict(given)
-    for key, value in given.items():
-        ours = _USUAL.get(str(key).lower(), "")
-        if key not in fields and ours in fields and ours not in renamed:
+    renamed = dict(values)
+    for key, value in values.items():
+        name = _USUAL.get(str(key).lower(), "")
+        if key not in fields and name in fields and name not in renamed:
             del renamed[key]
-            renamed[ours] = value
+            renamed[name] = value
     return renamed
 
 
-def _draft(tool: str, given: object) -> Json:
-    if isinstance(given, list):
-        return {"statements": given}
-    if not isinstance(given, dict):
+def _draft(tool: str, values: object) -> Json:
+    if isinstance(values, list):
+        return {"statements": values}
+    if not isinstance(values, dict):
         raise BadRequest(f"{tool}: its arguments are no object; send an object of names and values")
-    return given
+    return values

@@ -34,75 +34,75 @@ _COMPARED = 300
 class Paths:
     """The paths at or beneath `target` of which a history is known, and the folders that hold them."""
 
-    def __init__(self, target: str, known: Iterable[str]) -> None:
+    def __init__(self, target: str, paths: Iterable[str]) -> None:
         self.target = target
-        self._files = sorted(path for path in known if is_beneath(path, target))
+        self._files = sorted(path for path in paths if is_beneath(path, target))
         folders = {folder for path in self._files for folder in above(path) if is_beneath(folder, target)}
-        self._known = {target, *folders, *self._files}
+        self._paths = {target, *folders, *self._files}
         self.added: dict[str, None] = {}
         self._by_name = sorted((posixpath.basename(path), path) for path in self._files)
 
     def add(self, path: str) -> None:
         """One path more, which messages speak of."""
-        if path not in self._known:
+        if path not in self._paths:
             self.added[path] = None
-            self._known.add(path)
+            self._paths.add(path)
 
     def __contains__(self, path: object) -> bool:
-        return path in self._known
+        return path in self._paths
 
-    def find(self, written: str) -> str:
+    def find(self, text: str) -> str:
         """The absolute path that is meant: one that is known if any reading of it is, else the plainest one.
 
         Raises:
             BadRequest: it is no path, or lies outside the target.
         """
-        readings = self.readings(written)
+        readings = self.readings(text)
         inside = [path for path in readings if is_beneath(path, self.target)]
         if not inside:
-            raise BadRequest(f"{name(written)!r} is not beneath {name(self.target)}; give a path beneath it")
-        return next((path for path in inside if path in self._known), inside[0])
+            raise BadRequest(f"{name(text)!r} is not beneath {name(self.target)}; give a path beneath it")
+        return next((path for path in inside if path in self._paths), inside[0])
 
-    def readings(self, written: str) -> list[str]:
+    def readings(self, text: str) -> list[str]:
         """What an absolute or relative path may mean, absolute and without ``..``, the plainest first.
 
         Raises:
             BadRequest: it is no path.
         """
-        path = written.strip(_WRAPPED)
+        path = text.strip(_WRAPPED)
         if not path or "\0" in path or len(path) > _LONGEST or path.startswith("~"):
-            raise BadRequest(f"{name(written)!r} is no path; write it from / on, or relative to {name(self.target)}")
+            raise BadRequest(f"{name(text)!r} is no path; write it from / on, or relative to {name(self.target)}")
         folders = ["/"] if path.startswith("/") else [self.target, posixpath.dirname(self.target)]
         forms = dict.fromkeys([path, _LINE.sub("", path)])
         return [_normal(posixpath.join(folder, form)) for form in forms for folder in folders]
 
-    def known(self, written: str, *, is_hinted: bool = True) -> str:
+    def known(self, text: str, *, is_hinted: bool = True) -> str:
         """As `find`, of a path that something is recorded of.
 
         Raises:
             BadRequest: it is no such path; the most similar ones are named, unless not `is_hinted`.
         """
-        path = self.find(written)
-        if path not in self._known and not is_hinted:
+        path = self.find(text)
+        if path not in self._paths and not is_hinted:
             raise BadRequest(f"nothing is recorded of a file {name(self.relative(path))!r}")
-        if path not in self._known:
+        if path not in self._paths:
             similar = self.similar(path)
             hint = f"did you mean {' or '.join(map(repr, similar))}?" if similar else "list_files names those that are"
             raise BadRequest(f"nothing is recorded of a file {name(self.relative(path))!r}; {hint}")
         return path
 
-    def similar(self, path: str, most: int = 3) -> list[str]:
+    def similar(self, path: str, limit: int = 3) -> list[str]:
         """Known files that a path may have been meant for, relative: of the same name, or spelt alike."""
         base = posixpath.basename(path)
         place = bisect.bisect_left(self._by_name, (base, ""))
-        same = [known for end, known in self._by_name[place : place + most] if end == base]
-        like = same or difflib.get_close_matches(path, self._around(place), most)
-        return [name(self.relative(known)) for known in like]
+        same_name = [candidate for end, candidate in self._by_name[place : place + limit] if end == base]
+        like = same_name or difflib.get_close_matches(path, self._around(place), limit)
+        return [name(self.relative(candidate)) for candidate in like]
 
     def _around(self, place: int) -> list[str]:
         """The paths whose names stand next to a place in the order of names."""
         start = max(0, min(place - _COMPARED // 2, len(self._by_name) - _COMPARED))
-        return [known for _, known in self._by_name[start : start + _COMPARED]]
+        return [candidate for _, candidate in self._by_name[start : start + _COMPARED]]
 
     def relative(self, path: str) -> str:
         """As people read it: relative to the target; the target itself by its name."""
@@ -187,17 +187,17 @@ class Evidence:
 
 
 class Result:
-    """The text of one call's result, at most `most` bytes: blocks whole or not at all, our own lines cut."""
+    """The text of one call's result, at most `limit` bytes: blocks whole or not at all, our own lines cut."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
-        self._reserved = min(_RESERVED, most // 5)
+    def __init__(self, limit: int) -> None:
+        self._bytes_left = limit
+        self._reserved = min(_RESERVED, limit // 5)
         self._texts: list[str] = []
 
     @property
     def bytes_left(self) -> int:
         """How many bytes the next block may have."""
-        return max(0, self._left - self._reserved - len(_GAP))
+        return max(0, self._bytes_left - self._reserved - len(_GAP))
 
     @property
     def text(self) -> str:
@@ -216,31 +216,31 @@ class Result:
 
     def add_line(self, line: str) -> None:
         """Add a line of ours, cut where it does not fit."""
-        free = self._left - (len(_GAP) if self._texts else 0)
+        free = self._bytes_left - (len(_GAP) if self._texts else 0)
         fitting = line if size(line) <= free else cut(line, free - 3) + "…" if free > 3 else ""
         if fitting:
             self._add(fitting)
 
     def add_table(self, heading: str, lines: Sequence[str]) -> int:
         """Add a block of cleaned lines, as many as fit and at least one. Returns how many."""
-        left = body_bytes(heading, self.bytes_left)
+        remaining = body_bytes(heading, self.bytes_left)
         fitting: list[str] = []
         for line in lines:
-            if size(line) + 1 > left and fitting:
+            if size(line) + 1 > remaining and fitting:
                 break
-            fitting.append(cut(line, left))
-            left -= size(line) + 1
+            fitting.append(cut(line, remaining))
+            remaining -= size(line) + 1
         self.add_block(fenced(heading, "\n".join(fitting)))
         return len(fitting)
 
     def add_lines(self, lines: Sequence[str]) -> None:
         """Add lines of ours, as many as fit, and how many did not."""
         fitting = list(lines)
-        while fitting and size("\n".join(fitting)) + 40 > self._left:
+        while fitting and size("\n".join(fitting)) + 40 > self._bytes_left:
             fitting.pop()
-        rest = len(lines) - len(fitting)
-        self.add_line("\n".join([*fitting, *([f"and {rest} more"] if rest else [])]))
+        omitted = len(lines) - len(fitting)
+        self.add_line("\n".join([*fitting, *([f"and {omitted} more"] if omitted else [])]))
 
     def _add(self, text: str) -> None:
-        self._left -= size(text) + (len(_GAP) if self._texts else 0)
+        self._bytes_left -= size(text) + (len(_GAP) if self._texts else 0)
         self._texts.append(text)

@@ -83,13 +83,13 @@ class Checker:
         self._hints = _HINTS
         entries = _entries(draft)
         note = _long(_first(draft, _NOTES))
-        passed: dict[str, Statement] = {}
+        accepted: dict[str, Statement] = {}
         problems: list[str] = []
         dropped = 0
         for number, entry in enumerate(entries[:MOST_STATEMENTS], start=1):
-            made, wrong = self._statement(entry)
-            if made is not None:
-                passed.setdefault(made.text, made)
+            statement, wrong = self._statement(entry)
+            if statement is not None:
+                accepted.setdefault(statement.text, statement)
             else:
                 dropped += 1
                 beginning = name(_text(_first(entry, _TEXT)), 60)
@@ -100,7 +100,7 @@ class Checker:
             problems.append(f"there are {len(entries)} statements; give the {MOST_STATEMENTS} that matter most")
         if not entries and not note:
             problems.append("there is no statement; where the records do not tell, say in `note` what you looked for")
-        return CheckedDraft(tuple(passed.values()), tuple(problems), note, dropped)
+        return CheckedDraft(tuple(accepted.values()), tuple(problems), note, dropped)
 
     def statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
         """One statement, or None and what was wrong with it."""
@@ -128,7 +128,7 @@ class Checker:
             problems.append(
                 "it has no quote; add a few words copied exactly from a cited message, or from a file it left"
             )
-        paths, wrong = self._found_paths(_listed(_first(entry, _PATHS)))
+        paths, wrong = self._resolve_paths(_listed(_first(entry, _PATHS)))
         problems += wrong
         if problems:
             return None, problems
@@ -148,35 +148,35 @@ class Checker:
         return text, cited
 
     def _cite_bracketed(self, match: re.Match[str], cited: _Cited) -> str:
-        ids = [each for word in _SPLIT.split(match[1]) if (each := word.strip(_WRAPPED)) not in _FILLERS]
-        if not ids or not all(each in self._ledger for each in ids):
+        ids = [id_ for word in _SPLIT.split(match[1]) if (id_ := word.strip(_WRAPPED)) not in _FILLERS]
+        if not ids or not all(id_ in self._ledger for id_ in ids):
             return match[0]
         cited.ids.update(dict.fromkeys(ids))
         return ""
 
     def _cite(self, value: object, cited: _Cited) -> None:
         """Take up ids in whatever shape they come."""
-        for each in _as_list(value):
-            if isinstance(each, dict):
-                ids = self._split(_text(_first(each, _ID)))
+        for item in _as_list(value):
+            if isinstance(item, dict):
+                ids = self._split(_text(_first(item, _ID)))
                 cited.ids.update(dict.fromkeys(ids))
-                for quote in _listed(_first(each, (*_QUOTES, "text"))):
+                for quote in _listed(_first(item, (*_QUOTES, "text"))):
                     cited.quotes[ids[0] if len(ids) == 1 else "", quote] = None
             else:
-                cited.ids.update(dict.fromkeys(self._split(_text(each))))
+                cited.ids.update(dict.fromkeys(self._split(_text(item))))
 
     def _quote(self, value: object, cited: _Cited) -> None:
-        for each in _as_list(value):
-            if isinstance(each, dict):
-                self._cite(each, cited)
-            elif _text(each).strip():
-                cited.quotes["", _text(each)] = None
+        for item in _as_list(value):
+            if isinstance(item, dict):
+                self._cite(item, cited)
+            elif _text(item).strip():
+                cited.quotes["", _text(item)] = None
 
-    def _split(self, written: str) -> list[str]:
+    def _split(self, text: str) -> list[str]:
         """The ids in a text: several with commas, each perhaps in brackets or quotation marks."""
-        if written.strip() in self._ledger:
-            return [written.strip()]
-        return [each for word in _SPLIT.split(written) if (each := word.strip(_WRAPPED)).lower() not in _FILLERS]
+        if text.strip() in self._ledger:
+            return [text.strip()]
+        return [id_ for word in _SPLIT.split(text) if (id_ := word.strip(_WRAPPED)).lower() not in _FILLERS]
 
     def _wrong_ids(self, ids: Sequence[str]) -> list[str]:
         if not ids:
@@ -184,13 +184,13 @@ class Checker:
         if len(ids) > _MOST_IDS:
             return [f"it cites {len(ids)} messages; give the few that say it, at most {_MOST_IDS}"]
         problems = []
-        for each in ids:
-            if self._archive.state(each) is None:
-                similar = ", ".join(name(known) for known in self._ledger.similar(each))
+        for id_ in ids:
+            if self._archive.state(id_) is None:
+                similar = ", ".join(name(similar_id) for similar_id in self._ledger.similar(id_))
                 hint = f"ids that were shown: {similar}" if similar else "search first: none was shown yet"
-                problems.append(f"there is no message {name(each)!r}; {hint}")
-            elif each not in self._ledger:
-                problems.append(f"message {name(each)} was not shown to you; call read_message with it, then cite it")
+                problems.append(f"there is no message {name(id_)!r}; {hint}")
+            elif id_ not in self._ledger:
+                problems.append(f"message {name(id_)} was not shown to you; call read_message with it, then cite it")
         return problems
 
     def _verify(self, quote: str, ids: Sequence[str]) -> tuple[Source | None, str]:
@@ -198,24 +198,24 @@ class Checker:
         subject = f"the quote {name(quote, 60)!r}"
         if len(quote) > _LONGEST_QUOTE:
             return None, f"{subject} has {len(quote)} characters; quote the {_LONGEST_QUOTE} that matter, or less"
-        for each in ids:
-            verified, path = self._ledger.find(quote, each)
+        for id_ in ids:
+            verified, path = self._ledger.find(quote, id_)
             if verified:
-                return self._ledger.source(each, verified, path), ""
-        for each in self._ledger:
-            if each not in ids and self._ledger.find(quote, each)[0]:
-                return None, f"{subject} stands in message {name(each)}; cite that one for it"
+                return self._ledger.source(id_, verified, path), ""
+        for id_ in self._ledger:
+            if id_ not in ids and self._ledger.find(quote, id_)[0]:
+                return None, f"{subject} stands in message {name(id_)}; cite that one for it"
         if not is_long_enough(quote):
             return None, f"{subject} is too short to be found; quote a few words as they stand"
-        where = ", ".join(name(each) for each in ids[:3]) or "any message"
+        where = ", ".join(name(id_) for id_ in ids[:3]) or "any message"
         return None, f"{subject} does not stand in what you were shown of {where}; copy it exactly"
 
-    def _found_paths(self, written: Sequence[str]) -> tuple[list[str], list[str]]:
+    def _resolve_paths(self, texts: Sequence[str]) -> tuple[list[str], list[str]]:
         paths: dict[str, None] = {}
         problems = []
-        for each in written[: _MOST_IDS * 2]:
+        for text in texts[: _MOST_IDS * 2]:
             try:
-                paths[self._paths.known(each, is_hinted=self._hints > 0)] = None
+                paths[self._paths.known(text, is_hinted=self._hints > 0)] = None
             except BadRequest as error:
                 self._hints -= 1
                 problems.append(str(error))
@@ -234,12 +234,12 @@ def _entries(draft: Json) -> list[Json]:
     """The statements of a draft, each a table; ids given for all of them go to each that has none of its own, and what
     else is given beside a single one goes to that.
     """
-    given = next((draft[key] for key in _STATEMENTS if draft.get(key)), None)
-    if isinstance(given, str):
-        given = _parsed(given)
-    if given is None:
+    value = next((draft[key] for key in _STATEMENTS if draft.get(key)), None)
+    if isinstance(value, str):
+        value = _parsed(value)
+    if value is None:
         return [draft] if draft.get("text") else []
-    entries = [each if isinstance(each, dict) else {"text": _text(each)} for each in _as_list(given)]
+    entries = [item if isinstance(item, dict) else {"text": _text(item)} for item in _as_list(value)]
     common = _IDS if len(entries) > 1 else (*_IDS, *_QUOTES, *_PATHS)
     shared = {key: draft[key] for key in common if draft.get(key)}
     return [entry if _first(entry, _IDS) else shared | entry for entry in entries]
@@ -273,7 +273,7 @@ def _text(value: object) -> str:
 
 def _listed(value: object) -> list[str]:
     """Texts, of one or of a list of them."""
-    return [item for each in _as_list(value) if (item := _text(each)).strip()]
+    return [item for item_ in _as_list(value) if (item := _text(item_)).strip()]
 
 
 def _long(value: object) -> str:

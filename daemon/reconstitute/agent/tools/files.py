@@ -37,11 +37,11 @@ class Content:
 
 def files_of(histories: Iterable[FileHistory]) -> list[FileHistory]:
     """Those that are files: no folder that a command named, nothing that was only ever taken away."""
-    known = list(histories)
-    folders = {folder for history in known for folder in above(history.path)}
+    paths_ = list(histories)
+    folders = {folder for history in paths_ for folder in above(history.path)}
     return [
         history
-        for history in known
+        for history in paths_
         if any(not revision.deleted or revision.whole is not None for revision in history.revisions)
         and not (history.path in folders and all(r.whole is None and r.fragments is None for r in history.revisions))
     ]
@@ -66,16 +66,17 @@ def overview(files: Sequence[FileHistory], paths: Paths, folder: str) -> list[st
     start = len(folder.rstrip("/")) + 1
     counts = Counter(history.path[start:].split("/", 1)[0] for history in inside if "/" in history.path[start:])
     folders = [
-        f"{name(paths.relative(posixpath.join(folder, each)))}/ ({number} files)" for each, number in counts.items()
+        f"{name(paths.relative(posixpath.join(folder, subfolder)))}/ ({number} files)"
+        for subfolder, number in counts.items()
     ]
     return sorted(folders) + [_line(history, paths) for history in inside if "/" not in history.path[start:]]
 
 
 def _line(history: FileHistory, paths: Paths) -> str:
-    changed = history.last_change
-    when = f"last changed {utc(changed.time)}" if changed is not None else "no change recorded"
-    held = next((revision.size for revision in reversed(history.revisions) if revision.size is not None), None)
-    size = f"{held} bytes | " if held is not None else ""
+    last_change = history.last_change
+    when = f"last changed {utc(last_change.time)}" if last_change is not None else "no change recorded"
+    size_ = next((revision.size for revision in reversed(history.revisions) if revision.size is not None), None)
+    size = f"{size_} bytes | " if size_ is not None else ""
     recorded = len(history.revisions)
     return f"{name(paths.relative(history.path), 400)} | {state(history)} | {size}{recorded} recorded | {when}"
 
@@ -103,10 +104,10 @@ def _revision_line(revision: Revision) -> str:
 
 def content(history: FileHistory) -> Content | None:
     """The newest state of the file in which it was there, as far as it is known; None where no content is known."""
-    held = next((revision for revision in reversed(history.revisions) if not revision.deleted), None)
-    if held is None:
+    last_state = next((revision for revision in reversed(history.revisions) if not revision.deleted), None)
+    if last_state is None:
         return None
-    revision = held if _is_known(held) else None
+    revision = last_state if _is_known(last_state) else None
     notes = []
     if revision is None:
         revision = next((r for r in reversed(history.revisions) if r.proven and r.whole is not None), None)
@@ -155,8 +156,8 @@ class FileTools:
     def list_files(self, request: schemas.ListFiles, result: Result) -> None:
         folder = self._paths.find(request.folder) if request.folder else self._paths.target
         lines = listing(self._listed, self._paths, folder)
-        named = [path for path in self._paths.added if is_beneath(path, folder)]
-        lines += [f"{name(self._paths.relative(path), _LONGEST_PATH)} | named in messages, taken up" for path in named]
+        added = [path for path in self._paths.added if is_beneath(path, folder)]
+        lines += [f"{name(self._paths.relative(path), _LONGEST_PATH)} | named in messages, taken up" for path in added]
         heading = f"recorded files in {name(folder, _LONGEST_PATH)}: path | how well known | size | changes | last one"
         if not lines:
             raise BadRequest(f"nothing is recorded of a folder {name(folder, _LONGEST_PATH)!r}")
@@ -204,9 +205,9 @@ class FileTools:
         if count < len(lines):
             result.add_line(f"It goes on: call file_history with offset {request.offset + count}.")
 
-    def _history(self, written: str) -> FileHistory:
+    def _history(self, path_text: str) -> FileHistory:
         """The history of a file of the target, or of another file that is named by its absolute path."""
-        readings = self._paths.readings(written)
+        readings = self._paths.readings(path_text)
         for path in readings:
             if path in self._histories:
                 return self._histories[path]

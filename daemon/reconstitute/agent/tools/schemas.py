@@ -201,11 +201,11 @@ def _function(name: str, described: Json, components: Json) -> Json:
 def _inlined(value: object, components: Json) -> Any:
     """Without references, which some models' templates leave out."""
     if isinstance(value, list):
-        return [_inlined(each, components) for each in value]
+        return [_inlined(item, components) for item in value]
     if not isinstance(value, dict):
         return value
     if "$ref" in value:
         component = components[value["$ref"]]
         return {key: _inlined(component[key], components) for key in ("type", "properties", "required")}
     typed = {"type": "string"} if "enum" in value else {}
-    return typed | {key: _inlined(each, components) for key, each in value.items()}
+    return typed | {key: _inlined(item, components) for key, item in value.items()}

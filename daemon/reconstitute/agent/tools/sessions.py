@@ -16,7 +16,7 @@ from daemon.errors import BadRequest, Retry
 from daemon.index import Filters
 from daemon.model import Hit
 from daemon.recall.search import SearchResults
-from daemon.reconstitute.agent.context.blocks import LEAST, body_bytes, clean, cut, fenced, name, shorten, size, utc
+from daemon.reconstitute.agent.context.blocks import MIN_BYTES, body_bytes, clean, cut, fenced, name, shorten, size, utc
 from daemon.reconstitute.agent.context.ledger import VerifiedNotes
 from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page
 from daemon.reconstitute.agent.notes import Note
@@ -56,26 +56,26 @@ class SessionTools:
         if not self._sessions and not request.everywhere:
             raise BadRequest("no recorded session is about this folder; search with everywhere: true")
         results = self._search(request, filters)
-        hits, others = results.hits, tuple[Hit, ...]()
+        hits, recent = results.hits, tuple[Hit, ...]()
         if request.kinds and len(hits) < request.limit:  # who names a kind wants to see what there is of it
             hit_ids = {hit.message_id for hit in hits}
-            others = self._evidence.holdings.recall.newest(filters, request.limit - len(hits), hit_ids)
-        missing = 0
-        for hit in (*hits, *others):
+            recent = self._evidence.holdings.recall.newest(filters, request.limit - len(hits), hit_ids)
+        omitted = 0
+        for hit in (*hits, *recent):
             block = hit_block(self._archive, hit, min(_WIDEST_HIT, result.bytes_left))
             if block is None:
-                missing += 1
+                omitted += 1
             else:
                 result.add_block(self._ledger.add(block))
-        if not hits and not others:
+        if not hits and not recent:
             hint = "" if request.everywhere else "; everywhere: true searches all sessions"
             result.add_line(f"Nothing was found. Try other words, or fewer{hint}.")
-        elif missing:
-            result.add_line(f"{counted(missing, 'result')} more did not fit; ask for fewer, or for something narrower.")
+        elif omitted:
+            result.add_line(f"{counted(omitted, 'result')} more did not fit; ask for fewer, or for something narrower.")
         else:
             result.add_line("These are excerpts; read_message and read_context show more.")
-        if others:
-            last = "last result is" if len(others) == 1 else f"last {len(others)} results are"
+        if recent:
+            last = "last result is" if len(recent) == 1 else f"last {len(recent)} results are"
             result.add_line(f"Note: the {last} just the newest other messages of kind {' or '.join(request.kinds)}.")
         for warning in results.warnings:
             # It may repeat words of the query, which are the model's.
@@ -110,18 +110,18 @@ class SessionTools:
         order = self._archive.message_ids(state["session"]) if state is not None else []
         place = order.index(message_id) if message_id in order else 0
         around = order[max(0, place - request.before) : place + request.after + 1] or [message_id]
-        around = [each for each in around if self._evidence.is_visible(each)]
-        missing = []
-        for number, each in enumerate(around):
+        around = [id_ for id_ in around if self._evidence.is_visible(id_)]
+        omitted = []
+        for number, id_ in enumerate(around):
             later = around[number:]
             shares = len(later) + (message_id in later)
-            block = message_block(self._archive, each, result.bytes_left * (2 if each == message_id else 1) // shares)
+            block = message_block(self._archive, id_, result.bytes_left * (2 if id_ == message_id else 1) // shares)
             if block is None:
-                missing.append(each)
+                omitted.append(id_)
             else:
                 result.add_block(self._ledger.add(block))
-        if missing:
-            result.add_line(f"Not shown for want of room: {', '.join(map(name, missing))}; call read_message with one.")
+        if omitted:
+            result.add_line(f"Not shown for want of room: {', '.join(map(name, omitted))}; call read_message with one.")
         else:
             result.add_line("Long messages are shortened; read_message shows all of one.")
 
@@ -136,15 +136,15 @@ class SessionTools:
 
     def read_session(self, request: schemas.ReadSession, result: Result) -> None:
         session_id = request.session_id.strip(" \t\n`'\"[]()")
-        order = [each for each in self._archive.message_ids(session_id) if self._evidence.is_visible(each)]
+        order = [id_ for id_ in self._archive.message_ids(session_id) if self._evidence.is_visible(id_)]
         if not order:
             similar = difflib.get_close_matches(session_id[:100], [session.id for session in self._sessions], 3)
             hint = (
                 f"did you mean {' or '.join(map(name, similar))}?" if similar else "list_sessions names those there are"
             )
             raise BadRequest(f"there is no session {name(session_id)!r}; {hint}")
-        most = max(1, min(_MOST_MESSAGES, result.bytes_left // _LEAST_MESSAGE))
-        page = order[request.offset : request.offset + most]
+        limit = max(1, min(_MOST_MESSAGES, result.bytes_left // _LEAST_MESSAGE))
+        page = order[request.offset : request.offset + limit]
         count = 0
         for number, message_id in enumerate(page):
             block = message_block(self._archive, message_id, result.bytes_left // (len(page) - number))
@@ -174,13 +174,13 @@ class SessionTools:
         heading = "calls, newest first: time | message | tool | how it ended | what | error or end of the output"
         count = result.add_table(heading, [self._call(call) for call in page])
         for call in page[:count]:
-            self._verified.note(call.message_id, [_what(call), _outcome(call)])
+            self._verified.note(call.message_id, [_call_summary(call), _outcome(call)])
         if count < len(page):
             result.add_line(f"It goes on: call list_calls with offset {request.offset + count}.")
 
-    def _visible(self, written: str) -> str:
+    def _visible(self, id_: str) -> str:
         """The id of a message that may be shown."""
-        message_id = written if self._archive.state(written) is not None else written.strip(_QUOTED)
+        message_id = id_ if self._archive.state(id_) is not None else id_.strip(_QUOTED)
         if self._archive.state(message_id) is None:
             similar = ", ".join(map(name, self._ledger.similar(message_id)))
             hint = f"ids that were shown: {similar}" if similar else "search_sessions gives ids"
@@ -206,8 +206,8 @@ class SessionTools:
             f"{'passed' if run.passed else 'FAILED'}: {cut(one_line(clean(run.command)), 80)}" for run in session.tests
         ]
         came += [f"commit {cut(one_line(clean(subject)), 80)}" for subject in session.commits]
-        taken_back = sum(turn.taken_back for turn in session.turns)
-        came += [f"{counted(taken_back, 'turn')} taken back"] if taken_back else []
+        reverted = sum(turn.taken_back for turn in session.turns)
+        came += [f"{counted(reverted, 'turn')} taken back"] if reverted else []
         still_open = sum(todo.is_open for todo in session.todos)
         came += [f"{counted(still_open, 'todo')} open"] if still_open else []
         came += ["deleted in OpenCode"] if session.deleted else []
@@ -220,11 +220,11 @@ class SessionTools:
 
     def _call(self, call: Call) -> str:
         status = call.status.value + (f" (exit {call.exit})" if call.exit is not None else "")
-        line = f"{utc(call.started)} | {name(call.message_id)} | {name(call.tool)} | {status} | {_what(call)}"
+        line = f"{utc(call.started)} | {name(call.message_id)} | {name(call.tool)} | {status} | {_call_summary(call)}"
         return f"{line} | {_outcome(call)}" if _outcome(call) else line
 
 
-def _what(call: Call) -> str:
+def _call_summary(call: Call) -> str:
     return cut(one_line(clean(call.command or call.title)), _LONGEST)
 
 
@@ -237,27 +237,27 @@ def _outcome(call: Call) -> str:
 
 _PATH_BYTES = 200
 _MOST_PATHS, _MOST_SOURCES = 3, 8
-_MOST = 8
+_MAX_NAMES = 8
 _WIDEST = 1800
 """Bytes of one note."""
 
 
-def note_block(note: Note, most: int) -> str | None:
-    """Delimited text of at most `most` bytes; None where that is too little for any of it."""
+def note_block(note: Note, limit: int) -> str | None:
+    """Delimited text of at most `limit` bytes; None where that is too little for any of it."""
     heading = (
-        f"{note.kind} about {_some(note.paths or (note.target,), _MOST_PATHS, _PATH_BYTES)} | found out about folder "
+        f"{note.kind} about {_names(note.paths or (note.target,), _MOST_PATHS, _PATH_BYTES)} | found out about folder "
         f"{name(note.target, _PATH_BYTES)} | newest source {utc(note.created)} | from messages "
-        f"{_some(note.sources, _MOST_SOURCES)}"
+        f"{_names(note.sources, _MOST_SOURCES)}"
     )
-    body, free = clean(note.text), body_bytes(heading, most)
-    if free < min(size(body), LEAST):
+    body, free = clean(note.text), body_bytes(heading, limit)
+    if free < min(size(body), MIN_BYTES):
         return None
     return fenced(heading, body if size(body) <= free else "".join(shorten(body, free)))
 
 
-def _some(names: tuple[str, ...], most: int, widest: int = 80) -> str:
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(name(each, widest) for each in names[:most]) + rest
+def _names(names: tuple[str, ...], limit: int, widest: int = 80) -> str:
+    note = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(name(entry, widest) for entry in names[:limit]) + note
 
 
 class NoteTools:
@@ -277,23 +277,23 @@ class NoteTools:
             raise BadRequest("nothing was noted before; use search_sessions")
         try:
             notes = index.search(
-                request.query, _MOST, target=evidence.target, question_id=self._question_id, moment=evidence.moment
+                request.query, _MAX_NAMES, target=evidence.target, question_id=self._question_id, moment=evidence.moment
             )
         except Retry as error:  # the owner of the index was told; other tools still answer
             evidence.warn(f"a search of the model in notes was not answered: {redact(str(error))}")
             raise BadRequest("notes cannot be searched at the moment; use search_sessions") from error
-        missing = 0
+        omitted = 0
         for note in notes:
             block = note_block(note, min(_WIDEST, result.bytes_left))
             if block is None:
-                missing += 1
+                omitted += 1
             else:
                 result.add_block(block)
         if not notes:
             result.add_line("Nothing like it was noted before; search_sessions searches the records themselves.")
-        if missing:
-            result.add_line(f"{counted(missing, 'note')} did not fit; ask for something narrower.")
-        if missing < len(notes):
+        if omitted:
+            result.add_line(f"{counted(omitted, 'note')} did not fit; ask for something narrower.")
+        if omitted < len(notes):
             result.add_line(
                 "These are earlier conclusions, no records: read_message the messages they name, and cite those."
             )

@@ -58,8 +58,8 @@ class Text:
         return Citation(revision.session_id, revision.message_id, revision.time, quote, self.path)
 
 
-def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
-    """The first `most` bytes of the last known content, redacted; None if it is not completely known, or no text.
+def last_text(file: Recovered, limit: int = MOST_BYTES) -> Text | None:
+    """The first `limit` bytes of the last known content, redacted; None if it is not completely known, or no text.
 
     It is redacted as a whole, because a secret may be recognised by its line, tag or key, which a sentence leaves out.
     """
@@ -71,17 +71,17 @@ def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
         is_certain = file.state is State.PARTIAL and revision is file.last
     else:
         return None
-    head = data[:most]
+    head = data[:limit]
     if b"\0" in head:
         return None
-    if len(data) > most:
+    if len(data) > limit:
         head = head[: head.rfind(b"\n") + 1]
     try:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
     text = redact(strip_invisible(text.replace("\r\n", "\n").replace("\r", "\n")))
-    return Text(file.path, file.relative, text, revision, is_certain, len(data) <= most)
+    return Text(file.path, file.relative, text, revision, is_certain, len(data) <= limit)
 
 
 def _revision(file: Recovered) -> Revision | None:
@@ -117,9 +117,9 @@ def _read_to_its_end(file: Recovered) -> Revision | None:
 
 def _lines(revision: Revision) -> tuple[str, ...]:
     """All lines of the file; none if some are not known."""
-    known = revision.fragments
-    is_all = known is not None and known.is_all and not known.is_stale and len(known.runs) == 1
-    return known.runs[0].lines if known is not None and is_all else ()
+    fragments = revision.fragments
+    is_all = fragments is not None and fragments.is_all and not fragments.is_stale and len(fragments.runs) == 1
+    return fragments.runs[0].lines if fragments is not None and is_all else ()
 
 
 def is_sentence_end(line: str) -> bool:
@@ -127,25 +127,25 @@ def is_sentence_end(line: str) -> bool:
     return re.search(r"[^\W\d_]{2}[.!?。]$", line.rstrip()) is not None and not _ABBREVIATION.search(line[-12:])
 
 
-def first_sentences(text: str, most: int, count: int = 1) -> str:
-    """The first `count` sentences of a paragraph, redacted, on one line, at most `most` characters."""
+def first_sentences(text: str, limit: int, count: int = 1) -> str:
+    """The first `count` sentences of a paragraph, redacted, on one line, at most `limit` characters."""
     line = " ".join(redact(strip_invisible(text[:_MOST_PARAGRAPH])).split())
     ends = [match.end() for match in _SENTENCE.finditer(line)]
     ends = [end for end in ends if not _ABBREVIATION.search(line, max(0, end - 12), end)][:count]
     quote = line[: ends[count - 1]].rstrip() if len(ends) == count else line
-    while len(quote) > most and ends:
+    while len(quote) > limit and ends:
         ends = ends[:-1]
         quote = line[: ends[-1]].rstrip() if ends else line
-    return cut(quote, most)
+    return cut(quote, limit)
 
 
-def cut(line: str, most: int) -> str:
-    """`line`, with more than `most` characters cut between words and marked with an ellipsis."""
-    if len(line) <= most:
+def cut(line: str, limit: int) -> str:
+    """`line`, with more than `limit` characters cut between words and marked with an ellipsis."""
+    if len(line) <= limit:
         return line
-    head = line[: most - 1]
+    head = line[: limit - 1]
     space = head.rfind(" ")
-    return (head[:space] if space > most // 2 else head).rstrip(" ,;:.-–—(") + "…"
+    return (head[:space] if space > limit // 2 else head).rstrip(" ,;:.-–—(") + "…"
 
 
 def word_count(text: str) -> int:
@@ -202,14 +202,14 @@ def _is_row_of_labels(text: str) -> bool:
 
 # -- what a program wrote ----------------------------------------------------------------------------------------
 
-_MADE_BY_HAND = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH})
+_MANUAL_OPERATIONS = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH})
 _GENERATOR = re.compile(
     r"(?:^|[\s;&|(/])(?:npm|pnpm|yarn|bun|cargo|flutter|dart|ng|nx|rails|dotnet|uv|poetry|hatch|pdm|rye|mix|stack|cabal|"
     r"django-admin|gradle|mvn|vue|expo|ionic|nest|hugo|composer|laravel|symfony|swift\s+package|zig|dune|lein|sbt|gleam|"
     r"deno|jekyll|wails|tauri)\s+(?:\S+\s+){0,2}?(?:create|new|init|generate|startproject|create-project|archetype:generate|"
     r"phx\.new)\b|\b(?:create-[\w-]+|cookiecutter|degit|copier|yo|sv\s+create|django-admin\s+startproject)\b"
 )
-_MADE_WITH = re.compile(
+_GENERATED_NAME = re.compile(
     r"^(?:this|the|your)\b.{0,80}\b(?:(?:bootstrapped|scaffolded|initiali[sz]ed|(?:auto-?)?generated)\s+"
     r"(?:with|by|using|from|via)|created\s+(?:with|using))\b"
     r"|\b(?:this|the) (?:template|starter|boilerplate|scaffold)\b|\badd (?:your|a|the) .{0,40}\bhere\b|\blorem ipsum\b"
@@ -230,7 +230,7 @@ _GENERATOR_WORD = re.compile(r"[^\W_]+(?:[.'’+#-][^\W_]+)*[+#]*")
 
 def is_template(text: str) -> bool:
     """Whether a text would fit every project made with the same generator."""
-    if _MADE_WITH.search(text[:400]):
+    if _GENERATED_NAME.search(text[:400]):
         return True
     for number, word in enumerate(_GENERATOR_WORD.findall(text)):
         is_name = number > 0 and word[0].isupper() and text.isascii()
@@ -243,10 +243,10 @@ def was_generated(file: Recovered, revision: Revision, sessions: Sequence[Sessio
     """Whether the content of `revision` appeared while a generator ran, and no session wrote it."""
     if revision.whole is None:
         return False
-    same = [state for state in file.revisions if state.whole is not None and state.whole.is_same(revision.whole)]
-    if not same or any(state.operation in _MADE_BY_HAND for state in same):
+    identical = [state for state in file.revisions if state.whole is not None and state.whole.is_same(revision.whole)]
+    if not identical or any(state.operation in _MANUAL_OPERATIONS for state in identical):
         return False
-    first = same[0]
+    first = identical[0]
     if not first.appeared and first.operation not in (Operation.RUN, Operation.UNCLEAR):
         return False
     for session in sessions:
@@ -261,11 +261,11 @@ def was_generated(file: Recovered, revision: Revision, sessions: Sequence[Sessio
 
 def is_build_output(files: Sequence[Recovered]) -> bool:
     """Whether these files of a folder were only ever written by programs, as snapshots show: a build's output."""
-    there = [file for file in files if not (file.last.proven and file.last.deleted)]
-    return len(there) >= _FEWEST_FILES and all(map(_is_only_seen, there))
+    existing = [file for file in files if not (file.last.proven and file.last.deleted)]
+    return len(existing) >= _FEWEST_FILES and all(map(_was_only_read, existing))
 
 
-def _is_only_seen(file: Recovered) -> bool:
+def _was_only_read(file: Recovered) -> bool:
     changes = FileHistory(file.path, file.revisions).changes
     return changes != [] and all(
         change.revision.operation is Operation.SNAPSHOT

@@ -120,7 +120,7 @@ _ENDINGS: tuple[tuple[_Syntax, str], ...] = (
     (_Syntax(("!",)), "f90 f95 f03 f08"),
 )
 _SYNTAX = {ending: syntax for syntax, listed in _ENDINGS for ending in listed.split()}
-_NAMED = {
+_BY_FILE_NAME = {
     "makefile": _SHELL, "gnumakefile": _SHELL, "dockerfile": _SHELL, "containerfile": _SHELL, "justfile": _SHELL,
     "rakefile": _HASH, "gemfile": _HASH, "vagrantfile": _HASH, "procfile": _HASH, "cmakelists.txt": _HASH,
     "jenkinsfile": _C, "brewfile": _HASH, "build": _HASH, "workspace": _HASH, "caddyfile": _HASH,
@@ -134,7 +134,7 @@ def about(name: str, text: str) -> tuple[str, str]:
     doc = _docstring(ending, text)
     if doc:
         return doc, "docstring"
-    syntax = _NAMED.get(low) or _SYNTAX.get(ending) or (_SHELL if text.startswith("#!") else None)
+    syntax = _BY_FILE_NAME.get(low) or _SYNTAX.get(ending) or (_SHELL if text.startswith("#!") else None)
     return (_comment(text, syntax, name), "comment") if syntax is not None else ("", "")
 
 
@@ -187,17 +187,17 @@ def _heads(lines: list[str], end: int, block: list[str], name: str, syntax: _Syn
     It is if the file defines nothing else. At the top of the file (only then `name` is given) it also is if no other
     definition has a comment, and if it names the file or does not name the definition.
     """
-    rest = lines[end:]
-    code = [number for number, line in enumerate(rest) if _STATEMENT.match(line) and not _begins_comment(line, syntax)]
+    body = lines[end:]
+    code = [number for number, line in enumerate(body) if _STATEMENT.match(line) and not _begins_comment(line, syntax)]
     if not code or code[0] != 0:
         return False
     is_documentation = lines[end - 1].rstrip().endswith("*/") or lines[end - 1].lstrip().startswith("///")
     if len(code) == 1:
         return bool(name) or is_documentation
-    if not name or is_documentation or any(number and _begins_comment(rest[number - 1], syntax) for number in code):
+    if not name or is_documentation or any(number and _begins_comment(body[number - 1], syntax) for number in code):
         return False  # tools take this for documentation of what follows
     stems = _stems(" ".join(block))
-    return bool(stems & _stems(name.partition(".")[0])) or not stems & _stems(_DEFINED.split(rest[0], maxsplit=1)[0])
+    return bool(stems & _stems(name.partition(".")[0])) or not stems & _stems(_DEFINED.split(body[0], maxsplit=1)[0])
 
 
 def _begins_comment(line: str, syntax: _Syntax) -> bool:

@@ -126,9 +126,9 @@ def _setup_cfg(text: str) -> Iterator[object]:
 def _setup_py(text: str) -> Iterator[object]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "setup":
-            for given in node.keywords:
-                if given.arg == "description" and isinstance(given.value, ast.Constant):
-                    yield given.value.value
+            for keyword in node.keywords:
+                if keyword.arg == "description" and isinstance(keyword.value, ast.Constant):
+                    yield keyword.value.value
 
 
 def _json(text: str) -> Iterator[object]:
@@ -229,12 +229,12 @@ def is_manifest(name: str) -> bool:
 
 def names_requirements(name: str) -> bool:
     """Whether a file of this name at the top of a project may name versions or dependencies."""
-    return name.lower() in _NEEDS
+    return name.lower() in _REQUIREMENT_READERS
 
 
 def requirements(name: str, text: str) -> Iterator[str]:
     """The versions and pinned dependencies that the file called `name` requires."""
-    return _NEEDS[name.lower()](text)
+    return _REQUIREMENT_READERS[name.lower()](text)
 
 
 _PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*(?:\[[\w, .-]*\])?\s*(?:==|~=|>=|<=|===|<|>|!=)[^\s;#]+)", re.MULTILINE)
@@ -252,8 +252,8 @@ def _python_needs(text: str) -> Iterator[str]:
     version = project.get("requires-python") or poetry.get("python")
     if isinstance(version, str):
         yield f"Python {version}"
-    given = project.get("dependencies")
-    for dependency in given if isinstance(given, list) else []:
+    dependencies = project.get("dependencies")
+    for dependency in dependencies if isinstance(dependencies, list) else []:
         if isinstance(dependency, str):
             yield dependency.partition(";")[0].strip()
 
@@ -289,7 +289,7 @@ def _version_file(language: str) -> Callable[[str], Iterator[str]]:
     return read
 
 
-_NEEDS: dict[str, Callable[[str], Iterator[str]]] = {
+_REQUIREMENT_READERS: dict[str, Callable[[str], Iterator[str]]] = {
     "requirements.txt": _pinned, "pyproject.toml": _python_needs, "package.json": _node_needs,
     "cargo.toml": _rust_needs, "go.mod": _go_needs, "composer.json": _php_needs,
     ".python-version": _version_file("Python"),

@@ -67,7 +67,7 @@ def blocks(text: str, kind: str) -> Iterator[Block]:
     if kind == "rst":
         return _rst(text)
     if kind in ("adoc", "org"):
-        return _marked(text, kind)
+        return _line_blocks(text, kind)
     return _markdown(text)
 
 
@@ -80,14 +80,14 @@ def _markdown(text: str) -> Iterator[Block]:
     paragraph: list[str] = []
     fence, skips = "", False
     for line in [*text.split("\n"), ""]:
-        opened = _FENCE.match(line)
+        opening = _FENCE.match(line)
         if fence:
-            fence = "" if opened and opened[1].startswith(fence) else fence
+            fence = "" if opening and opening[1].startswith(fence) else fence
             continue
         heading = _ATX.fullmatch(line)
-        if opened or heading or not line.strip():
+        if opening or heading or not line.strip():
             yield from _ended(paragraph)
-            fence, skips = (opened[1] if opened else ""), False
+            fence, skips = (opening[1] if opening else ""), False
             if heading:
                 yield Block(len(heading[1]), heading[2], without_markup(heading[2]))
         elif _UNDERLINE.fullmatch(line) and paragraph:
@@ -169,7 +169,7 @@ def _rst_plain(text: str) -> str:
 _DELIMITERS = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3,})\s*")
 
 
-def _marked(text: str, kind: str) -> Iterator[Block]:
+def _line_blocks(text: str, kind: str) -> Iterator[Block]:
     """AsciiDoc and Org: headings begin with marks, and so does everything else that is no prose."""
     is_org = kind == "org"
     text = _FRONT.sub("", text, count=1)

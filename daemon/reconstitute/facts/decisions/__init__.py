@@ -43,7 +43,7 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> t
     statements = list(chain.from_iterable(_of_turn(facts, turn, turn_files) for facts, turn in turns))
     statements += _answers(turns, turn_files)
     statements += _returns(statements)
-    statements.sort(key=lambda each: (each.rule.time, each.rule.citation.message_id))
+    statements.sort(key=lambda statement: (statement.rule.time, statement.rule.citation.message_id))
     rules = _with_files(validity.judged(statements, sessions, turn_files), rule_files.find(files))
     rules.sort(
         key=lambda rule: (bool(rule.invalid_because), _RANK.get(rule.who, 0) if rule.kind == "rule" else 2, -rule.time)
@@ -55,7 +55,7 @@ def _with_files(stated_rules: list[Rule], from_files: Iterable[Rule]) -> list[Ru
     """The rules of files beside those of prompts; one that stands in both is shown once."""
     rules = list(stated_rules)
     for rule in from_files:
-        place = next((place for place, other in enumerate(rules) if _is_the_same(other, rule)), None)
+        place = next((place for place, earlier in enumerate(rules) if _is_the_same(earlier, rule)), None)
         if place is None:
             rules.append(rule)
         elif rules[place].who != "file":
@@ -68,10 +68,10 @@ def _is_the_same(rule: Rule, from_file: Rule) -> bool:
     """Whether most subjects of the shorter one are in the other, and both forbid something, or neither does."""
     if rule.invalid_because or rule.kind != "rule":
         return False
-    about, other = subjects.of(rule.text), subjects.of(from_file.text)
-    shared = about & other
-    forbids = [any(cue.find("never", each.text) for cue in cues.of(each.text)) for each in (rule, from_file)]
-    return len(shared) > 1 and 2 * len(shared) >= min(len(about), len(other)) and forbids[0] == forbids[1]
+    about, file_subjects = subjects.of(rule.text), subjects.of(from_file.text)
+    shared = about & file_subjects
+    forbids = [any(cue.find("never", rule_.text) for cue in cues.of(rule_.text)) for rule_ in (rule, from_file)]
+    return len(shared) > 1 and 2 * len(shared) >= min(len(about), len(file_subjects)) and forbids[0] == forbids[1]
 
 
 # -- statements of a turn ----------------------------------------------------------------------------------------
@@ -115,24 +115,24 @@ def _in_text(
     """What the sentences of a prompt or reply state; `changes` are the numbers that the turn set in files."""
     pieces = sentences.split(message.text)
     for sentence, following in zip_longest(pieces, pieces[1:]):
-        named = _named_in(sentence, changes)
+        places = _named_in(sentence, changes)
         statement = stated(sentence, who, message.text)
-        if statement is None and not named:
+        if statement is None and not places:
             continue
         reason_after = _reason_in(following, message.text) if following else ""
         if statement is None:
             statement = with_number(sentence, message.text, is_explained=bool(reason_after))
-            if statement and {change.new for change in named} & set(_NUMBER.findall(statement.replaces)):
+            if statement and {change.new for change in places} & set(_NUMBER.findall(statement.replaces)):
                 continue  # the number that was set is the one that was missing: this corrects a mistake
         if statement is None or (statement.if_done and not _was_carried_out(turn)):
             continue
         if statement.is_plain and _is_momentary(pieces, message.text):
             continue
-        replaced = statement.replaces or (named[0].old if named and statement.kind == "decision" else "")
+        replaced = statement.replaces or (places[0].old if places and statement.kind == "decision" else "")
         citation = Citation(facts.id, message.message_id, message.time, sentence.text)
         reason = statement.reason or reason_after
         rule = Rule(sentence.text, who, statement.kind, message.time, citation, reason, replaced)
-        yield StatedRule(rule, turn, facts, statement.forbids, statement.reconsiders, named)
+        yield StatedRule(rule, turn, facts, statement.forbids, statement.reconsiders, places)
 
 
 def _is_momentary(pieces: Sequence[Sentence], context: str) -> bool:
@@ -142,8 +142,10 @@ def _is_momentary(pieces: Sequence[Sentence], context: str) -> bool:
 
 def _named_in(sentence: Sentence, changes: Sequence[NumberChange]) -> tuple[NumberChange, ...]:
     """The changes whose new number the sentence names; beside a single digit it must name the old number, too."""
-    named = set(_NUMBER.findall(sentence.bare))
-    return tuple(change for change in changes if change.new in named and (len(change.new) > 1 or change.old in named))
+    numbers = set(_NUMBER.findall(sentence.bare))
+    return tuple(
+        change for change in changes if change.new in numbers and (len(change.new) > 1 or change.old in numbers)
+    )
 
 
 def _reason_in(following: Sentence, context: str) -> str:
@@ -201,13 +203,13 @@ def _of_number(reply: str, answer: Sentence, turn: Turn, turn_files: TurnFiles) 
 
 def _returns(statements: Sequence[StatedRule]) -> list[StatedRule]:
     """The sentences by which a later prompt of its session goes back to what a decision had replaced."""
-    known = {(each.turn.prompt_id, each.rule.text) for each in statements}
+    seen = {(statement.turn.prompt_id, statement.rule.text) for statement in statements}
     returns: list[StatedRule] = []
-    waiting = [each for each in statements if each.rule.replaces and each.rule.kind == "decision"]
+    waiting = [statement for statement in statements if statement.rule.replaces and statement.rule.kind == "decision"]
     while waiting:
         later = _return(waiting.pop())
-        if later and (later.turn.prompt_id, later.rule.text) not in known:
-            known.add((later.turn.prompt_id, later.rule.text))
+        if later and (later.turn.prompt_id, later.rule.text) not in seen:
+            seen.add((later.turn.prompt_id, later.rule.text))
             returns.append(later)
             waiting.append(later)  # it may be taken back in its turn
     return returns

@@ -65,7 +65,7 @@ class _Item:
 def find(files: Sequence[Recovered]) -> Iterator[Rule]:
     """The rules in these files, in their order; each wording once."""
     seen: set[str] = set()
-    for file in sorted(files, key=lambda each: (each.relative.count("/"), each.relative)):
+    for file in sorted(files, key=lambda candidate: (candidate.relative.count("/"), candidate.relative)):
         is_for_agents = _is_for_agents(file.relative)
         if not is_for_agents and not _FOR_ALL.fullmatch(file.relative.rpartition("/")[2]):
             continue

@@ -94,18 +94,18 @@ def _completed(statement: Statement, language: Cues, sentence: Sentence) -> Stat
     return replace(
         statement,
         reason=_stretch(language, "reason", "r", sentence),
-        replaces=_thing(language, _stretch(language, "contrast", "y", sentence)),
+        replaces=_noun(language, _stretch(language, "contrast", "y", sentence)),
         forbids=statement.kind == "rule" and language.find("never", sentence.bare) is not None,
     )
 
 
-def _of_user_or_clause(language: Cues, bare: str, whole: str) -> Statement:
+def _of_user_or_clause(language: Cues, bare: str, sentence_text: str) -> Statement:
     """What the sentence states; else the rule that one of its clauses states without a condition."""
     statement = _of_user(language, bare)
-    begins = language.find("rethink", whole)
+    begins = language.find("rethink", sentence_text)
     if begins and begins.start() == 0:
-        rest = whole[begins.end() :]
-        if not statement.kind and (language.find("task", rest) or _WITH_REASON.match(rest)):
+        remainder = sentence_text[begins.end() :]
+        if not statement.kind and (language.find("task", remainder) or _WITH_REASON.match(remainder)):
             statement = Statement("decision", if_done=True)
         return replace(statement, reconsiders=True)
     clauses = [clause for clause in _CLAUSES.split(bare) if len(clause.encode()) >= _SHORTEST]
@@ -113,7 +113,7 @@ def _of_user_or_clause(language: Cues, bare: str, whole: str) -> Statement:
     if statement.kind or len(clauses) < 2 or is_limited:
         return statement
     in_clauses = (_of_user(language, clause) for clause in clauses)
-    return next((each for each in in_clauses if each.kind == "rule" and not each.is_plain), statement)
+    return next((clause_ for clause_ in in_clauses if clause_.kind == "rule" and not clause_.is_plain), statement)
 
 
 def _of_user(language: Cues, bare: str) -> Statement:
@@ -162,10 +162,10 @@ def _names_first(language: Cues, contrast: re.Match[str], bare: str) -> bool:
     return contrast.re is next(language.patterns("contrast")) and bool(_FIRST_WORD.fullmatch(bare[: contrast.start()]))
 
 
-def _thing(language: Cues, phrase: str) -> str:
+def _noun(language: Cues, phrase: str) -> str:
     """What was replaced, as a thing or value; empty if the words begin like a part of a sentence."""
-    thing = _PARTICLES.sub("", phrase) if language.code == "zh" else phrase
-    return "" if language.find("no_thing", thing) else thing
+    noun = _PARTICLES.sub("", phrase) if language.code == "zh" else phrase
+    return "" if language.find("no_thing", noun) else noun
 
 
 def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
@@ -176,12 +176,12 @@ def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
     return sentence.text[slice(*match.span(group))].strip(" .。!！,，、;") if match else ""
 
 
-def _is_whole(language: Cues, phrase: str, rest: str) -> bool:
+def _is_whole(language: Cues, phrase: str, remainder: str) -> bool:
     """Whether a phrase at the start ends at the comma, not before a verb and a reason."""
-    if rest[:1] not in _ENDS:
+    if remainder[:1] not in _ENDS:
         return False
-    reason = language.find("reason", rest)
-    return len(phrase.split()) <= _MOST_OF_A_PHRASE and (reason is None or reason.start() > 1 + len(rest[:1]))
+    reason = language.find("reason", remainder)
+    return len(phrase.split()) <= _MOST_OF_A_PHRASE and (reason is None or reason.start() > 1 + len(remainder[:1]))
 
 
 # -- an answer that chooses one of two things --------------------------------------------------------------------
@@ -215,7 +215,7 @@ def choice(text: str, answer: Sentence) -> Choice | None:
         return None
     first = sentences.whole(_CHOICE_CLAUSE.split(answer.text)[0])
     languages = cues.of(question.bare, text)
-    choices = (_chosen(language, question, each) for each in (answer, first) for language in languages)
+    choices = (_chosen(language, question, sentence) for sentence in (answer, first) for language in languages)
     return next(filter(None, choices), None)
 
 
@@ -231,19 +231,19 @@ def _chosen(language: Cues, question: Sentence, answer: Sentence) -> Choice | No
         return None
     first, second = question.text[: separator.start()], question.text[separator.end() :]
     of_first, of_second = subjects.of(first), subjects.of(second)
-    named = subjects.of(language.without_lead(answer.text))
-    in_first, in_second = _alike(named, of_first - of_second), _alike(named, of_second - of_first)
-    if not named <= _alike(named, of_first | of_second) or bool(in_first) == bool(in_second):
+    answer_words = subjects.of(language.without_lead(answer.text))
+    in_first, in_second = _alike(answer_words, of_first - of_second), _alike(answer_words, of_second - of_first)
+    if not answer_words <= _alike(answer_words, of_first | of_second) or bool(in_first) == bool(in_second):
         return None
-    other = second.strip(" ?？؟") if in_first else ""
-    return Choice(question.text, other if 0 < len(other.split()) <= _MOST_OF_OTHER else "")
+    alternative = second.strip(" ?？؟") if in_first else ""
+    return Choice(question.text, alternative if 0 < len(alternative.split()) <= _MOST_OF_OTHER else "")
 
 
-def _alike(named: frozenset[str], stems: frozenset[str]) -> frozenset[str]:
+def _alike(words: frozenset[str], stems: frozenset[str]) -> frozenset[str]:
     """The words that begin like one of the stems: either may have an ending."""
-    return frozenset(word for word in named if word in stems or any(_is_beginning(word, stem) for stem in stems))
+    return frozenset(word for word in words if word in stems or any(_is_beginning(word, stem) for stem in stems))
 
 
-def _is_beginning(word: str, other: str) -> bool:
-    short, long = sorted((word, other), key=len)
+def _is_beginning(word: str, full_word: str) -> bool:
+    short, long = sorted((word, full_word), key=len)
     return len(short) > _SHORT_STEM and long.startswith(short)

@@ -83,7 +83,8 @@ class TurnFiles:
         before = {file.path: change for file, change in self._changes(earlier)}
         shared = [(after[path], before[path]) for path in after.keys() & before.keys()]
         return not shared or any(
-            change is None or other is None or bool(change.removed() & other.added()) for change, other in shared
+            change is None or later_change is None or bool(change.removed() & later_change.added())
+            for change, later_change in shared
         )
 
     def is_undone(self, turn: Turn) -> bool:
@@ -103,9 +104,9 @@ class TurnFiles:
             for number, revisions in self._by_message.get(message, {}).items():
                 places.setdefault(number, []).extend(revisions)
         for number in sorted(places):
-            file, own = self._files[number], sorted(places[number])
-            if not all(file.revisions[place].operation in OBSERVATIONS for place in own):
-                yield file, _change(file.revisions, own)
+            file, positions = self._files[number], sorted(places[number])
+            if not all(file.revisions[place].operation in OBSERVATIONS for place in positions):
+                yield file, _change(file.revisions, positions)
 
 
 def _by_form(lines: set[str]) -> dict[str, list[str]]:

@@ -46,9 +46,9 @@ class StatedRule:
 def judged(statements: Sequence[StatedRule], sessions: Sequence[SessionFacts], turn_files: TurnFiles) -> list[Rule]:
     """The rules stated, oldest first and without repetitions, each with why it no longer holds, if it does not."""
     changes = [change for facts in sessions for change in _changes(facts)]
-    distinct = _without_repetitions([_with_validity(each, changes) for each in statements])
+    distinct = _without_repetitions([_with_validity(statement, changes) for statement in statements])
     rules = _with_later_ones(distinct, turn_files)
-    return [_as_of_now(each, rule, turn_files) for each, rule in zip(distinct, rules, strict=True)]
+    return [_as_of_now(statement, rule, turn_files) for statement, rule in zip(distinct, rules, strict=True)]
 
 
 def did_something(turn: Turn) -> bool:
@@ -71,7 +71,7 @@ def _with_validity(statement: StatedRule, changes: Sequence[tuple[int, str]]) ->
 
 def _what_came_of_it(statement: StatedRule) -> str:
     """That the session of a decision did nothing after it; another session may have done it."""
-    if statement.rule.kind != "decision" or statement.rule.who != "user" or _keeps(statement):
+    if statement.rule.kind != "decision" or statement.rule.who != "user" or _is_still_valid(statement):
         return ""
     turns = [turn for turn in statement.session.turns if turn.time >= statement.turn.time and not turn.taken_back]
     if any(map(did_something, turns)):
@@ -79,7 +79,7 @@ def _what_came_of_it(statement: StatedRule) -> str:
     return _UNANSWERED.get(statement.turn.ending, "its session changed nothing after it")
 
 
-def _keeps(statement: StatedRule) -> bool:
+def _is_still_valid(statement: StatedRule) -> bool:
     """Whether it decides against something, or for what is there already: that changes no file."""
     return any(
         language.find("keeps", statement.rule.text) for language in cues.of(statement.rule.text, statement.turn.prompt)
@@ -89,9 +89,9 @@ def _keeps(statement: StatedRule) -> bool:
 def _taken_back(statement: StatedRule) -> str:
     if statement.turn.taken_back:
         return "probably taken back with its turn" if statement.turn.in_doubt else "taken back with its turn"
-    changed = {path for call in statement.turn.calls for path in call.changed}
+    paths = {path for call in statement.turn.calls for path in call.changed}
     undone = {change.path for change in statement.session.changes if change.undone}
-    return "what it changed was undone" if changed and changed <= undone and statement.rule.kind == "decision" else ""
+    return "what it changed was undone" if paths and paths <= undone and statement.rule.kind == "decision" else ""
 
 
 def _retracted(statement: StatedRule) -> str:
@@ -104,8 +104,8 @@ def _retracted(statement: StatedRule) -> str:
             and (number == 0 or about & subjects.of(turn.prompt))
             and retracts(turn.prompt, statement.turn.prompt)
         ):
-            which = "the next" if number == 0 else "a later"
-            return f"taken back by {which} prompt: “{sentences.shorten(turn.prompt, 120)}”"
+            position = "the next" if number == 0 else "a later"
+            return f"taken back by {position} prompt: “{sentences.shorten(turn.prompt, 120)}”"
     return ""
 
 
@@ -125,11 +125,11 @@ def _as_of_now(statement: StatedRule, rule: Rule, turn_files: TurnFiles) -> Rule
 
 def _disregarded(statement: StatedRule, changes: Sequence[tuple[int, str]]) -> str:
     """Whether a file that it forbids to touch was changed after its turn, in words."""
-    named = {name.strip("./") for name in _PATH.findall(statement.rule.text)} - {""} if statement.forbids else set()
-    if not named:
+    paths = {name.strip("./") for name in _PATH.findall(statement.rule.text)} - {""} if statement.forbids else set()
+    if not paths:
         return ""
     later = (f"{path}/" for time, path in changes if time > statement.turn.ended)
-    return "changed later all the same" if any(f"/{name}/" in path for path in later for name in named) else ""
+    return "changed later all the same" if any(f"/{name}/" in path for path in later for name in paths) else ""
 
 
 def _with_later_ones(statements: list[StatedRule], turn_files: TurnFiles) -> list[Rule]:
@@ -161,11 +161,11 @@ def _goes_over(later: StatedRule, earlier: StatedRule, turn_files: TurnFiles) ->
     if earlier.turn is later.turn or earlier.rule.kind != "decision":
         return False
     pair = (earlier.turn, later.turn)
-    changed = [{path for call in turn.calls for path in call.changed} for turn in pair]
+    changed_paths = [{path for call in turn.calls for path in call.changed} for turn in pair]
     about = [{stem for stem in subjects.of(turn.prompt) if len(stem) > _SHORT_STEM} for turn in pair]
     turns = [turn for turn in later.session.turns if not turn.taken_back]
     is_next = any(turn is earlier.turn and following is later.turn for turn, following in pairwise(turns))
-    is_about_it = bool(changed[0] & changed[1]) and (is_next or bool(about[0] & about[1]))
+    is_about_it = bool(changed_paths[0] & changed_paths[1]) and (is_next or bool(about[0] & about[1]))
     return is_about_it and turn_files.overwrites(later.turn, earlier.turn)
 
 
@@ -174,8 +174,8 @@ def _sets_again(later: StatedRule, earlier: StatedRule) -> bool:
     if earlier.turn is later.turn:
         return False
     paths = {path for call in earlier.turn.calls for path in call.changed} | {change.path for change in earlier.changes}
-    named = set(_NUMBER.findall(earlier.rule.text))
-    return any(change.path in paths and change.old in named for change in later.changes)
+    numbers = set(_NUMBER.findall(earlier.rule.text))
+    return any(change.path in paths and change.old in numbers for change in later.changes)
 
 
 def _changes_mind(later: StatedRule, earlier: StatedRule, turn_files: TurnFiles) -> bool:
@@ -209,8 +209,8 @@ def returns_to(sentence: sentences.Sentence, context: str, earlier: Rule) -> boo
         if match is None or _is_limited(language, bare):
             continue
         start = len(sentence.bare) - len(bare)
-        named = _names(sentence.text[start + match.start("y") : start + match.end("y")])
-        return bool(named & dropped) and not named & chosen
+        names = _names(sentence.text[start + match.start("y") : start + match.end("y")])
+        return bool(names & dropped) and not names & chosen
     return False
 
 

@@ -27,12 +27,12 @@ _OWN_LETTERS = {"tr": re.compile(r"[ığİĞ]"), "cs": re.compile(r"[ěřůĚŘ�
 _WITHOUT_BLANKS = frozenset({"zh", "ja", "ko"})
 """Languages without blanks, or with endings directly behind a word."""
 _BY_SCRIPT = frozenset({"zh", "ja", "ko", "ru", "uk", "ar"})
-_FEW = 2
+_MIN_HITS = 2
 """Two languages may share so few small words: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
 _CONTEXT = 4000
 """Characters of the context that are searched."""
-_MOST_KEPT = 32_768
+_CACHE_SIZE = 32_768
 """Sentences whose languages are cached: several facts need the same ones, and a service reads them with every run."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
@@ -128,7 +128,7 @@ def named(code: str) -> Cues:
     return _languages()[code]
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def of(text: str, context: str = "") -> tuple[Cues, ...]:
     """The cues for `text`, by its script and its small words; if these do not decide, also by its `context`.
 
@@ -140,19 +140,19 @@ def of(text: str, context: str = "") -> tuple[Cues, ...]:
         return tuple(languages[code] for code in codes)
     spaced = [cues for code, cues in languages.items() if code not in _BY_SCRIPT]
     words = _words(text)
-    own = _counts(words, spaced)
-    best = max(own)
-    if best > _FEW and own.count(best) == 1:
-        return (spaced[own.index(best)],)
+    counts = _counts(words, spaced)
+    best = max(counts)
+    if best > _MIN_HITS and counts.count(best) == 1:
+        return (spaced[counts.index(best)],)
     own_letters = [code for code, letters in _OWN_LETTERS.items() if letters.search(text)]
     if len(own_letters) == 1:
         return (languages[own_letters[0]],)
     around = _counts(words | _words(context[:_CONTEXT]), spaced)
-    likely = max(around) if max(around) > _FEW else max(around) - 1
+    likely = max(around) if max(around) > _MIN_HITS else max(around) - 1
     return tuple(
         cues
-        for cues, alone, besides in zip(spaced, own, around, strict=True)
-        if besides >= likely or (alone and alone >= best - 1)
+        for cues, count, besides in zip(spaced, counts, around, strict=True)
+        if besides >= likely or (count and count >= best - 1)
     )
 
 

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 _MOST_CACHED = 8192
 """Texts whose sentences are cached, for the same reason as in `cues.of`."""
@@ -100,7 +101,14 @@ def _goes_on(line: str) -> bool:
 
 
 def _cut(line: str) -> list[str]:
-    pieces, start = [], 0
+    bounds = [0, *ends(line), len(line)]
+    pieces = (line[start:end].strip() for start, end in pairwise(bounds))
+    return [piece for piece in pieces if any(letter.isalpha() for letter in piece)]
+
+
+def ends(line: str) -> list[int]:
+    """Where the sentences of `line` end, in order, without the end of `line`."""
+    places, start = [], 0
     is_greek = _GREEK.search(line) is not None
     is_informal = line[:1].islower()  # who begins so writes no sentence with a capital letter
     masked = _QUOTED.sub(lambda match: _MASK * (len(match[0]) - 1) + _closing_mark(match[0]), line)
@@ -111,9 +119,9 @@ def _cut(line: str) -> list[str]:
             continue
         if mark == "." and ((following[:1].islower() and not is_informal) or _INITIAL.search(before)):
             continue
-        pieces.append(line[start : end.end()].strip())
         start = end.end()
-    return [piece for piece in [*pieces, line[start:].strip()] if any(letter.isalpha() for letter in piece)]
+        places.append(start)
+    return places
 
 
 def _closing_mark(quotation: str) -> str:
@@ -135,9 +143,9 @@ def words(text: str) -> frozenset[str]:
     return frozenset(result)
 
 
-def share(part: frozenset[str], whole: frozenset[str]) -> float:
-    """How much of `part` is in `whole`, from 0 to 1; 0 where `part` is empty."""
-    return len(part & whole) / len(part) if part else 0.0
+def share(part: frozenset[str], total: frozenset[str]) -> float:
+    """How much of `part` is in `total`, from 0 to 1; 0 where `part` is empty."""
+    return len(part & total) / len(part) if part else 0.0
 
 
 def shorten(text: str, limit: int = 160) -> str:

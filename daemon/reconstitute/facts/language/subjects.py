@@ -83,10 +83,10 @@ class History:
             places, bisect_right(self._times, time)
         )
 
-    def is_taken_up(self, text: str, time: int, most: int | None = None) -> bool:
-        """Whether a later prompt names a subject of `text`, one that at most `most` earlier prompts had."""
+    def is_taken_up(self, text: str, time: int, limit: int | None = None) -> bool:
+        """Whether a later prompt names a subject of `text`, one that at most `limit` earlier prompts had."""
         counts = (self.count(subject, time) for subject in of(text))
-        return any(later and (most is None or earlier <= most) for earlier, later in counts)
+        return any(later and (limit is None or earlier <= limit) for earlier, later in counts)
 
     def is_dealt_with(self, text: str, time: int) -> bool:
         """Whether a later prompt names several subjects of `text`, or is a short one about one of them."""
@@ -137,11 +137,11 @@ def _is_about(shared: int, prompt: frozenset[str]) -> bool:
 
 def again(request: Turn, history: History) -> tuple[SessionFacts, Turn] | None:
     """The first answered prompt that mentions an earlier request again, to go on with it or to give it up."""
-    wanted = of(_without_order(request.prompt))
-    rare = {word for word in wanted if not _WITHOUT_BLANKS.search(word) and history.is_rare(word, request)}
+    subjects = of(_without_order(request.prompt))
+    rare = {word for word in subjects if not _WITHOUT_BLANKS.search(word) and history.is_rare(word, request)}
     for facts, turn, about in history.after(request.time):
         is_answered = turn.prompt and turn.ending is Ending.ANSWERED and not turn.taken_back
-        if is_answered and not facts.session.parent_id and (rare & about or _is_about(len(wanted & about), about)):
+        if is_answered and not facts.session.parent_id and (rare & about or _is_about(len(subjects & about), about)):
             return facts, turn
     return None
 

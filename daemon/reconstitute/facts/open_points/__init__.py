@@ -87,15 +87,17 @@ def _merged(points: Sequence[OpenPoint], sessions: Sequence[SessionFacts]) -> li
     merged: dict[OpenPoint, OpenPoint] = {}
     for point in undone:
         turn = turns.get(point.citation.message_id)
-        failures = (other for other in points if other.kind is OpenKind.FAILING and _is_about(point, other))
-        failure = next((other for other in failures if turns.get(other.citation.message_id) == turn), None)
+        failures = (
+            candidate for candidate in points if candidate.kind is OpenKind.FAILING and _is_about(point, candidate)
+        )
+        failure = next((candidate for candidate in failures if turns.get(candidate.citation.message_id) == turn), None)
         if turn is not None and failure is not None:
             merged[point] = failure
     distinct = []
     for point in points:
-        quotes = [shorten(other.text) for other, failure in merged.items() if failure == point]
+        quotes = [shorten(candidate.text) for candidate, failure in merged.items() if failure == point]
         is_repeated = point.kind is OpenKind.TODO and any(
-            other.time >= point.time and _covers(point.text, other.text) for other in undone
+            candidate.time >= point.time and _covers(point.text, candidate.text) for candidate in undone
         )
         if point not in merged and not is_repeated:
             detail = "; ".join(filter(None, (point.detail, *(f"“{quote}”" for quote in quotes))))
@@ -127,18 +129,18 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
 
 def _is_settled(point: OpenPoint, text: str, place: tuple[str, ...], events: Sequence[_Event]) -> bool:
     """Whether something later took it up; for a failed command only what ran in the same `place` counts."""
-    wanted = subjects.stems(text)
+    stems = subjects.stems(text)
     files = {word.rsplit("/", 1)[-1] for word in sentences.words(text) if "." in word.strip(".")}
     later = [event for event in events if event.time > point.time]
     if point.kind is OpenKind.FAILING:
         later = [event for event in later if event.place in ((), place)]
-    if point.kind is OpenKind.QUESTION and any(event.opening and event.opening <= wanted for event in later):
+    if point.kind is OpenKind.QUESTION and any(event.opening and event.opening <= stems for event in later):
         return True
     if files and files <= {file for event in later for file in event.files}:
         return True
-    if any(sentences.share(wanted, event.words) >= _TAKEN_UP for event in later):
+    if any(sentences.share(stems, event.words) >= _TAKEN_UP for event in later):
         return True
-    return bool(wanted) and any(len(event.words) > 1 and event.words <= wanted for event in later)
+    return bool(stems) and any(len(event.words) > 1 and event.words <= stems for event in later)
 
 
 # -- pending reverts, and requests without an answer -------------------------------------------------------------
@@ -154,12 +156,12 @@ def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
 
 def _unanswered(history: subjects.History) -> Iterator[OpenPoint]:
     """The last prompts of a session that got no whole answer, if nobody made the same request again."""
-    own = [turn for facts in history.sessions for turn in facts.own_turns]
-    answered = [turn for turn in own if turn.ending is Ending.ANSWERED and not turn.taken_back]
+    turns = [turn for facts in history.sessions for turn in facts.own_turns]
+    answered = [turn for turn in turns if turn.ending is Ending.ANSWERED and not turn.taken_back]
     for facts in history.sessions:
         for turn in () if facts.session.parent_id else _last_unanswered(facts):
-            later = (other for other in answered if other.time > turn.time)
-            if any(prompt_key(other) == prompt_key(turn) for other in later):
+            later = (later_turn for later_turn in answered if later_turn.time > turn.time)
+            if any(prompt_key(later_turn) == prompt_key(turn) for later_turn in later):
                 continue
             if subjects.again(turn, history) is None:
                 citation = Citation(facts.id, turn.prompt_id, turn.time)
@@ -209,15 +211,15 @@ def _todos(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) ->
         for todo in facts.todos:
             latest[_todo_key(todo)] = max(time, latest.get(_todo_key(todo), time))
     works = _works(sessions, files)
-    for facts, written, time, stands in lists:
+    for facts, todo_text, time, stands in lists:
         for todo in facts.todos:
             is_newest = stands and todo.is_open and latest[_todo_key(todo)] == time
             if is_newest and not any(_takes_up(work, todo.text, facts) for work in works if work.time > time):
-                yield _todo_point(facts, todo, written, time)
+                yield _todo_point(facts, todo, todo_text, time)
 
 
 def _works(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> list[_Work]:
-    known = {file.path: file for file in files}
+    files_by_path = {file.path: file for file in files}
     first: dict[str, int] = {}
     turns = [(facts, turn) for facts in sessions for turn in facts.exchanges if not turn.taken_back]
     for call in sorted((call for _, turn in turns for call in turn.calls), key=lambda call: call.started):
@@ -227,17 +229,17 @@ def _works(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> list
     for facts, turn in turns:
         calls = [call for call in turn.calls if call.changed or (call.command and facts.changes)]
         new = sorted({path for call in calls for path in call.changed if first[path] == call.started})
-        heads = (_head(known[path]) for path in new if path in known)
+        heads = (_head(files_by_path[path]) for path in new if path in files_by_path)
         names = tuple(path.rsplit("/", 1)[-1].split(".")[0] for path in new)
         if calls:
             works.append(_Work(turn.time, facts.id, facts.title, (turn.prompt, *heads), names))
     return works
 
 
-def _takes_up(work: _Work, text: str, own: SessionFacts) -> bool:
+def _takes_up(work: _Work, text: str, session: SessionFacts) -> bool:
     """Whether a turn is about an entry of a list written before it."""
-    title = work.title if work.session != own.id else ""
-    if any(_covers(text, other) for other in (*work.texts, title)):
+    title = work.title if work.session != session.id else ""
+    if any(_covers(text, done) for done in (*work.texts, title)):
         return True
     return any(_is_within(name, text) for name in (*work.names, title))
 
@@ -247,13 +249,13 @@ def _head(file: Recovered) -> str:
     return head.text if head is not None else ""
 
 
-def _covers(text: str, other: str) -> bool:
-    """Whether `other` has most subjects of an entry's `text`; a run of a script without blanks counts as a whole."""
+def _covers(text: str, other_text: str) -> bool:
+    """Whether `other_text` has most subjects of an entry's `text`; text without blanks counts as one subject."""
     dense = _DENSE.findall(unicodedata.normalize("NFKC", text).casefold())
     if dense:
-        folded = unicodedata.normalize("NFKC", other).casefold()
+        folded = unicodedata.normalize("NFKC", other_text).casefold()
         return all(run in folded for run in dense)
-    return sentences.share(_subjects(text), _subjects(other)) >= _TAKEN_UP
+    return sentences.share(_subjects(text), _subjects(other_text)) >= _TAKEN_UP
 
 
 def _is_within(name: str, text: str) -> bool:
@@ -286,7 +288,7 @@ def _when_written(facts: SessionFacts) -> tuple[str, int, bool]:
     return (last.message_ids[-1] if last and last.message_ids else ""), facts.last, True
 
 
-def _todo_point(facts: SessionFacts, todo: Todo, written: str, time: int) -> OpenPoint:
+def _todo_point(facts: SessionFacts, todo: Todo, text: str, time: int) -> OpenPoint:
     priority = f"{todo.priority} priority" if todo.priority else ""
     detail = ", ".join(filter(None, (todo.status.replace("_", " "), priority)))
-    return OpenPoint(OpenKind.TODO, todo.text, time, Citation(facts.id, written, time), detail)
+    return OpenPoint(OpenKind.TODO, todo.text, time, Citation(facts.id, text, time), detail)

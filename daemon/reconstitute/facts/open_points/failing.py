@@ -53,7 +53,9 @@ def find(
     sessions: Sequence[SessionFacts], setbacks: Sequence[Setback], files: Sequence[Recovered] = ()
 ) -> Iterator[tuple[OpenPoint, bool]]:
     """Each failure, and whether it is a test: then only another run of the same tests can settle it."""
-    calls = sorted((call for facts in sessions for call in _command_calls(facts)), key=lambda each: each.call.started)
+    calls = sorted(
+        (call for facts in sessions for call in _command_calls(facts)), key=lambda candidate: candidate.call.started
+    )
     prompts = [
         (turn.time, turn.prompt)
         for facts in sessions
@@ -62,8 +64,8 @@ def find(
     ]
     last_change = max(map(_last_change, sessions), default=0)
     for text, citation, detail, is_test in _failed(sessions, setbacks):
-        same_message = (each for each in calls if each.call.message_id == citation.message_id)
-        failed = next((each for each in same_message if _has(each.call, text)), None)
+        same_message = (candidate for candidate in calls if candidate.call.message_id == citation.message_id)
+        failed = next((candidate for candidate in same_message if _has(candidate.call, text)), None)
         if failed is not None and _is_dropped(failed, calls, files):
             continue
         runs_tests = is_test or "test" in usage.groups_of(text)
@@ -83,9 +85,9 @@ def _has(call: Call, text: str) -> bool:
 def _names(prompt: str, command: str) -> bool:
     """Whether a prompt names a command by its program, or by what a mere runner was to run."""
     programs = (
-        next((word for word in given if not (word.startswith("-") or groups.is_runner(word) or word == "run")), "")
-        for _, given in failures.parts(command)
-        if not failures.is_tool(given[0])
+        next((word for word in words if not (word.startswith("-") or groups.is_runner(word) or word == "run")), "")
+        for _, words in failures.parts(command)
+        if not failures.is_tool(words[0])
     )
     names = {name for word in programs for name in _NAME.findall(word.rsplit("/", 1)[-1].casefold())}
     return any(
@@ -146,10 +148,16 @@ def _last_change(facts: SessionFacts) -> int:
 
 def _is_dropped(failed: _CommandCall, calls: Sequence[_CommandCall], files: Sequence[Recovered]) -> bool:
     """Whether the user went on without it, or the cause of the failure is gone."""
-    later = [each for each in calls if each.call.started > failed.call.started and each.call.status is CallStatus.OK]
-    if failed.call.exit == _NO_PROGRAM and (not failed.is_last or any(failed.groups & each.groups for each in later)):
+    later = [
+        candidate
+        for candidate in calls
+        if candidate.call.started > failed.call.started and candidate.call.status is CallStatus.OK
+    ]
+    if failed.call.exit == _NO_PROGRAM and (
+        not failed.is_last or any(failed.groups & candidate.groups for candidate in later)
+    ):
         return True
-    if failed.groups == {"install"} and (not failed.is_last or any(_WORKS & each.groups for each in later)):
+    if failed.groups == {"install"} and (not failed.is_last or any(_WORKS & candidate.groups for candidate in later)):
         return True
     return _is_back(failed, calls, files)
 
@@ -163,13 +171,13 @@ def _is_back(failed: _CommandCall, calls: Sequence[_CommandCall], files: Sequenc
     if not blamed:
         return False
     keys, names = {run.key for run in blamed}, [run.program.name for run in blamed]
-    before = (each.call for each in reversed(calls) if each.call.started < failed.call.started)
-    same = (call for call in before if all(name in call.command for name in names))
-    passed = next((call.ended for call in same if keys <= {run.key for run in shell.passed(call)}), None)
-    if passed is None:
+    before = (candidate.call for candidate in reversed(calls) if candidate.call.started < failed.call.started)
+    attempts = (call for call in before if all(name in call.command for name in names))
+    passed_at = next((call.ended for call in attempts if keys <= {run.key for run in shell.passed(call)}), None)
+    if passed_at is None:
         return False
-    changed = [file for file in files if _was_changed(file, passed, failed.call.started)]
-    return bool(changed) and all(_is_as_before(file, passed) for file in changed)
+    changed_files = [file for file in files if _was_changed(file, passed_at, failed.call.started)]
+    return bool(changed_files) and all(_is_as_before(file, passed_at) for file in changed_files)
 
 
 def _was_changed(file: Recovered, after: int, before: int) -> bool:

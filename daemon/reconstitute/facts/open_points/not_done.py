@@ -29,7 +29,7 @@ _FEWEST_SUBJECTS = 2
 """A sentence with no more subjects needs the one before it to be understood."""
 _SHORT = 4
 """Words of a first sentence that may be all that is said about the answer before."""
-_SAID_AGAIN = 0.6
+_REPETITION_SHARE = 0.6
 """A later answer with this share of its subjects is about it."""
 _WORD = re.compile(r"[^\W_]+")
 _MAIN_CLAUSE = re.compile(r"\w+ (?:ich|wir|ik|we|wij|jag|vi)\b", re.IGNORECASE)
@@ -124,19 +124,21 @@ def _not_done(answer: _Answer) -> Iterator[Candidate]:
     prompts = [subjects.of(turn.prompt) for turn in answer.following[:until]]
     if reaction is None and answer.asks:
         prompts.append(subjects.of(questions.next_prompt(history.sessions, reply.time)))
-    given_up = _given_up(answer)
+    abandoned = _abandoned(answer)
     for place in remaining:
         sentence = answer.sentences[place].text
         about = subjects.of(sentence)
         text = _with_context(answer, place, undone)
         if any(about & prompt for prompt in prompts):
             continue
-        if any(sentences.share(about, request) >= _SAID_AGAIN for request in given_up):
+        if any(sentences.share(about, request) >= _REPETITION_SHARE for request in abandoned):
             continue
-        if history.is_dealt_with(sentence, reply.time) or history.is_said_again(sentence, reply.time, _SAID_AGAIN):
+        if history.is_dealt_with(sentence, reply.time) or history.is_said_again(
+            sentence, reply.time, _REPETITION_SHARE
+        ):
             continue
         has_new_file = any(answer.context.names.get(word, 0) > answer.turn.ended for word in about)
-        if not has_new_file and not (text != sentence and history.is_said_again(text, reply.time, _SAID_AGAIN)):
+        if not has_new_file and not (text != sentence and history.is_said_again(text, reply.time, _REPETITION_SHARE)):
             yield answer.point(text), sentence
 
 
@@ -151,8 +153,8 @@ def _refused(answer: _Answer, undone: Sequence[int]) -> set[int]:
     for call in (call for call in calls if call.status is CallStatus.REFUSED):
         about = subjects.of(f"{call.title} {call.command} {call.error}")
         shared = [len(about & words) for words in texts]
-        most = max(shared, default=0)
-        places.update(place for place, number in zip(undone, shared, strict=True) if most and number == most)
+        best = max(shared, default=0)
+        places.update(place for place, number in zip(undone, shared, strict=True) if best and number == best)
     if len(undone) == 1 and calls and calls[-1].status is CallStatus.REFUSED:
         places.update(undone)
     return places
@@ -172,9 +174,9 @@ def _deals_with_all(reaction: Turn, answer: _Answer) -> bool:
         return True
     if answer.asks:
         return not questions.is_other_matter(reaction, answer.turn, answer.context.history)
-    changed = {path for call in answer.turn.calls for path in call.changed}
+    paths = {path for call in answer.turn.calls for path in call.changed}
     later = () if reaction.taken_back else reaction.calls
-    if any(not changed.isdisjoint(call.changed) for call in later):
+    if any(not paths.isdisjoint(call.changed) for call in later):
         return True
     return not _programs(answer.turn.calls, CallStatus.FAILED).isdisjoint(_programs(later, CallStatus.OK))
 
@@ -190,7 +192,7 @@ def _begins_shortly(prompt: str) -> bool:
     return len(pieces) > 1 and questions.length(pieces[0].text) <= _SHORT
 
 
-def _given_up(answer: _Answer) -> list[frozenset[str]]:
+def _abandoned(answer: _Answer) -> list[frozenset[str]]:
     """The subjects of the unanswered requests that the prompt of a turn mentions again: it may have given them up."""
     about = subjects.of(answer.turn.prompt)
     earlier = ((time, request) for time, request in answer.context.unanswered if time < answer.turn.time)
@@ -216,8 +218,8 @@ def _provisional(answer: _Answer) -> Iterator[Candidate]:
         for sentence in answer.sentences
         if _is_provisional(sentence, text) and not _says_undone(sentence, text)
     ]
-    changed = {path for call in answer.turn.calls for path in call.changed}
-    if not pending or any(context.changed.get(path, 0) > answer.turn.ended for path in changed):
+    paths = {path for call in answer.turn.calls for path in call.changed}
+    if not pending or any(context.changed.get(path, 0) > answer.turn.ended for path in paths):
         return
     for sentence in pending:
         if not context.history.is_dealt_with(sentence.text, answer.turn.time):

@@ -21,7 +21,7 @@ _PLAN = "plan"
 """OpenCode's agent that changes nothing: the question at the end of its plan waits for an approval."""
 _SHORTEST_QUESTION = 3
 _FEWEST_SUBJECTS = 2
-_MANY = 2
+_MIN_SHARED = 2
 """If so many earlier prompts have a word, it says nothing about one answer."""
 _SHORT_ANSWER = 3
 """Words of a short answer; in a script without blanks, characters."""
@@ -55,11 +55,11 @@ def _of_last_answer(
     facts: SessionFacts, turn: Turn, reply: Reply, questions: list[OpenPoint], history: History
 ) -> Iterator[OpenPoint]:
     if facts.session.parent_id:
-        parent = next((other for other in history.sessions if other.id == facts.session.parent_id), None)
+        parent = next((candidate for candidate in history.sessions if candidate.id == facts.session.parent_id), None)
         if parent is not None and questions:
-            yield from _not_answered(questions, "", history, tuple(_said_after(parent, reply.time)))
+            yield from _not_answered(questions, "", history, tuple(_stems_after(parent, reply.time)))
         return
-    if turn.agent == _PLAN and not history.is_taken_up(turn.prompt, reply.time, _MANY):
+    if turn.agent == _PLAN and not history.is_taken_up(turn.prompt, reply.time, _MIN_SHARED):
         questions = [*questions, *_approval(facts, turn, reply, sentences.split(reply.text))]
     yield from _not_answered(questions, next_prompt(history.sessions, reply.time) if questions else "", history)
 
@@ -75,12 +75,12 @@ def _not_answered(
         titles = (facts.title for facts in history.sessions if facts.session.created > question.time)
         later = [*replies, *(subjects.of(" ".join(_WORD.findall(title))) for title in titles)]
         is_taken_up = any(subjects.of(question.text) & about for about in later)
-        is_taken_up = is_taken_up or history.is_taken_up(question.text, question.time, _MANY)
+        is_taken_up = is_taken_up or history.is_taken_up(question.text, question.time, _MIN_SHARED)
         if not is_taken_up and not may_answer(following, question.text):
             yield question
 
 
-def _said_after(facts: SessionFacts, time: int) -> Iterator[frozenset[str]]:
+def _stems_after(facts: SessionFacts, time: int) -> Iterator[frozenset[str]]:
     """What the agent of a session said later: it answers its sub-agents, or passes on what they ask."""
     yield from (subjects.of(reply.text) for turn in facts.turns for reply in turn.replies if reply.time > time)
 
@@ -163,7 +163,7 @@ def is_other_matter(following: Turn, turn: Turn, history: History) -> bool:
     about = subjects.of(following.prompt)
     if may_answer(following.prompt, "") or not history.goes_back(about, turn.time):
         return False
-    common = {word for word in about if history.count(word, turn.time)[0] >= _MANY}
+    common = {word for word in about if history.count(word, turn.time)[0] >= _MIN_SHARED}
     if any((about - common) & subjects.of(reply.text) for reply in turn.replies):
         return False
     questions = [piece.text for reply in turn.replies for piece in sentences.split(reply.text) if piece.is_question]

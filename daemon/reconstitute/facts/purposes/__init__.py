@@ -37,7 +37,7 @@ _CHORES = words(
 )
 """A prompt of nothing but these words does not say what is worked on."""
 _REDACTED = "[REDACTED:"
-_SAME = 0.7
+_SAME_SHARE = 0.7
 """Two descriptions say the same if this share of the words of one is in the other."""
 _MOST_PROJECTS = 6
 _SHORTEST_STATEMENT = 20
@@ -47,27 +47,27 @@ _SHORTEST_STATEMENT = 20
 def find(target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> tuple[Purpose, ...]:
     """At most two descriptions of the folder, best first; for a folder of projects that of each project."""
     name = target.rstrip("/").rpartition("/")[2]
-    own = [*islice(of_readmes(name, sessions, files), 1), *islice(of_manifests(name, sessions, files), 1)]
-    own = own or list(islice(of_documents(name, sessions, files), 1))
-    own = own or list(islice(of_main_document(name, sessions, files), 1))
-    projects = [] if own else _of_projects(sessions, files)
+    statements = [*islice(of_readmes(name, sessions, files), 1), *islice(of_manifests(name, sessions, files), 1)]
+    statements = statements or list(islice(of_documents(name, sessions, files), 1))
+    statements = statements or list(islice(of_main_document(name, sessions, files), 1))
+    projects = [] if statements else _of_projects(sessions, files)
     if projects:
         return tuple(projects[:_MOST_PROJECTS])
     older = {file.path for file in files if _is_older(file)}
-    is_older = any(purpose.citation is not None and purpose.citation.path in older for purpose in own)
-    prompts = [] if is_older else islice(_of_prompts(target, sessions, files, is_only=not own), 1)
+    is_older = any(purpose.citation is not None and purpose.citation.path in older for purpose in statements)
+    prompts = [] if is_older else islice(_of_prompts(target, sessions, files, is_only=not statements), 1)
     purposes: list[Purpose] = []
-    for purpose in (*own, *prompts):
-        if not any(_says_the_same(purpose.text, other.text) for other in purposes):
+    for purpose in (*statements, *prompts):
+        if not any(_says_the_same(purpose.text, purpose_.text) for purpose_ in purposes):
             purposes.append(purpose)
     return tuple(purposes[:2])
 
 
-def _says_the_same(text: str, other: str) -> bool:
+def _says_the_same(text: str, other_text: str) -> bool:
     """Whether two descriptions are one, or nearly all words of the shorter are in the longer."""
-    shorter, longer = sorted((comparable(text), comparable(other)), key=len)
-    few, many = sorted((_word_parts(text), _word_parts(other)), key=len)
-    return shorter in longer or sentences.share(few, many) >= _SAME
+    shorter, longer = sorted((comparable(text), comparable(other_text)), key=len)
+    fewer_words, more_words = sorted((_word_parts(text), _word_parts(other_text)), key=len)
+    return shorter in longer or sentences.share(fewer_words, more_words) >= _SAME_SHARE
 
 
 def _word_parts(text: str) -> frozenset[str]:
@@ -90,10 +90,13 @@ def _of_projects(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -
         return []
     purposes = []
     for folder, inner in sorted(projects.items()):
-        own = (*islice(of_readmes(folder, sessions, inner), 1), *islice(of_manifests(folder, sessions, inner), 1))
+        statements = (
+            *islice(of_readmes(folder, sessions, inner), 1),
+            *islice(of_manifests(folder, sessions, inner), 1),
+        )
         purposes += [
             replace(purpose, text=f"{folder}: {purpose.text}", origin=f"{folder}/{purpose.origin}")
-            for purpose in own[:1]
+            for purpose in statements[:1]
         ]
     return purposes
 
@@ -195,8 +198,8 @@ def creation(file: Recovered) -> Revision | None:
     """
     if _is_older(file):
         return None
-    written = (revision for revision in file.revisions if revision.operation in _CREATES)
-    return next(written, file.revisions[0] if file.revisions[0].appeared else None)
+    creating = (revision for revision in file.revisions if revision.operation in _CREATES)
+    return next(creating, file.revisions[0] if file.revisions[0].appeared else None)
 
 
 def _names(text: str, name: str) -> bool:
@@ -206,8 +209,8 @@ def _names(text: str, name: str) -> bool:
 def _is_older(file: Recovered) -> bool:
     """Whether the first record of a file shows that it was there already."""
     first = file.revisions[0]
-    is_seen = first.operation in (Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE)
-    return (is_seen and not first.appeared) or first.operation in (Operation.EDIT, Operation.PATCH)
+    is_observation = first.operation in (Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE)
+    return (is_observation and not first.appeared) or first.operation in (Operation.EDIT, Operation.PATCH)
 
 
 def prompt_line(turn: Turn) -> str:

@@ -80,8 +80,8 @@ def is_readme(name: str) -> bool:
 
 def readmes(files: Sequence[Recovered]) -> list[Recovered]:
     """The READMEs of the folder itself, the one without a language in its name first."""
-    own = [file for file in files if is_readme(file.relative)]
-    return sorted(own, key=lambda file: (len(file.relative), file.relative))
+    candidates = [file for file in files if is_readme(file.relative)]
+    return sorted(candidates, key=lambda file: (len(file.relative), file.relative))
 
 
 def of_readmes(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
@@ -98,9 +98,9 @@ def of_readmes(name: str, sessions: Sequence[SessionFacts], files: Sequence[Reco
 
 def of_manifests(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
     """What the manifests of the folder `name` say it is."""
-    order = {known: number for number, known in enumerate(manifests.NAMES)}
-    own = [file for file in files if "/" not in file.relative and manifests.is_manifest(file.relative)]
-    for file in sorted(own, key=lambda file: (order.get(file.relative.lower(), len(order)), file.relative)):
+    order = {manifest: number for number, manifest in enumerate(manifests.NAMES)}
+    candidates = [file for file in files if "/" not in file.relative and manifests.is_manifest(file.relative)]
+    for file in sorted(candidates, key=lambda file: (order.get(file.relative.lower(), len(order)), file.relative)):
         read = last_text(file)
         if read is None or not read.is_whole:
             continue
@@ -149,7 +149,7 @@ def _first_paragraph(document: Sequence[Block], name: str, *, is_text: bool) -> 
     If there is none, the first paragraph of the first chapter, if its heading is a word or two about nothing else.
     """
     title, chapter = "", None
-    chapters, other = 0, ""
+    chapters, fallback = 0, ""
     for number, block in enumerate(document):
         if block.level:
             is_first = not any(before.level for before in document[:number])
@@ -158,8 +158,14 @@ def _first_paragraph(document: Sequence[Block], name: str, *, is_text: bool) -> 
             chapters += not is_title
             continue
         if chapter is not None and not _is_about(chapter.text, title, name):
-            if title and chapters == 1 and not other and _is_short(chapter.text) and _is_sentence(block, title, name):
-                other = block.text
+            if (
+                title
+                and chapters == 1
+                and not fallback
+                and _is_short(chapter.text)
+                and _is_sentence(block, title, name)
+            ):
+                fallback = block.text
             continue
         is_first_line = is_text and number == 0 and len(document) > 1
         if is_first_line and word_count(block.text) < 8 and block.text[-1:] not in ".。!！":
@@ -167,7 +173,7 @@ def _first_paragraph(document: Sequence[Block], name: str, *, is_text: bool) -> 
             continue
         if _says_something(block, title, name):
             return block.text
-    return other
+    return fallback
 
 
 def _is_short(heading: str) -> bool:
@@ -185,8 +191,8 @@ def _is_about(heading: str, title: str, name: str) -> bool:
     bare = heading.strip(" :?!.-*_`")
     if _ABOUT.match(bare):
         return True
-    names = (comparable(each) for each in (title, name))
-    return heading.rstrip().endswith(("?", "？")) and any(each in comparable(bare) for each in names if each)
+    names = (comparable(subject) for subject in (title, name))
+    return heading.rstrip().endswith(("?", "？")) and any(subject in comparable(bare) for subject in names if subject)
 
 
 def _says_something(block: Block, title: str, name: str) -> bool:

@@ -37,7 +37,7 @@ from daemon.transcript.evidence.call_results import listed
 Description: TypeAlias = tuple[str, str]
 """A text that says what a file is for, and where in the file it stands."""
 
-_NOTHING: Description = ("", "")
+_NO_DESCRIPTION: Description = ("", "")
 _MOST = 120
 _MOST_BYTES = 4 << 10
 _MOST_JSON = 16 << 10
@@ -53,13 +53,13 @@ def find(files: Sequence[Recovered], sessions: Sequence[SessionFacts]) -> dict[s
     prompts: dict[str, list[str]] = {}
     purposes: dict[str, Purpose] = {}
     for file in files:
-        purpose = _own(file) or _of_prompt(file, turns, prompts)
+        purpose = _from_file(file) or _of_prompt(file, turns, prompts)
         if purpose is not None:
             purposes[file.path] = purpose
     return purposes
 
 
-def _own(file: Recovered) -> Purpose | None:
+def _from_file(file: Recovered) -> Purpose | None:
     """What the file says of itself."""
     name = file.relative.rpartition("/")[2]
     is_json = name.lower().endswith((".json", ".ipynb", ".webmanifest"))
@@ -80,7 +80,7 @@ def _description(name: str, read: Text) -> Description:
         folder = read.path.rpartition("/")[0].rpartition("/")[2]
         return _of_document(name, folder, read.text, KINDS[ending])
     if ending in (".json", ".ipynb", ".webmanifest"):
-        return _of_json(read.text) if read.is_whole else _NOTHING
+        return _of_json(read.text) if read.is_whole else _NO_DESCRIPTION
     if ending in (".html", ".htm", ".svg", ".xhtml"):
         title = _TITLE.search(read.text)
         if title is not None and word_count(title[1]) >= 1:
@@ -106,7 +106,7 @@ def _of_document(name: str, folder: str, text: str, kind: str) -> Description:
             break
     is_readme = stem.startswith("readme")
     if kind == "txt" and not is_readme:
-        return _NOTHING
+        return _NO_DESCRIPTION
     title = front_title(text) if kind == "md" and not is_readme else ""
     if comparable(heading) in (stem, folder, "") and comparable(title) not in (stem, folder, ""):
         return title, "title"
@@ -127,7 +127,7 @@ def _of_json(text: str) -> Description:
         markdown = "".join(line for line in source if isinstance(line, str)) if isinstance(source, list) else source
         if isinstance(markdown, str) and markdown.strip():
             return _of_document("", "", markdown[:_MOST_BYTES], "md")
-    return _NOTHING
+    return _NO_DESCRIPTION
 
 
 # -- the prompt ----------------------------------------------------------------------------------------------------
@@ -145,15 +145,15 @@ def _of_prompt(
     if revision is None or revision.message_id not in turns:
         return None
     session, number = turns[revision.message_id]
-    is_only_seen = revision.appeared and not any(call.command for call in session.turns[number].calls)
-    if is_only_seen or session.turns[number].prompt.startswith("!"):
+    was_only_read = revision.appeared and not any(call.command for call in session.turns[number].calls)
+    if was_only_read or session.turns[number].prompt.startswith("!"):
         return None  # another session created it meanwhile, or the user did with a command
     name = file.relative.rpartition("/")[2]
     for turn in session.turns[number::-1]:
         naming = [text for text in _sentences(turn, prompts) if _names(text, name) and _says_more(text, name)]
-        own = [text for text in naming if not _is_about_project(whole(text))]
-        for sentence in own:
-            if name in sentence or own == naming:  # a mere word may belong to the sentence about the project
+        texts = [text for text in naming if not _is_about_project(whole(text))]
+        for sentence in texts:
+            if name in sentence or texts == naming:  # a mere word may belong to the sentence about the project
                 quote = cut(sentence, _MOST)
                 return Purpose(quote, "prompt", Citation(session.id, turn.prompt_id, turn.time, quote))
     return None

@@ -26,7 +26,7 @@ MOST_FOLDED = 8_000
 """Characters of one tool input, output or diff on a page."""
 _FRAME = 400
 """Bytes around a message or part on a page."""
-_SPOKEN = frozenset({"text", "reasoning"})
+_TEXT_TYPES = frozenset({"text", "reasoning"})
 
 
 def read_session(
@@ -70,12 +70,12 @@ def finish(sessions: Iterable[SessionFacts]) -> tuple[SessionFacts, ...]:
     Tests and commits of turns that a fork copied belong to the original session alone.
     """
     ordered = with_forks(sorted(sessions, key=lambda facts: (facts.session.created, facts.id)))
-    own = {facts.id: facts.own_turns for facts in ordered}
-    by_session = commits.of(own)
+    turns_by_session = {facts.id: facts.own_turns for facts in ordered}
+    by_session = commits.of(turns_by_session)
     return tuple(
         replace(
             facts,
-            tests=shell.tests(facts.id, own[facts.id]),
+            tests=shell.tests(facts.id, turns_by_session[facts.id]),
             commits=by_session[facts.id][0],
             undone_commits=by_session[facts.id][1],
         )
@@ -89,13 +89,13 @@ def page_size(message: Message) -> int:
 
 
 def _size(part: Part) -> int:
-    if part.type in _SPOKEN:
+    if part.type in _TEXT_TYPES:
         text = part.data.get("text")
         return min(len(text.encode("utf-8", "replace")), MOST_TEXT) if isinstance(text, str) else 0
     if part.type != "tool":
         return _FRAME
-    most = 3 * MOST_FOLDED
-    return _FRAME + (most if isinstance(part, LargePart) else min(len(part.raw), most))
+    limit = 3 * MOST_FOLDED
+    return _FRAME + (limit if isinstance(part, LargePart) else min(len(part.raw), limit))
 
 
 # -- todo lists --------------------------------------------------------------------------------------------------

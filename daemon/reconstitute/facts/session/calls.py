@@ -39,7 +39,7 @@ _PATCHES = frozenset({"apply_patch", "patch"})
 _MOST_NAMED = 3
 _UNKNOWN_TOOL = "invalid"
 """OpenCode calls this instead of a tool that it does not have, or whose input it cannot read."""
-_ONE_FIELD = {"webfetch": "url", "websearch": "query", "codesearch": "query", "skill": "name", _UNKNOWN_TOOL: "tool"}
+_TITLE_FIELD = {"webfetch": "url", "websearch": "query", "codesearch": "query", "skill": "name", _UNKNOWN_TOOL: "tool"}
 _DISMISSED = re.compile(r"(?:Error: )?The user dismissed this question\b")
 _STOPPED_SHELL = re.compile(
     r"User aborted the command|(?:bash tool|shell tool) terminated command after exceeding timeout|"
@@ -69,7 +69,7 @@ def of(part: Part, message: Message, session: Session, hide: Hide, *, is_over: b
         error=(_wrong(record, hide) if is_shell and not shows_own_answer(part) else _head(record, hide))
         if failed
         else "",
-        changed=tuple(map(hide, _changed(record))) if status is CallStatus.OK else (),
+        changed=tuple(map(hide, _changed_paths(record))) if status is CallStatus.OK else (),
         child=first_text(record.metadata, ("sessionId", "sessionID")) if record.tool == "task" else "",
     )
 
@@ -126,8 +126,8 @@ def _wrong(record: Record, hide: Hide) -> str:
     return line or _head(record, hide)
 
 
-def _bounded(text: str, end: int, hide: Hide, most: int = MOST_OUTPUT) -> str:
-    return hide(text) if len(text) <= most else redacted_end(text, most, end, _MARGIN)
+def _bounded(text: str, end: int, hide: Hide, limit: int = MOST_OUTPUT) -> str:
+    return hide(text) if len(text) <= limit else redacted_end(text, limit, end, _MARGIN)
 
 
 def _error(record: Record) -> str:
@@ -135,12 +135,12 @@ def _error(record: Record) -> str:
     return valid_text(records.text(error.get("error"))).strip()
 
 
-def _changed(record: Record) -> list[str]:
+def _changed_paths(record: Record) -> list[str]:
     """The paths that a completed call changed according to its record. No record says what a shell command changed."""
     if record.tool in _PATCHES:
-        named: list[str | None] = [file["path"] for file in files(record)]
+        paths: list[str | None] = [file["path"] for file in files(record)]
         moved = (absolute(records.text(file.get("movePath")), record.base) for file in files(record))
-        return _distinct([*named, *moved]) or _distinct(_of_patch(record))
+        return _distinct([*paths, *moved]) or _distinct(_of_patch(record))
     return _distinct([record.path()]) if record.tool in _CHANGING else []
 
 
@@ -164,16 +164,18 @@ def _title(record: Record, directory: str, hide: Hide) -> str:
         return hide(tool)
     if tool.lower() in SHELLS:
         return _line(hide(_command(record))) or tool
-    given = _given(record, directory)
-    return _line(f"{hide(tool)} {hide(given)}") if given else hide(tool)
+    title = _input_title(record, directory)
+    return _line(f"{hide(tool)} {hide(title)}") if title else hide(tool)
 
 
-def _given(record: Record, directory: str) -> str:
+def _input_title(record: Record, directory: str) -> str:
     """The part of a call's input that distinguishes it."""
     arguments = record.input
     match record.tool:
         case "apply_patch" | "patch":
-            text = _several([_short(path, directory) for path in _distinct(_of_patch(record)) or _changed(record)])
+            text = _joined_names(
+                [_short(path, directory) for path in _distinct(_of_patch(record)) or _changed_paths(record)]
+            )
         case "grep" | "glob":
             pattern, where = (
                 records.text(arguments.get("pattern")),
@@ -190,8 +192,8 @@ def _given(record: Record, directory: str) -> str:
             text = _texts(arguments.get("tool_calls"), "tool", ", ")
         case "question":
             text = _texts(arguments.get("questions"), "question", " ")
-        case tool if tool in _ONE_FIELD:
-            text = records.text(arguments.get(_ONE_FIELD[tool]))
+        case tool if tool in _TITLE_FIELD:
+            text = records.text(arguments.get(_TITLE_FIELD[tool]))
         case _:
             path = record.path()
             text = _short(path, directory) if path else _fields(arguments)
@@ -211,9 +213,9 @@ def _fields(arguments: Json) -> str:
     return ", ".join(valid_text(f"{key}={value}") for key, value in redacted.items() if value)
 
 
-def _several(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _joined_names(names: list[str]) -> str:
+    omitted = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 def _short(path: str, directory: str) -> str:

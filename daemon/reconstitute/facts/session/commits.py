@@ -98,12 +98,12 @@ def of(sessions: Mapping[str, Iterable[Turn]]) -> dict[str, tuple[tuple[str, ...
     for session, call in sorted(calls, key=lambda pair: pair[1].started):
         if not _MAY_COUNT.search(call.command):
             continue
-        for place, given, is_good, printed in _git(call):
+        for place, args, is_good, printed in _git(call):
             branch = branches.setdefault(place, _Branch())
             order += [branch] if branch not in order else []
             branch.session = session
             heads = _NOW_AT.findall(call.output)
-            _apply(branch, given, printed, heads[0] if len(heads) == 1 else "", is_good=is_good)
+            _apply(branch, args, printed, heads[0] if len(heads) == 1 else "", is_good=is_good)
     commits = [commit for branch in order for commit in branch.commits if commit.undoes is None]
     return {
         session: (
@@ -115,10 +115,10 @@ def of(sessions: Mapping[str, Iterable[Turn]]) -> dict[str, tuple[tuple[str, ...
 
 
 def _apply(
-    branch: _Branch, given: Sequence[str], printed: list[tuple[str, str]], head: str, *, is_good: bool | None
+    branch: _Branch, args: Sequence[str], printed: list[tuple[str, str]], head: str, *, is_good: bool | None
 ) -> None:
     """Apply a git command to the branch; `head` is the commit at which it printed that HEAD is now."""
-    verb, options = given[0], given[1:]
+    verb, options = args[0], args[1:]
     if is_good is False and not printed:
         return
     if verb == "commit":
@@ -133,7 +133,7 @@ def _apply(
     elif verb == "reset":
         operands = [word for word in options if not word.startswith("-")]
         if len(operands) == 1 and "--" not in options:
-            named = next(
+            branch_name = next(
                 (
                     hash_name
                     for hash_name in (head, operands[0])
@@ -141,7 +141,7 @@ def _apply(
                 ),
                 "",
             )
-            branch.back(branch.steps(named or operands[0]), is_good=is_good, is_sure=bool(named))
+            branch.back(branch.steps(branch_name or operands[0]), is_good=is_good, is_sure=bool(branch_name))
     elif verb == "revert":
         _revert(branch, options, printed, is_good=is_good)
     elif verb in _ELSEWHERE and "--" not in options:
@@ -168,24 +168,24 @@ def _git(call: Call) -> Iterator[tuple[tuple[str, ...], list[str], bool | None, 
     ended = {CallStatus.OK: True, CallStatus.FAILED: False}
     for run in runs.of(call):
         is_good = ended.get(run.status)
-        where, given = _words(run.program)
-        if given:
-            yield (call.folder, *where), given, is_good, printed
+        where, args = _words(run.program)
+        if args:
+            yield (call.folder, *where), args, is_good, printed
 
 
 def _words(program: Program) -> tuple[list[str], list[str]]:
     """The arguments of git: the options before its subcommand, and the words from that on."""
-    given = arguments(program) if program.name == "git" else []
+    args = arguments(program) if program.name == "git" else []
     before: list[str] = []
-    while given and given[0].startswith("-"):
-        count = 2 if given[0] in _GIT_VALUES else 1
-        before, given = [*before, *given[:count]], given[count:]
-    return before, given
+    while args and args[0].startswith("-"):
+        count = 2 if args[0] in _GIT_VALUES else 1
+        before, args = [*before, *args[:count]], args[count:]
+    return before, args
 
 
-def _message(given: Sequence[str]) -> str:
+def _message(args: Sequence[str]) -> str:
     """The first line of the message that a commit command gives."""
-    for option, value in zip(given, [*given[1:], ""], strict=False):
+    for option, value in zip(args, [*args[1:], ""], strict=False):
         if _MESSAGE.fullmatch(option):
             return value.strip().partition("\n")[0]
         if option.startswith("--message="):
@@ -193,5 +193,5 @@ def _message(given: Sequence[str]) -> str:
     return ""
 
 
-def _is_same(hash_: str, other: str) -> bool:
-    return hash_.startswith(other) or other.startswith(hash_)
+def _is_same(hash_: str, other_hash: str) -> bool:
+    return hash_.startswith(other_hash) or other_hash.startswith(hash_)

@@ -119,19 +119,19 @@ def _with_origin(
     return [*earlier[:-1], joined, *stretches[1:]]
 
 
-def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> FileChange | None:
+def _change(path: str, stretches: Sequence[_Stretch], paths: Iterable[str]) -> FileChange | None:
     """All changes of a session to a path as one; None if nothing of them is left, or another path has them."""
     first, last = stretches[0], stretches[-1].last
     if last.moved_to:
         away = FileChange(last.moved_to, "moved", moved_from=path)
-        return None if last.moved_to in known or _absent(first) else away
+        return None if last.moved_to in paths or _absent(first) else away
     is_back = _is_back(first, last)
     is_undone = is_back and first.changes[-1].is_revert and last.proven and len(stretches) == 1
     if is_undone:
-        own = [change for change in first.changes if not change.is_revert]
-        if not own:
+        edits = [change for change in first.changes if not change.is_revert]
+        if not edits:
             return None
-        stretches, last = [_Stretch(first.before, own)], own[-1].revision
+        stretches, last = [_Stretch(first.before, edits)], edits[-1].revision
     elif is_back:
         return None  # made and removed, or changed and changed back
     if last.deleted and not _was_there(first):
@@ -139,16 +139,16 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
     kind = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
     added, removed = _lines(stretches)
     origin = first.origin if kind == "moved" else ""
-    return FileChange(path, kind, added, removed, origin, undone=is_undone, seen_in=_seen_in(stretches))
+    return FileChange(path, kind, added, removed, origin, undone=is_undone, seen_in=_observation(stretches))
 
 
-def _seen_in(stretches: Sequence[_Stretch]) -> str:
+def _observation(stretches: Sequence[_Stretch]) -> str:
     """The message after whose step the newest change was seen; empty if a call recorded one of the changes."""
     revisions = [change.revision for stretch in stretches for change in stretch.changes]
-    is_seen = all(
+    is_observed = all(
         revision.operation in _ENDS and revision.tool != "revert" and not revision.moved_from for revision in revisions
     )
-    return revisions[-1].message_id if is_seen and not revisions[-1].deleted else ""
+    return revisions[-1].message_id if is_observed and not revisions[-1].deleted else ""
 
 
 def _absent(stretch: _Stretch) -> bool:
@@ -209,47 +209,47 @@ def by_folder(changes: Iterable[FileChange], turns: Iterable[Turn], directory: s
     """
     commands = [call for turn in turns for call in turn.calls if call.command]
     recorded: list[FileChange] = []
-    seen: list[FileChange] = []
+    nested: list[FileChange] = []
     folders: dict[str, list[FileChange]] = defaultdict(list)
     for change in changes:
-        (seen if change.seen_in else recorded).append(change)
-        rest = change.path.removeprefix(f"{directory.rstrip('/')}/")
-        if change.seen_in and rest != change.path and "/" in rest and not change.undone:
-            folders[change.path[: -len(rest)] + rest.partition("/")[0]].append(change)
-    written: list[FileChange] = []
+        (nested if change.seen_in else recorded).append(change)
+        relative = change.path.removeprefix(f"{directory.rstrip('/')}/")
+        if change.seen_in and relative != change.path and "/" in relative and not change.undone:
+            folders[change.path[: -len(relative)] + relative.partition("/")[0]].append(change)
+    changes_: list[FileChange] = []
     for folder, inner in sorted(folders.items()):
         if len(inner) < _FEWEST_IN_FOLDER:
             continue
         messages = {change.seen_in for change in inner}
         causes = {call.command for call in commands if call.message_id in messages}
-        seen = [change for change in seen if change not in inner]
+        nested = [change for change in nested if change not in inner]
         command = causes.pop() if len(causes) == 1 else ""
-        written.append(FileChange(folder, "written", files=len(inner), command=command))
+        changes_.append(FileChange(folder, "written", files=len(inner), command=command))
     recorded.sort(key=lambda change: change.kind not in {"moved", "deleted"})  # these have no count of lines
-    return (*recorded, *seen, *written)
+    return (*recorded, *nested, *changes_)
 
 
 def in_few_entries(
-    changes: Sequence[FileChange], target: str, most: int
+    changes: Sequence[FileChange], target: str, limit: int
 ) -> tuple[list[FileChange | ChangedFolder], int]:
-    """At most `most` changes in their order, then at most as many folders; and how many files are left out of both.
+    """At most `limit` changes in their order, then at most as many folders; and how many files are left out of both.
 
-    A folder stands for the files beneath it. The target itself is never such a folder, and half of `most` files stay by
-    themselves. So does every file that was deleted, moved or taken back; these go before what is left out.
+    A folder stands for the files beneath it. The target itself is never such a folder, and half of `limit` files stay
+    listed. So does every file that was deleted, moved or taken back; these go before what is left out.
     """
     plain = [change for change in changes if change.kind not in _NEVER_HIDDEN and not change.undone]
     counts_by_folder = Counter(posixpath.dirname(change.path) for change in plain)
-    alone = {change.path for change in changes} - {change.path for change in plain}
+    only_beneath = {change.path for change in changes} - {change.path for change in plain}
     folders: list[ChangedFolder] = []
     listed = list(changes)
     for path, count in sorted(counts_by_folder.items(), key=lambda pair: (-pair[1], pair[0])):
-        if len(listed) + len(folders) <= most or count < _FEWEST_IN_FOLDER:
+        if len(listed) + len(folders) <= limit or count < _FEWEST_IN_FOLDER:
             break
-        outside = [change for change in listed if change.path in alone or not is_beneath(change.path, path)]
-        if len(outside) >= most // 2 and path != target and len(outside) < len(listed):
+        outside = [change for change in listed if change.path in only_beneath or not is_beneath(change.path, path)]
+        if len(outside) >= limit // 2 and path != target and len(outside) < len(listed):
             folders.append(ChangedFolder(path, len(listed) - len(outside)))
             listed = outside
-    if len(listed) > most:
-        listed.sort(key=lambda change: change.path not in alone)
-    more = len(listed[most:]) + sum(change.count for change in folders[most:])
-    return [*listed[:most], *folders[:most]], more
+    if len(listed) > limit:
+        listed.sort(key=lambda change: change.path not in only_beneath)
+    omitted = len(listed[limit:]) + sum(change.count for change in folders[limit:])
+    return [*listed[:limit], *folders[:limit]], omitted

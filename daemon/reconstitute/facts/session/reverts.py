@@ -42,9 +42,9 @@ def of(
     remnants = _remnants(messages, session)
     if not remnants and not _may_have_any(archive, session, messages):
         return (), tuple(turns)
-    taken_back, marked = [], list(turns)
+    taken_back, marked_turns = [], list(turns)
     is_deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
-    for revert in sorted(reverts(archive, session.id, _edits(messages)), key=lambda each: (each.time, each.first)):
+    for revert in sorted(reverts(archive, session.id, _edits(messages)), key=lambda item: (item.time, item.first)):
         covered = [message for message in messages if is_covered(revert, message)]
         if (until is not None and revert.time > until) or not (covered or is_whole):
             continue
@@ -54,7 +54,7 @@ def of(
             revert.is_recorded and undone is None and not is_deleted and not _is_final(archive, revert, covered)
         )
         ids = {message.id for message in covered}
-        whole = ids - ({revert.first} if revert.part else set())
+        whole_ids = ids - ({revert.first} if revert.part else set())
         taken_back.append(
             TakenBack(
                 revert.time,
@@ -62,23 +62,25 @@ def of(
                 revert.part,
                 undone=undone,
                 pending=is_pending,
-                prompts=tuple(turn.prompt for turn in turns if turn.prompt and turn.prompt_id in whole),
+                prompts=tuple(turn.prompt for turn in turns if turn.prompt and turn.prompt_id in whole_ids),
                 paths=_paths(revert, covered, session),
                 is_certain=revert.is_recorded and revert.until is None,
             )
         )
         if undone is None:
             in_doubt = not revert.is_recorded
-            marked = [
-                _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
-                for turn in marked
+            marked_turns = [
+                _marked(turn, whole_ids, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
+                for turn in marked_turns
             ]
     for remnant in remnants:
-        if (until is None or remnant.time <= until) and not _is_taken_back(marked, remnant.message_id):
+        if (until is None or remnant.time <= until) and not _is_taken_back(marked_turns, remnant.message_id):
             taken_back.append(remnant)
             ids = {remnant.message_id}
-            marked = [_marked(turn, ids, in_doubt=True) if turn.prompt_id in ids else turn for turn in marked]
-    return tuple(sorted(taken_back, key=lambda each: (each.time, each.message_id))), tuple(marked)
+            marked_turns = [
+                _marked(turn, ids, in_doubt=True) if turn.prompt_id in ids else turn for turn in marked_turns
+            ]
+    return tuple(sorted(taken_back, key=lambda item: (item.time, item.message_id))), tuple(marked_turns)
 
 
 def _is_final(archive: Archive, revert: Revert, covered: Sequence[Message]) -> bool:
@@ -102,8 +104,8 @@ def _remnants(messages: Sequence[Message], session: Session) -> list[TakenBack]:
             continue
         time = messages[number].created if number < len(messages) else session.updated
         root = worktree(message, session)
-        named = (absolute(unquoted(records.text(records.table(diff).get("file"))), root) for diff in diffs)
-        paths = tuple(sorted({redact(path) for path in named if path}))
+        diff_paths = (absolute(unquoted(records.text(records.table(diff).get("file"))), root) for diff in diffs)
+        paths = tuple(sorted({redact(path) for path in diff_paths if path}))
         remnants.append(TakenBack(max(message.created, time), message.id, paths=paths, is_certain=False))
     return remnants
 
@@ -117,13 +119,13 @@ def is_covered(revert: Revert, message: Message) -> bool:
     return message.created <= revert.time and is_from(message.id, revert.first)
 
 
-def _marked(turn: Turn, whole: AbstractSet[str], *, in_doubt: bool) -> Turn:
-    """`turn` as taken back; `whole` are the messages of which every part was.
+def _marked(turn: Turn, whole_ids: AbstractSet[str], *, in_doubt: bool) -> Turn:
+    """`turn` as taken back; `whole_ids` are the messages of which every part was.
 
     Another revert in doubt does not make one doubtful that is certain, nor does a partial one make a whole one partial.
     """
     in_doubt = in_doubt and (turn.in_doubt or not turn.taken_back)
-    in_part = not whole >= set(turn.message_ids) and (turn.in_part or not turn.taken_back)
+    in_part = not whole_ids >= set(turn.message_ids) and (turn.in_part or not turn.taken_back)
     return replace(turn, taken_back=True, in_doubt=in_doubt, in_part=in_part)
 
 
@@ -157,16 +159,16 @@ def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tupl
     changes = unified_diffs.changes(revert.diff) if revert.diff else None
     if changes is not None:
         root = next((worktree(message, session) for message in covered if message.data.get("path")), session.directory)
-        named = [absolute(name, root) for name in changes]
+        paths = [absolute(name, root) for name in changes]
     else:
-        named = [
+        paths = [
             absolute(unquoted(records.text(name)), worktree(message, session))
             for message in covered
             for part in message.parts
             if part.type == "patch" and (message.id != revert.first or part.id > revert.part)
             for name in listed(part.data.get("files"))
         ]
-    return tuple(sorted({redact(path) for path in named if path}))
+    return tuple(sorted({redact(path) for path in paths if path}))
 
 
 # -- files that kept their changes -------------------------------------------------------------------------------
@@ -182,16 +184,16 @@ def with_kept(facts: SessionFacts, histories: Sequence[FileHistory]) -> SessionF
 
 
 def _with_kept_files(turn: Turn, histories: Iterable[FileHistory], after: int) -> Turn:
-    kept_paths = sorted(redact(history.path) for history in histories if _has_kept(history, turn, after))
+    kept_paths = sorted(redact(history.path) for history in histories if _still_has(history, turn, after))
     return replace(turn, kept=tuple(kept_paths))
 
 
-def _has_kept(history: FileHistory, turn: Turn, after: int) -> bool:
+def _still_has(history: FileHistory, turn: Turn, after: int) -> bool:
     """Whether the file surely still was as the turn left it when the revert was over, at `after` (epoch ms)."""
-    own = [change for change in history.changes if _is_made_by(change, turn)]
-    if not own or not own[-1].revision.proven or own[-1].revision.deleted:
+    changes = [change for change in history.changes if _is_made_by(change, turn)]
+    if not changes or not changes[-1].revision.proven or changes[-1].revision.deleted:
         return False
-    result, before = own[-1].revision, own[0].before
+    result, before = changes[-1].revision, changes[0].before
     if before is not None and _is_same(before, result):
         return False
     last = result
@@ -209,21 +211,21 @@ def _is_made_by(change: Change, turn: Turn) -> bool:
     return is_edit and change.revision.message_id in turn.message_ids
 
 
-def _is_same(revision: Revision, other: Revision) -> bool:
-    return revision.whole is not None and other.whole is not None and revision.whole.is_same(other.whole)
+def _is_same(revision: Revision, later: Revision) -> bool:
+    return revision.whole is not None and later.whole is not None and revision.whole.is_same(later.whole)
 
 
 def kept_words(turns: Iterable[Turn]) -> str:
     """The files that surely kept the changes of those `turns` that were taken back, in words; empty if none did."""
     turns = [turn for turn in turns if turn.taken_back]
-    is_kept: dict[str, bool] = {}
+    survives: dict[str, bool] = {}
     for turn in turns:  # of a file that several turns changed, the last one counts
-        is_kept |= {path: path in turn.kept for call in turn.calls for path in call.changed}
-        is_kept |= dict.fromkeys(turn.kept, True)
-    names = [posixpath.basename(path) for path, stays in sorted(is_kept.items()) if stays]
+        survives |= {path: path in turn.kept for call in turn.calls for path in call.changed}
+        survives |= dict.fromkeys(turn.kept, True)
+    names = [posixpath.basename(path) for path, stays in sorted(survives.items()) if stays]
     may_do_more = any(call.command or call.child for turn in turns for call in turn.calls)
-    if names and len(names) == len(is_kept) and not may_do_more:
+    if names and len(names) == len(survives) and not may_do_more:
         return "its files were left as they were"
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    omitted = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     verb_phrase = "kept its change" if len(names) == 1 else "kept their changes"
-    return f"{', '.join(names[:_MOST_NAMES])}{more} {verb_phrase}" if names else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{omitted} {verb_phrase}" if names else ""

@@ -245,30 +245,30 @@ _LAST_TURNS = 3
 _LEFT_OUT = " … "
 
 
-def closing_words(facts: SessionFacts, most: int, known: Collection[str] = ()) -> Citation | None:
-    """The result, quoted in at most `most` characters; None if the answer says nothing of its own.
+def closing_words(facts: SessionFacts, limit: int, texts: Collection[str] = ()) -> Citation | None:
+    """The result, quoted in at most `limit` characters; None if the answer says nothing of its own.
 
-    None, too, if each of its sentences is in one of the `known` texts. An answer that was stopped or taken back, and
+    None, too, if each of its sentences is in one of the `texts`. An answer that was stopped or taken back, and
     what was said before the last tool call, is no result. The newest of the last turns that says something counts,
     unless a later turn overtakes it.
     """
     turns = [turn for turn in facts.exchanges if turn.prompt and not turn.taken_back]
     for number, turn in enumerate(reversed(turns[-_LAST_TURNS:])):
         reply = _final(turn) if turn.ending is Ending.ANSWERED else None
-        chosen = _chosen(reply, most) if reply is not None else []
+        chosen = _chosen(reply, limit) if reply is not None else []
         if reply is not None and chosen and _says_something(chosen, turn, facts):
-            quote = sentences.shorten(_joined(reply.text, chosen), most)
-            is_known = all(any(sentence.text in other for other in known) for sentence in chosen)
+            quote = sentences.shorten(_joined(reply.text, chosen), limit)
+            is_known = all(any(sentence.text in candidate for candidate in texts) for sentence in chosen)
             later = turns[len(turns) - number :]
-            is_overtaken = any(_overtakes(other, turn, quote) for other in later)
+            is_overtaken = any(_overtakes(candidate, turn, quote) for candidate in later)
             return None if is_known or is_overtaken else Citation(facts.id, reply.message_id, reply.time, quote)
     return None
 
 
 def _overtakes(later: Turn, turn: Turn, quote: str) -> bool:
     """Whether a later turn is about what the answer says, or changed the same files."""
-    changed = [{path for call in each.calls for path in call.changed} for each in (later, turn)]
-    return bool(changed[0] & changed[1] or subjects.of(later.prompt) & subjects.of(quote))
+    paths = [{path for call in turn_.calls for path in call.changed} for turn_ in (later, turn)]
+    return bool(paths[0] & paths[1] or subjects.of(later.prompt) & subjects.of(quote))
 
 
 def _final(turn: Turn) -> Reply | None:
@@ -281,14 +281,14 @@ def _final(turn: Turn) -> Reply | None:
     return reply if places.get(reply.message_id, -1) > worked else None
 
 
-def _chosen(reply: Reply, most: int) -> list[Sentence]:
+def _chosen(reply: Reply, limit: int) -> list[Sentence]:
     """As many sentences from the end as fit, at least one; without the questions and offers after them."""
     pieces = [*sentences.split(reply.text)]
     while pieces and _asks(pieces[-1], reply.text):
         pieces.pop()
     chosen: list[Sentence] = []
     for piece in reversed(pieces):
-        if chosen and len(_joined(reply.text, [piece, *chosen])) > most:
+        if chosen and len(_joined(reply.text, [piece, *chosen])) > limit:
             break
         chosen.insert(0, piece)
     return chosen
@@ -315,7 +315,7 @@ def _joined(text: str, chosen: Sequence[Sentence]) -> str:
 def _says_something(chosen: Sequence[Sentence], turn: Turn, facts: SessionFacts) -> bool:
     """Whether the sentences have words of their own."""
     names = [change.path.rsplit("/", 1)[-1] for change in facts.changes]
-    given = subjects.of(" ".join([turn.prompt, *names]))
-    own = subjects.of(" ".join(sentence.text for sentence in chosen)) - given
-    pairs = sum(len(word) < _SHORTEST_WORD and not word.isascii() for word in own)
-    return len(own) - pairs / 2 >= (_FEWEST_NEW if turn.calls else _FEWEST_IN_TALK)
+    prompt_subjects = subjects.of(" ".join([turn.prompt, *names]))
+    new_subjects = subjects.of(" ".join(sentence.text for sentence in chosen)) - prompt_subjects
+    pairs = sum(len(word) < _SHORTEST_WORD and not word.isascii() for word in new_subjects)
+    return len(new_subjects) - pairs / 2 >= (_FEWEST_NEW if turn.calls else _FEWEST_IN_TALK)

@@ -81,8 +81,11 @@ def _of_broken(broken: list[TurnInSession], answered: list[TurnInSession], histo
     kind = SetbackKind.STOPPED if turn.ending is Ending.STOPPED else SetbackKind.FAILED
     resolved, outcome = None, TURN_TAKEN_BACK if turn.taken_back else ""
     if answered:
-        other, by = answered[0]
-        resolved, outcome = Citation(other.id, by.prompt_id or by.message_ids[0], by.time), "asked again and answered"
+        replacement, by = answered[0]
+        resolved, outcome = (
+            Citation(replacement.id, by.prompt_id or by.message_ids[0], by.time),
+            "asked again and answered",
+        )
     elif not turn.taken_back and (following := _next(facts, turn)) is not None:
         outcome = f"followed by “{shorten(following.prompt, 80)}”"
     elif not turn.taken_back and not facts.session.parent_id and (later := again(turn, history)) is not None:
@@ -97,8 +100,12 @@ def _of_broken(broken: list[TurnInSession], answered: list[TurnInSession], histo
 
 
 def _next(facts: SessionFacts, turn: Turn) -> Turn | None:
-    later = (other for other in facts.turns if other.time > turn.time and other.prompt and not other.taken_back)
-    return min(later, key=lambda other: other.time, default=None)
+    later = (
+        candidate
+        for candidate in facts.turns
+        if candidate.time > turn.time and candidate.prompt and not candidate.taken_back
+    )
+    return min(later, key=lambda candidate: candidate.time, default=None)
 
 
 # -- reverts of OpenCode -----------------------------------------------------------------------------------------
@@ -114,19 +121,21 @@ def _of_reverts(facts: SessionFacts) -> Iterator[Setback]:
         turn = next((turn for turn in facts.turns if last.message_id in turn.message_ids), None)
         is_part = not last.prompts and (turn is None or turn.prompt != "")
         text = shorten(last.prompts[0]) if last.prompts else shorten(turn.prompt if turn else facts.title) or _NO_TEXT
-        more = len(last.prompts) - 1
+        prompts_after = len(last.prompts) - 1
         details = (
             "part of the answer" if is_part else "",
-            f"and {more} more {'prompt' if more == 1 else 'prompts'}" if more > 0 else "",
+            f"and {prompts_after} more {'prompt' if prompts_after == 1 else 'prompts'}" if prompts_after > 0 else "",
             f"{len(reverts)} times" if len(reverts) > 1 else "",
             "" if last.is_certain else "its messages are gone",
         )
         citation = Citation(facts.id, last.message_id, last.time)
         resolved = Citation(facts.id, last.message_id, last.undone) if last.undone is not None else None
         pending = "pending: OpenCode can still undo it" if last.pending else ""
-        gone = [each for each in facts.turns if each is turn or (each.taken_back and each.prompt in last.prompts)]
-        outcome = "undone again" if resolved else "; ".join(filter(None, (kept_words(gone), pending)))
-        paths = tuple(path for path in last.paths if not any(path in each.kept for each in gone))
+        reverted = [
+            turn_ for turn_ in facts.turns if turn_ is turn or (turn_.taken_back and turn_.prompt in last.prompts)
+        ]
+        outcome = "undone again" if resolved else "; ".join(filter(None, (kept_words(reverted), pending)))
+        paths = tuple(path for path in last.paths if not any(path in turn_.kept for turn_ in reverted))
         detail = "; ".join(filter(None, details))
         yield Setback(SetbackKind.REVERTED, text, last.time, citation, detail, outcome, resolved, paths)
 
@@ -161,11 +170,11 @@ def undone(sessions: Sequence[SessionFacts], files: Iterable[Recovered]) -> tupl
 def _undone_setback(maker: TurnInSession, undoer: TurnInSession, files: Sequence[Recovered]) -> Setback:
     (facts, turn), (later, by) = maker, undoer
     names = ", ".join(f"`{redact(file.relative)}`" for file in files[:_MOST_FILES])
-    which = names if len(files) <= _MOST_FILES else f"{len(files)} files"
+    files_text = names if len(files) <= _MOST_FILES else f"{len(files)} files"
     verb = "is" if len(files) == 1 else "are"
     return Setback(
         SetbackKind.UNDONE,
-        f"{which} {verb} again as before “{shorten(turn.prompt)}”",
+        f"{files_text} {verb} again as before “{shorten(turn.prompt)}”",
         turn.time,
         Citation(facts.id, turn.prompt_id, turn.time),
         "",
@@ -205,7 +214,7 @@ def _maker(change: Change, turns: dict[str, TurnInSession]) -> TurnInSession | N
     return turns.get(makers.pop()) if len(makers) == 1 else None
 
 
-def _is_same(revision: Revision, other: Revision) -> bool:
-    if revision.deleted or other.deleted:
-        return revision.deleted and other.deleted
-    return revision.whole is not None and other.whole is not None and revision.whole.is_same(other.whole)
+def _is_same(revision: Revision, later: Revision) -> bool:
+    if revision.deleted or later.deleted:
+        return revision.deleted and later.deleted
+    return revision.whole is not None and later.whole is not None and revision.whole.is_same(later.whole)

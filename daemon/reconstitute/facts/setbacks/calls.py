@@ -80,30 +80,30 @@ def find(sessions: Sequence[SessionFacts], scripts: Sequence[Script]) -> Iterato
     """The calls that failed, those that were overcome apart from those that were not; `scripts` are the targets."""
     calls = sorted(
         (_in_turn(facts, turn, call) for facts in sessions for turn in facts.own_turns for call in turn.calls),
-        key=lambda each: each.place,
+        key=lambda candidate: candidate.place,
     )
     failed: defaultdict[tuple[str, ...], list[_CallInTurn]] = defaultdict(list)
-    for each in calls:
-        if each.call.status in _BAD and not _is_noise(each):
-            failed[each.key].append(each)
-    same: defaultdict[tuple[str, ...], list[_CallInTurn]] = defaultdict(list)
+    for candidate in calls:
+        if candidate.call.status in _BAD and not _is_noise(candidate):
+            failed[candidate.key].append(candidate)
+    same_commands: defaultdict[tuple[str, ...], list[_CallInTurn]] = defaultdict(list)
     edits: defaultdict[str, list[_CallInTurn]] = defaultdict(list)
-    for each in calls:
-        if each.call.status is CallStatus.OK and not each.turn.taken_back:
-            same[each.key].append(each)
-            for path in each.call.changed:
-                edits[path].append(each)
-    ended = [each for each in calls if each.call.status in _ENDED and not each.turn.taken_back]
-    passed = _PassedCommands(ended, shell.recipes(scripts))
+    for candidate in calls:
+        if candidate.call.status is CallStatus.OK and not candidate.turn.taken_back:
+            same_commands[candidate.key].append(candidate)
+            for path in candidate.call.changed:
+                edits[path].append(candidate)
+    ended = [candidate for candidate in calls if candidate.call.status in _ENDED and not candidate.turn.taken_back]
+    passed_commands = _PassedCommands(ended, shell.recipes(scripts))
     for group in failed.values():
         overcome: list[tuple[_CallInTurn, _Success | None]] = []
         remaining: list[tuple[_CallInTurn, _Success | None]] = []
-        for each in group:
-            paths = _paths(each.facts, each.call) if each.call.tool in _EDITS else ()
-            others = [*same[each.key], *(other for path in paths for other in edits[path])]
-            success = passed.overcame(each) if each.blamed else _first_after(each, others)
-            (remaining if success is None else overcome).append((each, success))
-        yield from (_setback(pairs, passed) for pairs in (overcome, remaining) if pairs)
+        for candidate in group:
+            paths = _paths(candidate.facts, candidate.call) if candidate.call.tool in _EDITS else ()
+            attempts = [*same_commands[candidate.key], *(edit for path in paths for edit in edits[path])]
+            success = passed_commands.overcame(candidate) if candidate.blamed else _first_after(candidate, attempts)
+            (remaining if success is None else overcome).append((candidate, success))
+        yield from (_setback(pairs, passed_commands) for pairs in (overcome, remaining) if pairs)
 
 
 def _in_turn(facts: SessionFacts, turn: Turn, call: Call) -> _CallInTurn:
@@ -118,9 +118,11 @@ def _in_turn(facts: SessionFacts, turn: Turn, call: Call) -> _CallInTurn:
     return _CallInTurn(facts, turn, call, ("call", call.tool, call.title))
 
 
-def _first_after(failed: _CallInTurn, others: Sequence[_CallInTurn]) -> _Success | None:
-    later = (other for other in others if other.place > failed.place)
-    return next((_Success(other, other.text) for other in sorted(later, key=lambda each: each.place)), None)
+def _first_after(failed: _CallInTurn, attempts: Sequence[_CallInTurn]) -> _Success | None:
+    later = (attempt for attempt in attempts if attempt.place > failed.place)
+    return next(
+        (_Success(attempt, attempt.text) for attempt in sorted(later, key=lambda attempt_: attempt_.place)), None
+    )
 
 
 def _paths(facts: SessionFacts, call: Call) -> tuple[str, ...]:
@@ -164,25 +166,27 @@ class _PassedCommands:
         self._by_key = defaultdict[runs.Key, list[tuple[_CallInTurn, Run]]](list)
         self._by_program = defaultdict[tuple[str, str], list[tuple[_CallInTurn, Run]]](list)
         self._unknown = defaultdict[runs.Key, list[_CallInTurn]](list)
-        for each in calls:
-            for run in each.commands:
+        for candidate in calls:
+            for run in candidate.commands:
                 if run.status is CallStatus.OK:
-                    self._by_key[run.key].append((each, run))
-                    self._by_program[run.folder, run.program.name].append((each, run))
+                    self._by_key[run.key].append((candidate, run))
+                    self._by_program[run.folder, run.program.name].append((candidate, run))
                 elif run.status is CallStatus.UNKNOWN:
-                    self._unknown[run.key].append(each)
+                    self._unknown[run.key].append(candidate)
 
     def overcame(self, failed: _CallInTurn) -> _Success | None:
         """The success after which each command that may have failed has succeeded, by itself or in a target."""
-        wanted, done, keys = list(failed.blamed), set[runs.Key](), [run.key for run in failed.blamed]
+        remaining, done_keys, keys = list(failed.blamed), set[runs.Key](), [run.key for run in failed.blamed]
         for later, run in self._later(failed):
-            done |= {run.key, *self._recipes.get(run.key, ())}
-            wanted = [
-                each for each in wanted if not (self._is_done(each, done) or _does_more(later, run, failed, each))
+            done_keys |= {run.key, *self._recipes.get(run.key, ())}
+            remaining = [
+                run_
+                for run_ in remaining
+                if not (self._is_done(run_, done_keys) or _does_more(later, run, failed, run_))
             ]
-            if not wanted:
-                is_part = any(run.key in self._recipes.get(each.key, ()) for each in failed.blamed)
-                is_line = len(failed.blamed) > 1 and all(key in [each.key for each in later.commands] for key in keys)
+            if not remaining:
+                is_part = any(run.key in self._recipes.get(run_.key, ()) for run_ in failed.blamed)
+                is_line = len(failed.blamed) > 1 and all(key in [run_.key for run_ in later.commands] for key in keys)
                 return _Success(later, later.call.title if is_part or is_line else cut(run.text, LONGEST_TITLE))
         return None
 
@@ -195,15 +199,17 @@ class _PassedCommands:
         successes += [self._by_key[key] for key in sorted(keys)]
         return merge(*(_after(pairs, failed) for pairs in successes), key=lambda pair: pair[0].place)
 
-    def _is_done(self, run: Run, done: AbstractSet[runs.Key]) -> bool:
+    def _is_done(self, run: Run, done_keys: AbstractSet[runs.Key]) -> bool:
         recipe = self._recipes.get(run.key)
-        return run.key in done or (recipe is not None and recipe <= done)
+        return run.key in done_keys or (recipe is not None and recipe <= done_keys)
 
     def was_run_again(self, failed: _CallInTurn) -> bool:
         """Whether its command ran again later with an unknown end, and did not print the same cause."""
         cause = failures.cause(failed.call)
-        again = (each for run in failed.blamed for each in self._unknown[run.key] if each.place > failed.place)
-        return any(not (cause and cause in each.call.output) for each in again)
+        repeated = (
+            candidate for run in failed.blamed for candidate in self._unknown[run.key] if candidate.place > failed.place
+        )
+        return any(not (cause and cause in candidate.call.output) for candidate in repeated)
 
 
 def _after(pairs: Sequence[tuple[_CallInTurn, Run]], failed: _CallInTurn) -> Iterator[tuple[_CallInTurn, Run]]:
@@ -211,22 +217,22 @@ def _after(pairs: Sequence[tuple[_CallInTurn, Run]], failed: _CallInTurn) -> Ite
     return islice(pairs, first, None)
 
 
-def _does_more(later: _CallInTurn, run: Run, failed: _CallInTurn, wanted: Run) -> bool:
+def _does_more(later: _CallInTurn, run: Run, failed: _CallInTurn, failed_run: Run) -> bool:
     """Whether a later command does all that a failed one did, and more: more files, or more code in its line."""
-    if (run.folder, run.program.name) != (wanted.folder, wanted.program.name):
+    if (run.folder, run.program.name) != (failed_run.folder, failed_run.program.name):
         return False
     if _INLINE.search(failed.call.command):
-        wanted_words, run_words = set(re.findall(r"\w+", wanted.text)), set(re.findall(r"\w+", run.text))
-        is_again = failed.facts.id == later.facts.id and usage.repeats(wanted.text, run.text)
-        return is_again or (len(wanted_words) >= _FEWEST_WORDS and wanted_words <= run_words)
-    is_more = len(wanted.words) >= _WORDS_OF_A_TARGET and set(wanted.words) <= set(run.words)
+        failed_words, run_words = set(re.findall(r"\w+", failed_run.text)), set(re.findall(r"\w+", run.text))
+        is_again = failed.facts.id == later.facts.id and usage.repeats(failed_run.text, run.text)
+        return is_again or (len(failed_words) >= _FEWEST_WORDS and failed_words <= run_words)
+    is_more = len(failed_run.words) >= _WORDS_OF_A_TARGET and set(failed_run.words) <= set(run.words)
     return is_more and runs.ASKS.isdisjoint(run.words)
 
 
 # -- one setback -------------------------------------------------------------------------------------------------
 
 
-def _setback(pairs: Sequence[tuple[_CallInTurn, _Success | None]], passed: _PassedCommands) -> Setback:
+def _setback(pairs: Sequence[tuple[_CallInTurn, _Success | None]], passed_commands: _PassedCommands) -> Setback:
     """The last of several failures of one thing, all or none of which were overcome, and how many there were."""
     last, success = pairs[-1]
     call, kind = last.call, _kind(last)
@@ -236,13 +242,13 @@ def _setback(pairs: Sequence[tuple[_CallInTurn, _Success | None]], passed: _Pass
         by = success.by
         resolved = Citation(by.facts.id, by.call.message_id, by.call.started)
         outcome = _overcome(kind, success, is_same=success.text == last.text)
-    elif not last.turn.taken_back and passed.was_run_again(last):
+    elif not last.turn.taken_back and passed_commands.was_run_again(last):
         outcome = END_UNKNOWN
-    causes = {failures.cause(each.call) for each, _ in pairs}
+    causes = {failures.cause(failed_call.call) for failed_call, _ in pairs}
     times = f"{len(pairs)} times" + (", the last one:" if len(causes) > 1 else "") if len(pairs) > 1 else ""
     parent = last.facts.session.parent_id
-    who = f"by the sub-agent “{_OF_AGENT.sub('', last.facts.title)}”" if parent else ""
-    detail = "; ".join(filter(None, (times, _end(call), _where(last), who))).replace(":;", ":")
+    agent = f"by the sub-agent “{_OF_AGENT.sub('', last.facts.title)}”" if parent else ""
+    detail = "; ".join(filter(None, (times, _end(call), _where(last), agent))).replace(":;", ":")
     citation = Citation(last.facts.id, call.message_id, call.started)
     paths = _paths(last.facts, call) if call.tool in _EDITS else ()
     return Setback(kind, last.text, call.started, citation, detail, outcome, resolved, paths)
@@ -273,8 +279,8 @@ def _end(call: Call) -> str:
     if call.status is CallStatus.STOPPED:
         return f"stopped after {seconds} s" if call.ended > call.started else "stopped"
     status = f"exit {call.exit}" if call.exit is not None else ""
-    if missing := failures.missing_program(call):
-        return f"{status}; could not run: `{missing}` is not {'there' if '/' in missing else 'installed'}"
+    if program := failures.missing_program(call):
+        return f"{status}; could not run: `{program}` is not {'there' if '/' in program else 'installed'}"
     return "; ".join(filter(None, (status, shorten(failures.cause(call)))))
 
 

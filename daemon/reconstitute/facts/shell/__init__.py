@@ -87,10 +87,10 @@ def recipes(scripts: Sequence[Script]) -> dict[runs.Key, frozenset[runs.Key]]:
     by_target = {}
     for script in scripts:
         folder = posixpath.dirname(script.path)
-        called = runs.of_text(script.invocation, folder)
+        invoked = runs.of_text(script.invocation, folder)
         inner = (run for run in runs.of_text(script.runs, folder) if run.is_started and not run.is_quiet)
-        if called and (recipe := frozenset(run.key for run in inner)):
-            by_target[folder, *called[-1].key[1:]] = recipe
+        if invoked and (recipe := frozenset(run.key for run in inner)):
+            by_target[folder, *invoked[-1].key[1:]] = recipe
     return by_target
 
 
@@ -102,7 +102,7 @@ def _with_own_words(commands: tuple[Run, ...], output: str) -> tuple[Run, ...]:
     judged = []
     for run in commands:
         is_open = run.status is CallStatus.UNKNOWN and not run.is_quiet
-        is_only = [other.program.name for other in commands].count(run.program.name) == 1
+        is_only = [command_.program.name for command_ in commands].count(run.program.name) == 1
         status = CallStatus.FAILED if is_open and is_only and _reports_error(run, output) else run.status
         is_built = is_open and _reports_built(run, output) and _is_only_build(run, commands)
         judged.append(replace(run, status=CallStatus.OK if is_built else status))
@@ -124,7 +124,7 @@ def _reports_built(run: Run, output: str) -> bool:
 
 
 def _is_only_build(run: Run, commands: Sequence[Run]) -> bool:
-    return all(other is run or "--build" not in arguments(other.program) for other in commands)
+    return all(candidate is run or "--build" not in arguments(candidate.program) for candidate in commands)
 
 
 def _with_started(commands: tuple[Run, ...], spoke: Sequence[Run]) -> tuple[Run, ...]:

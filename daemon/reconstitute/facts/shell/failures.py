@@ -64,11 +64,11 @@ def only_looks(command: str, status: int | None) -> bool:
     commands = parts(command)
     if not commands:
         return False
-    if status == _NOT_FOUND and any(len(given) > 1 and given[1] in ASKS for _, given in commands):
+    if status == _NOT_FOUND and any(len(args) > 1 and args[1] in ASKS for _, args in commands):
         return False  # whoever asks for its version wanted to use it
-    if all(_is_look(given) for _, given in commands):
+    if all(_is_look(args) for _, args in commands):
         return True
-    if status == _OUT_OF_TIME and any("timeout" in given[:2] for _, given in commands):
+    if status == _OUT_OF_TIME and any("timeout" in args[:2] for _, args in commands):
         return True
     between, last = commands[-1]
     return status == 1 and between in {"|", ";"} and last[0] in _ANSWERS_1
@@ -90,28 +90,28 @@ def parts(command: str) -> list[tuple[str, tuple[str, ...]]]:
             pieces.append((token, []))
         else:
             pieces[-1][1].append(token)
-    return [(between, simple) for between, given in pieces if (simple := _without_assignments(given))]
+    return [(between, simple) for between, args in pieces if (simple := _without_assignments(args))]
 
 
-def _without_assignments(given: Sequence[str]) -> tuple[str, ...]:
-    start = next((place for place, word in enumerate(given) if not _ASSIGNED.match(word)), len(given))
-    return tuple(given[start:])
+def _without_assignments(args: Sequence[str]) -> tuple[str, ...]:
+    start = next((place for place, word in enumerate(args) if not _ASSIGNED.match(word)), len(args))
+    return tuple(args[start:])
 
 
-def _is_look(given: Sequence[str]) -> bool:
-    name = given[0].rsplit("/", 1)[-1]
+def _is_look(args: Sequence[str]) -> bool:
+    name = args[0].rsplit("/", 1)[-1]
     if name == "git":
-        return next((word for word in given[1:] if not word.startswith("-")), "") in _GIT_LOOKS
+        return next((word for word in args[1:] if not word.startswith("-")), "") in _GIT_LOOKS
     if name == "command":
-        return given[1:2] in {("-v",), ("-V",)}
-    if name == "find" and ("-delete" in given or "-exec" in given):
+        return args[1:2] in {("-v",), ("-V",)}
+    if name == "find" and ("-delete" in args or "-exec" in args):
         return False
-    return name in _LOOKS or (len(given) == 2 and given[1] in ASKS)
+    return name in _LOOKS or (len(args) == 2 and args[1] in ASKS)
 
 
 # -- the line that says what went wrong --------------------------------------------------------------------------
 
-_MOST = 32_000
+_MAX_CHARS = 32_000
 """Characters of an output's end that are searched."""
 _LONGEST = 1000
 _NO_SUCH_PROGRAM = re.compile(
@@ -232,43 +232,43 @@ def missing_program(call: Call) -> str:
     message = cause(call)
     if (match := _NO_SUCH_PROGRAM.search(message)) is not None:
         return str(next(filter(None, match.groups())))
-    return next((word for _, given in parts(call.command) for word in given if f" {word}:" in f" {message}"), "")
+    return next((word for _, args in parts(call.command) for word in args if f" {word}:" in f" {message}"), "")
 
 
 def error_line(text: str) -> str:
     """The line of `text` that says most about what went wrong; empty if none says more than that something did."""
-    raw_lines = [_last_state(raw) for raw in _ESCAPES.sub("", text[-_MOST:]).splitlines()]
+    raw_lines = [_last_state(raw) for raw in _ESCAPES.sub("", text[-_MAX_CHARS:]).splitlines()]
     if (exception := _raised(raw_lines)) is not None:
         return exception
     lines = [(number, text) for number, raw in enumerate(raw_lines) if (text := _FRAME.sub("", raw.strip())[:_LONGEST])]
     notable = [line for line in lines if not _NOTICE.match(line[1])]
-    own = [
+    own_lines = [
         line
         for line in notable
         if not _STATUS.match(line[1]) and not _WRAPPER.match(line[1]) and not _NOTHING_WRONG.search(line[1])
     ]
-    causes = [line for line in own if _CAUSE.match(line[1]) or _SAYS_CAUSE.search(line[1])]
-    failures = [line for line in own if _FAILED.match(line[1])]
-    mentions = [line for line in own if _MENTIONS.search(line[1])]
+    causes = [line for line in own_lines if _CAUSE.match(line[1]) or _SAYS_CAUSE.search(line[1])]
+    failures = [line for line in own_lines if _FAILED.match(line[1])]
+    mentions = [line for line in own_lines if _MENTIONS.search(line[1])]
     wrappers = [line for line in notable if _WRAPPER.match(line[1]) and not _STATUS.match(line[1])]
     is_wrapped = any(_STATUS.match(text) for _, text in notable)
-    rest = _before_status(notable, own) if is_wrapped else _before_closing(own) or lines[-1:]
-    chosen = _root(causes) or failures[:1] or mentions[-1:] or wrappers[:1] or rest
+    candidates = _before_status(notable, own_lines) if is_wrapped else _before_closing(own_lines) or lines[-1:]
+    chosen = _root(causes) or failures[:1] or mentions[-1:] or wrappers[:1] or candidates
     return _with_continuation(chosen[0], lines) if chosen else ""
 
 
-def _before_status(notable: Sequence[Line], own: Sequence[Line]) -> list[Line]:
+def _before_status(notable: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
     """The line printed before ``make`` and its like gave up, unless it may be the command that they echoed."""
     status = next(number for number, text in notable if _STATUS.match(text))
-    before = [line for line in own if line[0] < status][-1:]
+    before = [line for line in lines if line[0] < status][-1:]
     return [line for line in before if _MESSAGE.match(line[1])]
 
 
-def _before_closing(own: list[Line]) -> list[Line]:
+def _before_closing(lines: list[Line]) -> list[Line]:
     """The last line; if that only closes a report in a few words, the last line before it that names something."""
-    last = own[-1:]
+    last = lines[-1:]
     if last and _CLOSING.fullmatch(last[0][1]):
-        return [line for line in own if _NAMES_SOMETHING.search(line[1])][-1:] or last
+        return [line for line in lines if _NAMES_SOMETHING.search(line[1])][-1:] or last
     return last
 
 
@@ -301,5 +301,5 @@ def _with_continuation(chosen: Line, lines: Sequence[Line]) -> str:
     number, text = chosen
     if not text.endswith(":"):
         return text
-    following = next((other for place, other in lines if place > number), "")
+    following = next((line_ for place, line_ in lines if place > number), "")
     return f"{text.removeprefix('* ')} {following}"[:_LONGEST].rstrip()

@@ -79,8 +79,8 @@ _SYNTAX_ONLY = {**dict.fromkeys(words("sh bash zsh dash ksh"), "-n"), "node": "-
                 "php": "-l", "luac": "-p", "nginx": "-t"}  # fmt: skip
 _INTERPRETERS = frozenset(known_programs.DIALECTS) - {"java"}
 _INSTALL_WORDS = words("install i add ci sync update upgrade -S -Sy -Syu create restore get fetch lock require")
-_ASKING = words("--version -V --help -h version help -version --list -l --tasks")
-_ONE_OFF = {
+_QUERY_FLAGS = words("--version -V --help -h version help -version --list -l --tasks")
+_ONE_OFF_COMMANDS = {
     "python": ("-c",), "node": ("-e", "--eval", "-p", "-pe"), "ruby": ("-e",), "perl": ("-e",), "php": ("-r",),
     "deno": ("eval",), "bun": ("-e",), "lua": ("-e",), "julia": ("-e",), "Rscript": ("-e",),
 }  # fmt: skip
@@ -93,75 +93,75 @@ _SCRIPT = re.compile(r".+\.(?:sh|bash|zsh|fish|py|rb|pl|js|mjs|cjs|ts|mts|php|lu
 def by_name(name: str) -> str:
     """What a script or target of this name is for; empty if the name does not say."""
     pieces = {piece.lower() for piece in _WORD.findall(name)}
-    known = next((group for group, listed in _NAMES.items() if pieces & listed), "")
-    return known or ("test" if _CHECKS.search(name.casefold()) else "")
+    group_ = next((group for group, listed in _NAMES.items() if pieces & listed), "")
+    return group_ or ("test" if _CHECKS.search(name.casefold()) else "")
 
 
-def group_of(name: str, given: Sequence[str]) -> str:
+def group_of(name: str, args: Sequence[str]) -> str:
     """What a command is for; empty if it is not worth showing. One that only checks is no deployment."""
-    if _SYNTAX_ONLY.get(name, " ") in given[:1]:
+    if _SYNTAX_ONLY.get(name, " ") in args[:1]:
         return "lint"
-    if is_configuring(name, given):
+    if is_configuring(name, args):
         return "other"
-    return _rehearsed(_group_of(name, given), name, given)
+    return _rehearsed(_group_of(name, args), name, args)
 
 
-def is_configuring(name: str, given: Sequence[str]) -> bool:
+def is_configuring(name: str, args: Sequence[str]) -> bool:
     """Whether a command only prepares a build."""
-    if given and all(word in _ASKING for word in given):
+    if args and all(word in _QUERY_FLAGS for word in args):
         return False
     if name == "cmake":
-        return bool(given) and _NOT_CONFIGURING.isdisjoint(given)
-    operands = [word for word in given if not word.startswith("-")]
+        return bool(args) and _NOT_CONFIGURING.isdisjoint(args)
+    operands = [word for word in args if not word.startswith("-")]
     return name in _CONFIGURES or bool(_CONFIGURES_BY.get(name, frozenset()) & set(operands[:1]))
 
 
-def is_dry_run(name: str, given: Sequence[str]) -> bool:
+def is_dry_run(name: str, args: Sequence[str]) -> bool:
     """Whether a command only shows what it would do."""
-    return any(word.partition("=")[0] in _DRY_RUNS for word in given) or _DRY_RUN_OF.get(name) in given
+    return any(word.partition("=")[0] in _DRY_RUNS for word in args) or _DRY_RUN_OF.get(name) in args
 
 
-def _rehearsed(group: str, name: str, given: Sequence[str]) -> str:
+def _rehearsed(group: str, name: str, args: Sequence[str]) -> str:
     """The group of a command that may be a dry run, which neither does what the command is for nor tests it."""
-    is_dry = is_dry_run(name, given)
-    is_check = any(word.partition("=")[0] in _CHECK_OPTIONS for word in given) or _CHECK_OPTION_OF.get(name) in given
+    is_dry = is_dry_run(name, args)
+    is_check = any(word.partition("=")[0] in _CHECK_OPTIONS for word in args) or _CHECK_OPTION_OF.get(name) in args
     if not (is_dry or is_check) or group in ("", "test", "lint", "check"):
         return group
     return {"build": "lint", "install": ""}.get(group, "other" if is_dry else "test")
 
 
-def _group_of(name: str, given: Sequence[str]) -> str:
-    if given and all(word in _ASKING for word in given):
+def _group_of(name: str, args: Sequence[str]) -> str:
+    if args and all(word in _QUERY_FLAGS for word in args):
         return ""
     base = name.removesuffix(".exe")
     if base == "java":
         paths = ("-cp", "-classpath", "--class-path", "-p", "--module-path")
-        main = next((word for before, word in zip(("", *given), given, strict=False)
+        main = next((word for before, word in zip(("", *args), args, strict=False)
                      if not word.startswith("-") and before not in paths), "")  # fmt: skip
         return (by_name(main) or "run") if main else ""
     if PYTHON.fullmatch(base) or base in _INTERPRETERS or base == "deno":
-        group = _interpreted("python" if PYTHON.fullmatch(base) else base, list(given))
+        group = _interpreted("python" if PYTHON.fullmatch(base) else base, list(args))
         if group is not None:
             return group
     if base in packages.SCRIPTED:
-        return _package(base, given)
-    if base == "composer" and given[:1] and given[0] not in _SUBCOMMANDS["composer"]:
-        return by_name(given[-1])
-    operands = [word for word in given if not word.startswith("-") and "=" not in word]
-    return _by_table(base, list(given), operands)
+        return _package(base, args)
+    if base == "composer" and args[:1] and args[0] not in _SUBCOMMANDS["composer"]:
+        return by_name(args[-1])
+    operands = [word for word in args if not word.startswith("-") and "=" not in word]
+    return _by_table(base, list(args), operands)
 
 
-def _by_table(name: str, given: list[str], operands: list[str]) -> str:
+def _by_table(name: str, args: list[str], operands: list[str]) -> str:
     if name in ("docker", "podman", "nerdctl") and operands[:1] == ["compose"]:
-        return _compose(given, operands[1:])
+        return _compose(args, operands[1:])
     if name in ("docker-compose", "podman-compose"):
-        return _compose(given, operands)
+        return _compose(args, operands)
     if name in _TARGETED:
         return next((group for word in operands if (group := by_name(word))), "other" if operands else _default(name))
     if name in _SUBCOMMANDS:
-        return _by_subcommand(name, given, operands)
+        return _by_subcommand(name, args, operands)
     if name in _PACKAGE_MANAGERS:
-        return "install" if _INSTALL_WORDS & set(given) else ""
+        return "install" if _INSTALL_WORDS & set(args) else ""
     return next((group for group, listed in _SINGLE_PURPOSE if name in listed), "") or _default(name)
 
 
@@ -169,11 +169,11 @@ def _default(name: str) -> str:
     return _DEFAULTS.get(name, "")
 
 
-def _by_subcommand(name: str, given: list[str], operands: list[str]) -> str:
+def _by_subcommand(name: str, args: list[str], operands: list[str]) -> str:
     table = _SUBCOMMANDS[name]
-    known = next((table[word] for word in [*operands[:3], *given[:3]] if word in table), None)
-    if known is not None:
-        return known
+    subcommand_group = next((table[word] for word in [*operands[:3], *args[:3]] if word in table), None)
+    if subcommand_group is not None:
+        return subcommand_group
     if name in ("gradle", "gradlew"):
         return next((group for word in operands if (group := _of_gradle_task(word))), "other" if operands else "")
     if name in _DEFAULTS:
@@ -183,10 +183,10 @@ def _by_subcommand(name: str, given: list[str], operands: list[str]) -> str:
     return by_name(operands[0]) if operands and ":" in operands[0] else ""
 
 
-def _compose(given: list[str], operands: list[str]) -> str:
+def _compose(args: list[str], operands: list[str]) -> str:
     """The group of a ``docker compose`` command; of one run inside a service, that command's."""
-    inner = given[given.index(operands[1]) + 1 :] if operands[:1] in (["exec"], ["run"]) and operands[1:] else []
-    return group_of(inner[0], inner[1:]) if inner else _by_subcommand("docker-compose", given, operands)
+    inner = args[args.index(operands[1]) + 1 :] if operands[:1] in (["exec"], ["run"]) and operands[1:] else []
+    return group_of(inner[0], inner[1:]) if inner else _by_subcommand("docker-compose", args, operands)
 
 
 def _of_gradle_task(task: str) -> str:
@@ -196,56 +196,56 @@ def _of_gradle_task(task: str) -> str:
     return first or ("test" if _GRADLE_TASKS["test"] & set(pieces) else "")
 
 
-def _package(name: str, given: Sequence[str]) -> str:
+def _package(name: str, args: Sequence[str]) -> str:
     """What npm and its like run: by the script's name, else by the subcommand."""
-    script = packages.script_of(name, [Field(word) for word in given])
+    script = packages.script_of(name, [Field(word) for word in args])
     if script is not None and script[0] and script[0] not in packages.HOOKED:
         if name == "bun" and _SCRIPT.fullmatch(script[0]):
             return by_name(script[0]) or "run"
         return by_name(script[0]) or ("deploy" if script[0] == "publish" else "other")
-    operands = [word for word in given if not word.startswith("-")]
+    operands = [word for word in args if not word.startswith("-")]
     return _SUBCOMMANDS[name].get(operands[0], "") if operands else ("install" if name == "yarn" else "")
 
 
-def _interpreted(name: str, given: list[str]) -> str | None:
+def _interpreted(name: str, args: list[str]) -> str | None:
     """What an interpreter runs; None if the table of its subcommands decides."""
-    if one_off(name, given):
+    if one_off(name, args):
         return "check"
-    if name == "python" and given[:1] == ["-m"]:
-        module = given[1] if len(given) > 1 else ""
+    if name == "python" and args[:1] == ["-m"]:
+        module = args[1] if len(args) > 1 else ""
         if module in _PYTHON_MODULES:
             return _PYTHON_MODULES[module]
-        return group_of(module, given[2:]) or "run"
-    if name == "node" and "--test" in given:
+        return group_of(module, args[2:]) or "run"
+    if name == "node" and "--test" in args:
         return "test"
     dialect = known_programs.PYTHON_DIALECT if name == "python" else known_programs.DIALECTS.get(name)
     at = 0
-    while at < len(given) and given[at].startswith("-"):
-        at += 2 if dialect is not None and given[at] in dialect.values else 1
-    if at >= len(given) or name == "deno" or (name in _SUBCOMMANDS and not _SCRIPT.fullmatch(given[at])):
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if dialect is not None and args[at] in dialect.values else 1
+    if at >= len(args) or name == "deno" or (name in _SUBCOMMANDS and not _SCRIPT.fullmatch(args[at])):
         return None if name == "deno" or name in _SUBCOMMANDS else ""
-    return script(given[at], given[at + 1 :])
+    return script(args[at], args[at + 1 :])
 
 
-def one_off(name: str, given: Sequence[str]) -> bool:
+def one_off(name: str, args: Sequence[str]) -> bool:
     """Whether the command holds the program text itself (``python -c …``)."""
-    options = _ONE_OFF.get("python" if PYTHON.fullmatch(name) else name, ())
-    return any(word in options for word in given[:3])
+    options = _ONE_OFF_COMMANDS.get("python" if PYTHON.fullmatch(name) else name, ())
+    return any(word in options for word in args[:3])
 
 
-def script(path: str, given: Sequence[str]) -> str:
+def script(path: str, args: Sequence[str]) -> str:
     """What a script of the project is for, by its name; empty if it is only asked for its version or help."""
-    if given and all(word in _ASKING for word in given):
+    if args and all(word in _QUERY_FLAGS for word in args):
         return ""
     name = path.rstrip("/").rpartition("/")[2]
-    if is_configuring(name, given) or is_configuring(name.partition(".")[0], given):
+    if is_configuring(name, args) or is_configuring(name.partition(".")[0], args):
         return "other"
     if name in ("manage.py", "setup.py", "artisan", "console"):
-        known = _MANAGE if name.endswith(".py") else _SUBCOMMANDS["artisan"]
-        return next((known[word] for word in given if word in known), "")
+        subcommands = _MANAGE if name.endswith(".py") else _SUBCOMMANDS["artisan"]
+        return next((subcommands[word] for word in args if word in subcommands), "")
     if name in _SUBCOMMANDS:  # sh gradlew build; a task of the project's own need not start it
-        return group_of(name, given) or ("other" if given else "run")
-    return _rehearsed(by_name(name.partition(".")[0]) or "run", name, given)
+        return group_of(name, args) or ("other" if args else "run")
+    return _rehearsed(by_name(name.partition(".")[0]) or "run", name, args)
 
 
 def is_script(name: str) -> bool:
@@ -264,18 +264,18 @@ _TEST_FILE = re.compile(r"(?:.*/)?(?:tests?[_-][\w.-]+|[\w-]+[._-](?:tests?|spec
 
 def is_test(program: Program) -> bool:
     """Whether a program runs tests, whose output counts what passed; narrower than the group ``test``."""
-    given = arguments(program)
-    if _LISTS_TESTS & set(given):
+    args = arguments(program)
+    if _LISTS_TESTS & set(args):
         return False
     if program.name in _TEST_RUNNERS:
         return True
-    operands = [word for word in given if not word.startswith("-")]
+    operands = [word for word in args if not word.startswith("-")]
     if program.name in _TEST_WORDS:
         goals = operands[1:] if operands[:1] == ["run"] else operands
         goals = goals if program.name in _OF_MANY_GOALS else goals[:1]
         return any(goal.partition(":")[0] in _TEST_WORDS[program.name] for goal in goals)
     path = operands[0] if program.name in _SCRIPT_RUNNERS and operands else program.field.text
-    return _TEST_FILE.fullmatch(path) is not None and "-c" not in given
+    return _TEST_FILE.fullmatch(path) is not None and "-c" not in args
 
 
 def is_runner(name: str) -> bool:

@@ -40,7 +40,7 @@ _SHELLS = word_set("sh bash zsh dash ksh")
 _CUT_OFF = frozenset({124, 130, 137, 143})
 """Exit statuses of a command that a time limit or a signal ended."""
 _STATUS = re.compile(r"\$\?|\$\{PIPESTATUS\[(\d)\]\}|\$PIPESTATUS")
-_SAYS = re.compile(r"^(?:[\w/.-]+: line \d+: )?([\w.+-]+|fatal): ", re.MULTILINE)
+_ERROR_PREFIX = re.compile(r"^(?:[\w/.-]+: line \d+: )?([\w.+-]+|fatal): ", re.MULTILINE)
 """A program that reports an error under its own name; git writes ``fatal``."""
 
 Key = tuple[str, ...]
@@ -120,7 +120,7 @@ def _read(call: Call, base: str, code: int | None, status: CallStatus) -> tuple[
         return ()
     is_telling = _STATUS.search(call.command) is not None
     last = next(reversed(call.output.rstrip().splitlines()), "") if is_telling else ""
-    reporting = frozenset("git" if name == "fatal" else name for name in _SAYS.findall(call.output)) & (
+    reporting = frozenset("git" if name == "fatal" else name for name in _ERROR_PREFIX.findall(call.output)) & (
         _PREPARES | _QUIET
     )
     return _walked(call.command, call.folder or base, _Ended(status, code, last, reporting))
@@ -210,8 +210,8 @@ class _Reader:
         """Statements one after another: the status is the last one's. A call that was cut off may have been at any."""
         for number, (statement, is_background) in enumerate(steps.items):
             is_last = number == len(steps.items) - 1
-            others = [s for s, _ in steps.items if s is not statement]
-            is_alone = all(_is_quiet(other) for other in others)
+            siblings = [s for s, _ in steps.items if s is not statement]
+            is_alone = all(_is_quiet(sibling) for sibling in siblings)
             status = end if is_last or end is CallStatus.STOPPED else CallStatus.UNKNOWN
             if end is CallStatus.STOPPED and not is_alone:
                 status = CallStatus.UNKNOWN
@@ -284,10 +284,10 @@ class _Reader:
     def simple(self, command: Simple, end: CallStatus) -> None:
         scope = words.Scope(None, self.folder or None)
         fields = [words.fields(raw, scope) for raw in command.words]
-        program = unwrapped([each for group in fields for each in group])
+        program = unwrapped([field for group in fields for field in group])
         if program is None:
             return
-        if program.name in _SHELLS and (inner := _given_code(program)) is not None:
+        if program.name in _SHELLS and (inner := _inline_code(program)) is not None:
             self.inside(Block(inner, is_subshell=True, redirects=()), end)
             return
         if program.name in ("cd", "pushd"):
@@ -295,12 +295,12 @@ class _Reader:
         if program.name == "set" and "pipefail" in command.words:
             self.fails_in_pipes = True
         is_inline = any(MARK in raw or STRING_MARK in raw for raw in command.words)
-        text = " ".join(" ".join(_written(command, fields)).split())
-        is_exact = all(each.exact for group in fields for each in group)
-        given = (program.field.text, *(command.text for command in program.arguments)) if is_exact else command.words
-        key = spellings.of_words(given, self.folder) or (self.folder, *given)
+        text = " ".join(" ".join(_source_words(command, fields)).split())
+        is_exact = all(field.exact for group in fields for field in group)
+        args = (program.field.text, *(command.text for command in program.arguments)) if is_exact else command.words
+        key = spellings.of_words(args, self.folder) or (self.folder, *args)
         self.runs.append(
-            Run(text, command.assigned, program, self.folder, end, _plain(key), _plain(given),
+            Run(text, command.assigned, program, self.folder, end, _plain(key), _plain(args),
                 is_started=self.is_started, is_inline=is_inline)
         )  # fmt: skip
 
@@ -309,24 +309,24 @@ ASKS = word_set("--version -V --help -h version --dry-run")
 """Words that ask a program about itself, or what it would do: it does not do its work."""
 
 
-def _given_code(program: Program) -> Steps | None:
+def _inline_code(program: Program) -> Steps | None:
     """The commands in ``bash -c '...'``."""
-    given = program.arguments
-    at = next((number for number, argument in enumerate(given) if re.fullmatch(r"-[a-z]*c", argument.text)), len(given))
-    if at + 1 >= len(given) or not given[at + 1].exact:
+    args = program.arguments
+    at = next((number for number, argument in enumerate(args) if re.fullmatch(r"-[a-z]*c", argument.text)), len(args))
+    if at + 1 >= len(args) or not args[at + 1].exact:
         return None
     try:
-        return parse(given[at + 1].text).body
+        return parse(args[at + 1].text).body
     except (NotUnderstood, RecursionError):
         return None
 
 
-def _plain(given: Sequence[str]) -> Key:
+def _plain(args: Sequence[str]) -> Key:
     """Without options: ``pytest -x`` and ``pytest -q`` are the same."""
-    return tuple(word for word in given if not word.startswith("-") or word in ASKS)
+    return tuple(word for word in args if not word.startswith("-") or word in ASKS)
 
 
-def _written(command: Simple, fields: Sequence[Sequence[words.Field]]) -> list[str]:
+def _source_words(command: Simple, fields: Sequence[Sequence[words.Field]]) -> list[str]:
     """The words of a command as written, without wrappers that only watch it."""
     raws = list(command.words)
     if any(len(group) != 1 for group in fields):

@@ -39,70 +39,70 @@ def of(command: str, folder: str = "") -> Spelling:
     if moved is not None:
         return of(moved[2], posixpath.join(folder, moved[1].strip("'\"")))
     try:
-        given = shlex.split(command[:_LONGEST])
+        args = shlex.split(command[:_LONGEST])
     except ValueError:
         return ()
-    while given and _ASSIGNED.fullmatch(given[0]):
-        given = given[1:]
-    return () if any(word in {"&&", "||", "|", ";", "&"} for word in given) else of_words(given, folder)
+    while args and _ASSIGNED.fullmatch(args[0]):
+        args = args[1:]
+    return () if any(word in {"&&", "||", "|", ";", "&"} for word in args) else of_words(args, folder)
 
 
-def of_words(given: Sequence[str], folder: str) -> Spelling:
+def of_words(args: Sequence[str], folder: str) -> Spelling:
     """The spelling of a simple command given as words, without assignments."""
-    if not given:
+    if not args:
         return ()
-    name, rest = given[0].removeprefix("./") or ".", list(given[1:])
+    name, remaining = args[0].removeprefix("./") or ".", list(args[1:])
     if name in packages.SCRIPTED:
-        return _of_package(name, rest, folder)
+        return _of_package(name, remaining, folder)
     if name in _MAKES:
-        return _of_make(rest, folder)
-    return posixpath.normpath(folder), *_of_program(name, rest)
+        return _of_make(remaining, folder)
+    return posixpath.normpath(folder), *_of_program(name, remaining)
 
 
-def _of_program(name: str, rest: list[str]) -> Spelling:
-    if name in _COMPOSE or (name == "docker" and rest[:1] == ["compose"]):
-        rest = rest if name in _COMPOSE else rest[1:]
-        return "compose", *(word for word in rest if not word.startswith("-"))
+def _of_program(name: str, args: list[str]) -> Spelling:
+    if name in _COMPOSE or (name == "docker" and args[:1] == ["compose"]):
+        args = args if name in _COMPOSE else args[1:]
+        return "compose", *(word for word in args if not word.startswith("-"))
     is_python = PYTHON.fullmatch(name) is not None
-    if (is_python or name in _INTERPRETERS) and rest and not rest[0].startswith("-"):
-        return rest[0].removeprefix("./"), *rest[1:]
-    return "python" if is_python else name, *rest
+    if (is_python or name in _INTERPRETERS) and args and not args[0].startswith("-"):
+        return args[0].removeprefix("./"), *args[1:]
+    return "python" if is_python else name, *args
 
 
-def _of_package(name: str, rest: list[str], folder: str) -> Spelling:
+def _of_package(name: str, args: list[str], folder: str) -> Spelling:
     """The script of package.json, whichever package manager runs it."""
-    script = packages.script_of(name, [Field(word) for word in rest])
+    script = packages.script_of(name, [Field(word) for word in args])
     if script is None or not script[0] or script[0] in packages.HOOKED:
-        return posixpath.normpath(folder), name, *rest
-    given = rest[rest.index("--") + 1 :] if "--" in rest else []
-    return posixpath.normpath(posixpath.join(folder, script[1].text)), "package.json", script[0], *given
+        return posixpath.normpath(folder), name, *args
+    script_args = args[args.index("--") + 1 :] if "--" in args else []
+    return posixpath.normpath(posixpath.join(folder, script[1].text)), "package.json", script[0], *script_args
 
 
-def _of_make(rest: list[str], folder: str) -> Spelling:
-    given: list[str] = []
-    while rest:
-        word, rest = rest[0], rest[1:]
-        if word in {"-C", "--directory"} and rest:
-            folder, rest = posixpath.join(folder, rest[0]), rest[1:]
+def _of_make(args: list[str], folder: str) -> Spelling:
+    targets: list[str] = []
+    while args:
+        word, args = args[0], args[1:]
+        if word in {"-C", "--directory"} and args:
+            folder, args = posixpath.join(folder, args[0]), args[1:]
         elif word in {"-f", "--file", "--makefile"} or word.startswith(("-f", "--file=", "--makefile=")):
             return ()  # another makefile
         elif not word.startswith("-"):
-            given.append(word)
-    return posixpath.normpath(folder), "make", *given
+            targets.append(word)
+    return posixpath.normpath(folder), "make", *targets
 
 
-def is_run_by(named: Spelling, command: Spelling, *, is_default: bool = False) -> bool:
-    """Whether `command` also runs `named`, perhaps with more arguments.
+def is_run_by(spelling: Spelling, command: Spelling, *, is_default: bool = False) -> bool:
+    """Whether `command` also runs `spelling`, perhaps with more arguments.
 
-    `is_default`: `named` is what its tool runs without arguments.
+    `is_default`: `spelling` is what its tool runs without arguments.
     """
-    if not named or not command:
+    if not spelling or not command:
         return False
-    if is_default and command == named[:-1]:
+    if is_default and command == spelling[:-1]:
         return True
-    if command[1:] == ("compose", "up") and named[:3] == (command[0], "compose", "up"):
+    if command[1:] == ("compose", "up") and spelling[:3] == (command[0], "compose", "up"):
         return True  # all services
-    return command[: len(named)] == named
+    return command[: len(spelling)] == spelling
 
 
 def in_text(text: str) -> frozenset[Spelling]:
@@ -127,8 +127,8 @@ def in_code(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, commands)))
 
 
-def mentions(named: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:
-    """Whether one of the `commands` has the words of `named`, in whatever spelling: it may have run it."""
-    spelled = named[1:-1] if is_default else named[1:]
-    wanted = {piece for word in spelled if word != "package.json" for piece in re.findall(r"\w+", word)}
-    return any(wanted <= set(re.findall(r"\w+", command)) for command in commands)
+def mentions(spelling: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:
+    """Whether one of the `commands` has the words of `spelling`, in whatever spelling: it may have run it."""
+    spelled = spelling[1:-1] if is_default else spelling[1:]
+    needles = {piece for word in spelled if word != "package.json" for piece in re.findall(r"\w+", word)}
+    return any(needles <= set(re.findall(r"\w+", command)) for command in commands)

@@ -30,7 +30,7 @@ from daemon.transcript.shell.known_programs import Program
 ScriptGroups: TypeAlias = Mapping[str, str]
 """What the project's own scripts are for, by their paths beneath the target."""
 
-_MOST = 300
+_MAX_COMMANDS = 300
 _ALIKE = 0.85
 """From this likeness on, a one-off is an earlier one, mended."""
 _LONGEST_ONE_OFF = 2000
@@ -69,20 +69,23 @@ def find(
 
     `scripts` tell what a target is for whose name does not say it.
     """
-    named = {spellings.of(script.invocation): script.group for script in scripts}
+    script_groups_by_spelling = {spellings.of(script.invocation): script.group for script in scripts}
     commands: dict[tuple[str, str], _CommandRuns] = {}
     for session in sessions:
         for turn in session.own_turns:
             for call in turn.calls:
                 for run, by_words in _of_call(call, session):
                     if is_beneath(run.folder, target):
-                        group = _in_project(run, by_words, target, named, script_groups or {})
+                        group = _in_project(run, by_words, target, script_groups_by_spelling, script_groups or {})
                         text = _text(run)
                         key = _check_key(commands, text, run, session) if group == "check" else (text, run.folder)
                         command = commands.setdefault(key, _CommandRuns(text, group))
                         command.runs.append(_RunInTurn(run, call, turn, session))
     _mark_least(commands, sessions)
-    dated = [(_command(target, each), max(each.call.started for each in each.runs)) for each in commands.values()]
+    dated = [
+        (_command(target, candidate), max(candidate.call.started for candidate in candidate.runs))
+        for candidate in commands.values()
+    ]
     order = {group: number for number, group in enumerate(groups.GROUPS)}
     listed = [pair for pair in dated if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
     listed.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
@@ -105,21 +108,21 @@ def _text(run: Run) -> str:
 
 def _command(target: str, command: _CommandRuns) -> Command:
     """One command out of all its runs; those of turns that were taken back count only if there are no others."""
-    valid = [each for each in command.runs if not each.turn.taken_back]
-    ordered = sorted(valid or command.runs, key=lambda each: (each.call.started, each.call.part_id))
+    valid = [entry for entry in command.runs if not entry.turn.taken_back]
+    ordered = sorted(valid or command.runs, key=lambda entry: (entry.call.started, entry.call.part_id))
     last = ordered[-1]
-    passed = [each for each in ordered if each.run.status is CallStatus.OK]
-    failed = [each for each in ordered if each.run.status is CallStatus.FAILED]
+    passed_runs = [entry for entry in ordered if entry.run.status is CallStatus.OK]
+    failed_runs = [entry for entry in ordered if entry.run.status is CallStatus.FAILED]
     folder = posixpath.relpath(last.run.folder, target)
     return Command(
         group=command.group,
-        command=cut(command.text, _MOST),
+        command=cut(command.text, _MAX_COMMANDS),
         folder="" if folder == "." else folder,
         times=len(ordered),
-        succeeded=passed[-1].citation if passed else None,
-        failed=failed[-1].citation if failed else None,
-        exit=failed[-1].run.exit if failed else None,
-        error=cut(failures.cause(failed[-1].call), _MOST) if failed else "",
+        succeeded=passed_runs[-1].citation if passed_runs else None,
+        failed=failed_runs[-1].citation if failed_runs else None,
+        exit=failed_runs[-1].run.exit if failed_runs else None,
+        error=cut(failures.cause(failed_runs[-1].call), _MAX_COMMANDS) if failed_runs else "",
         last=last.run.status,
         taken_back=not valid,
         is_least=command.is_least,
@@ -131,18 +134,18 @@ def _check_key(
     commands: Mapping[tuple[str, str], _CommandRuns], text: str, run: Run, session: SessionFacts
 ) -> tuple[str, str]:
     """The key of a one-off: that of a nearly equal one of the same session, which it repeats in other words."""
-    for (other, folder), known in commands.items():
-        is_other = folder != run.folder or known.group != "check" or known.runs[0].session.id != session.id
-        if not is_other and repeats(other, text):
-            return other, folder
+    for (candidate, folder), entry in commands.items():
+        is_other = folder != run.folder or entry.group != "check" or entry.runs[0].session.id != session.id
+        if not is_other and repeats(candidate, text):
+            return candidate, folder
     return text, run.folder
 
 
-def repeats(command: str, other: str) -> bool:
+def repeats(command: str, earlier: str) -> bool:
     """Whether a one-off (``python3 -c …``) is another one of the same session, mended or slightly reworded."""
-    if max(len(command), len(other)) > _LONGEST_ONE_OFF:
-        return command == other
-    likeness = difflib.SequenceMatcher(None, command, other, autojunk=False)
+    if max(len(command), len(earlier)) > _LONGEST_ONE_OFF:
+        return command == earlier
+    likeness = difflib.SequenceMatcher(None, command, earlier, autojunk=False)
     return likeness.quick_ratio() >= _ALIKE and likeness.ratio() >= _ALIKE
 
 
@@ -157,25 +160,25 @@ def _of_call(call: Call, session: SessionFacts) -> Iterator[tuple[Run, str]]:
 
 
 def _in_project(
-    run: Run, group: str, target: str, named: Mapping[spellings.Spelling, str], script_groups: ScriptGroups
+    run: Run, group: str, target: str, groups_by_spelling: Mapping[spellings.Spelling, str], script_groups: ScriptGroups
 ) -> str:
     """What a command is for; if its words hardly say it, by the project's own scripts and targets."""
-    given = [argument.text for argument in run.program.arguments]
-    if group == "other" and not groups.is_dry_run(run.program.name, given):
+    args = [argument.text for argument in run.program.arguments]
+    if group == "other" and not groups.is_dry_run(run.program.name, args):
         inside = (posixpath.relpath(run.key[0], target), *run.key[1:])
-        return next((named[key] for key in (inside, inside[:3]) if key in named), group)
+        return next((groups_by_spelling[key] for key in (inside, inside[:3]) if key in groups_by_spelling), group)
     return (_of_script(run.key, target, script_groups) or group) if group == "run" else group
 
 
 def _group(program: Program) -> str:
-    given = [argument.text for argument in program.arguments]
+    args = [argument.text for argument in program.arguments]
     path = program.field.text
     if not program.name:
         return ""
     if path.startswith((".", "/")) or "/" in path:
-        known = groups.group_of(program.name, given)
-        return known or ("" if path.startswith("/") else groups.script(path, given))
-    return groups.group_of(program.name, given)
+        group = groups.group_of(program.name, args)
+        return group or ("" if path.startswith("/") else groups.script(path, args))
+    return groups.group_of(program.name, args)
 
 
 def groups_of(command: str, folder: str = "", script_groups: ScriptGroups | None = None) -> Iterator[str]:
@@ -198,20 +201,20 @@ def _of_script(key: runs.Key, target: str, script_groups: ScriptGroups) -> str:
 def marked(commands: Sequence[Command], readmes: str, scripts: Sequence[Script]) -> tuple[Command, ...]:
     """The commands, with those marked that the text of the READMEs or a script of the project names."""
     readme_line = f" {' '.join(readmes.split())} "
-    named = set(spellings.in_text(readmes))
+    spellings_ = set(spellings.in_text(readmes))
     for script in scripts:
         spelled = spellings.of(script.invocation)
-        named |= {spelled, spellings.of(script.runs, spelled[0] if spelled else "")}
-        named |= {spelled[:-1]} if script.is_default else set()
+        spellings_ |= {spelled, spellings.of(script.runs, spelled[0] if spelled else "")}
+        spellings_ |= {spelled[:-1]} if script.is_default else set()
     return tuple(
-        replace(command, named=_is_named(command, named) or _is_in_text(command.command, readme_line))
+        replace(command, named=_is_named(command, spellings_) or _is_in_text(command.command, readme_line))
         for command in commands
     )
 
 
-def _is_named(command: Command, named: AbstractSet[spellings.Spelling]) -> bool:
+def _is_named(command: Command, spellings_: AbstractSet[spellings.Spelling]) -> bool:
     spelled = spellings.of(command.command, command.folder)
-    return bool(spelled) and spelled in named
+    return bool(spelled) and spelled in spellings_
 
 
 def _is_in_text(command: str, text: str) -> bool:
@@ -227,8 +230,11 @@ def _is_in_text(command: str, text: str) -> bool:
 def runnable(target: str, commands: Sequence[Command], files: Sequence[Recovered]) -> tuple[Command, ...]:
     """The commands that can still be run; of a script that was moved, with its new path."""
     moved = moved_paths(target, files)
-    worked = max((each.succeeded.time for each in commands if each.group in _WORKS and each.succeeded), default=0)
-    known = {(each.command, each.folder) for each in commands}
+    worked = max(
+        (candidate.succeeded.time for candidate in commands if candidate.group in _WORKS and candidate.succeeded),
+        default=0,
+    )
+    seen = {(candidate.command, candidate.folder) for candidate in commands}
     runnable_commands = []
     for command in commands:
         is_failed_install = command.group == "install" and command.last is CallStatus.FAILED
@@ -243,7 +249,7 @@ def runnable(target: str, commands: Sequence[Command], files: Sequence[Recovered
         elif now:
             renamed = _renamed(command, script, now)
             runnable_commands += (
-                [renamed] if renamed is not None and (renamed.command, command.folder) not in known else []
+                [renamed] if renamed is not None and (renamed.command, command.folder) not in seen else []
             )
     return tuple(runnable_commands)
 

@@ -67,7 +67,7 @@ def find(files: Sequence[Recovered]) -> tuple[Script, ...]:
     manager = _manager(files)
     script_groups = groups_by_content(files)
     scripts: list[Script] = []
-    for file in sorted(files, key=lambda each: (each.relative.count("/"), each.relative)):
+    for file in sorted(files, key=lambda candidate: (candidate.relative.count("/"), candidate.relative)):
         reader = _READERS.get(file.relative.rpartition("/")[2].lower())
         text = _certain(file) if reader is not None else None
         if reader is None or text is None:
@@ -110,11 +110,11 @@ def _kind(text: str, *, is_shell: bool) -> str:
 
 
 def starts(
-    target: str, files: Sequence[Recovered], readmes: Sequence[Recovered], known: Sequence[spellings.Spelling] = ()
+    target: str, files: Sequence[Recovered], readmes: Sequence[Recovered], spellings_: Sequence[spellings.Spelling] = ()
 ) -> tuple[Script, ...]:
-    """The commands with which a README or a convention of the language starts the project, without `known` ones."""
+    """The commands with which a README or a convention of the language starts the project, without `spellings_`."""
     existing = {file.relative: file for file in files if file.state is not State.DELETED}
-    gone = usage.moved_paths(target, files)
+    moved = usage.moved_paths(target, files)
     by_spelling: dict[spellings.Spelling, Script] = {}
     for file in readmes:
         text = last_text(file)
@@ -124,7 +124,7 @@ def starts(
             is_script = (
                 "/" not in spelled[1] or path in existing or _IS_PROGRAM.match(command) if spelled[1:] else False
             )
-            if is_script and path not in gone and list(usage.groups_of(command)) == ["run"]:
+            if is_script and path not in moved and list(usage.groups_of(command)) == ["run"]:
                 line = _line(command, 160)
                 by_spelling.setdefault(spelled, Script(line, line, "", file.path, "run"))
     conventions = (("Cargo.toml", "src/main.rs", "cargo run"), ("go.mod", "main.go", "go run ."))
@@ -133,7 +133,7 @@ def starts(
             by_spelling.setdefault(
                 spellings.of(command), Script(command, command, main, existing[manifest].path, "run")
             )
-    return tuple(islice((script for spelled, script in by_spelling.items() if spelled not in known), _MOST_STARTS))
+    return tuple(islice((script for spelled, script in by_spelling.items() if spelled not in spellings_), _MOST_STARTS))
 
 
 def _recipe(text: str) -> str:
@@ -157,7 +157,10 @@ def needs(files: Sequence[Recovered]) -> tuple[Need, ...]:
     for file in sorted(files, key=lambda file: file.relative):
         text = _certain(file) if manifests.names_requirements(file.relative) else None
         if text is not None:
-            lines = [_line(each, 80) for each in islice(manifests.requirements(file.relative, text), _MOST_NEEDS)]
+            lines = [
+                _line(requirement, 80)
+                for requirement in islice(manifests.requirements(file.relative, text), _MOST_NEEDS)
+            ]
             requirements += [Need(line, file.path) for line in dict.fromkeys(lines) if line]
     return tuple(requirements)
 
@@ -177,12 +180,12 @@ def _script(file: Recovered, name: str, invocation: str, runs: str, script_group
     folder = posixpath.dirname(file.relative)
     is_entry = _ENTRY.fullmatch(runs) is not None
     group = groups.by_name(name) or ("run" if is_entry else next(usage.groups_of(runs, folder, script_groups), "other"))
-    called = f"cd {shlex.quote(folder)} && {invocation}" if folder and invocation else invocation
-    return Script(_line(name, 80), _line(called, 160), _line(runs, _MOST_RUNS), file.path, group)
+    command = f"cd {shlex.quote(folder)} && {invocation}" if folder and invocation else invocation
+    return Script(_line(name, 80), _line(command, 160), _line(runs, _MOST_RUNS), file.path, group)
 
 
-def _line(text: str, most: int) -> str:
-    return cut(" ".join(redact(strip_invisible(text[:4000])).split()), most)
+def _line(text: str, limit: int) -> str:
+    return cut(" ".join(redact(strip_invisible(text[:4000])).split()), limit)
 
 
 def _manager(files: Sequence[Recovered]) -> str:
@@ -202,8 +205,8 @@ def _package(text: str, manager: str) -> Named:
 
 def _composer(text: str, _: str) -> Named:
     for name, runs in records.table(manifests.json_object(text).get("scripts")).items():
-        several = runs if isinstance(runs, list) else [runs]
-        lines = [line for line in several if isinstance(line, str)]
+        commands = runs if isinstance(runs, list) else [runs]
+        lines = [line for line in commands if isinstance(line, str)]
         if lines and not re.match(r"(?:pre|post)-", name):
             yield name, f"composer run {shlex.quote(name)}", " && ".join(lines)
 

@@ -29,7 +29,7 @@ from daemon.reconstitute.recover import MEANING, Recovered, State, shell_word
 from daemon.records import digest
 from daemon.redact import redact
 
-MOST_SHOWN = 256 * 1024
+MAX_SHOWN_BYTES = 256 * 1024
 """Characters of a file's content on its page."""
 MOST_BESIDE = 8 * 1024 * 1024
 """Bytes of a file up to which the whole of a text that is cut on its page stands beside it."""
@@ -66,12 +66,12 @@ def display_content(content: bytes | None, *, proven: bool = True) -> ContentDis
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        return _hidden(f"The content ({len(content)} bytes) is not UTF-8 text and is not shown.")
+        return _hidden_content(f"The content ({len(content)} bytes) is not UTF-8 text and is not shown.")
     unprinted = sum(1 for character in text if character < " " and character not in "\t\n\r\f")
     if "\0" in text or unprinted > _UNPRINTED * len(text):
-        return _hidden(f"The content ({len(content)} bytes) is binary and is not shown.")
+        return _hidden_content(f"The content ({len(content)} bytes) is binary and is not shown.")
     safe = redact(text)
-    part = safe if len(safe) <= MOST_SHOWN else safe[:MOST_SHOWN].rpartition("\n")[0] + "\n"
+    part = safe if len(safe) <= MAX_SHOWN_BYTES else safe[:MAX_SHOWN_BYTES].rpartition("\n")[0] + "\n"
     lines = part.replace("\r\n", "\n")
     notes = (
         (safe != text, "Secrets in it were replaced by markers."),
@@ -81,8 +81,8 @@ def display_content(content: bytes | None, *, proven: bool = True) -> ContentDis
         (proven and text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
         (not text, "The file is empty."),
     )
-    whole = visible(safe.replace("\r\n", "\n")) if part != safe else None
-    return ContentDisplay(part, tuple(markdown.Markdown(note) for applies, note in notes if applies), whole)
+    full_text = visible(safe.replace("\r\n", "\n")) if part != safe else None
+    return ContentDisplay(part, tuple(markdown.Markdown(note) for applies, note in notes if applies), full_text)
 
 
 def size_beside(revision: Revision | None) -> int:
@@ -91,7 +91,7 @@ def size_beside(revision: Revision | None) -> int:
     Only a proven content does: what is not certain is shown with its marks, on the page.
     """
     size = revision.size or 0 if revision is not None and revision.proven else 0
-    return size if MOST_SHOWN < size <= MOST_BESIDE else 0
+    return size if MAX_SHOWN_BYTES < size <= MOST_BESIDE else 0
 
 
 def display_revision(revision: Revision | None) -> ContentDisplay:
@@ -101,30 +101,30 @@ def display_revision(revision: Revision | None) -> ContentDisplay:
     if revision.whole is None and revision.fragments is not None:
         return display_content(revision.fragments.marked().encode("utf-8", "replace"), proven=False)
     if revision.whole is not None and revision.content is None:
-        return _hidden("The content is known by its hash, but it was not kept.")
+        return _hidden_content("The content is known by its hash, but it was not kept.")
     return display_content(revision.content, proven=revision.proven)
 
 
-def _hidden(note: str) -> ContentDisplay:
+def _hidden_content(note: str) -> ContentDisplay:
     return ContentDisplay(None, (markdown.Markdown(note),))
 
 
 class FilePages:
     """Makes the pages of a target's files."""
 
-    def __init__(self, known: MaterialIndex, plan: Plan, environment: jinja2.Environment) -> None:
-        self._known = known
+    def __init__(self, index: MaterialIndex, plan: Plan, environment: jinja2.Environment) -> None:
+        self._index = index
         self._plan = plan
         self._template = environment.get_template("file.md.j2")
-        self._prompts = Prompts(known.material.facts.sessions, known.titles, plan.transcripts)
+        self._prompts = Prompts(index.material.facts.sessions, index.titles, plan.transcripts)
         self._history = HistoryWriter(self._prompts)
-        self._made_by = code_version(), markdown.zone(), known.material.moment, known.target
+        self._basis_values = code_version(), markdown.zone(), index.material.moment, index.target
 
     def pages(self, file: Recovered) -> list[Page]:
         """A file's page, and the whole text of a large one beside it."""
         page = self._plan.layout.file(file.relative)
-        statements = self._known.statements(file.relative)
-        purpose = self._known.material.facts.file_purposes.get(file.path)
+        statements = self._index.statements(file.relative)
+        purpose = self._index.material.facts.file_purposes.get(file.path)
         beside, content = self._plan.beside(file.relative), ContentDisplay(None, ())
         if beside:
             content = display_revision(file.shown)
@@ -137,17 +137,17 @@ class FilePages:
         transcripts, cited = self._plan.transcripts, [(origin.session_id, origin.message_id) for origin in origins]
         led = [(transcripts.href(page, *citation), transcripts.place(*citation)) for citation in cited]
         basis = self._basis(file, page, beside, purpose, about, led)
-        made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
+        pages_ = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
         if beside and content.whole is not None and file.shown is not None:
-            made.append(Page(beside, content.whole, (file.shown.message_id,) if file.shown.message_id else ()))
-        return made
+            pages_.append(Page(beside, content.whole, (file.shown.message_id,) if file.shown.message_id else ()))
+        return pages_
 
     def _strike(self, purpose: Purpose | None) -> Statement | None:
         """Why a model struck out what the file says of itself."""
-        return None if purpose is None else self._known.material.record.struck.get(key(purpose))
+        return None if purpose is None else self._index.material.record.struck.get(key(purpose))
 
-    def _basis(self, file: Recovered, page: str, *more: object) -> str:
-        """A digest of everything that the page is made from, with `more`; the contents by their ids."""
+    def _basis(self, file: Recovered, page: str, *values: object) -> str:
+        """A digest of everything that the page is made from, with `values`; the contents by their ids."""
         number = {id(revision): n for n, revision in enumerate(file.revisions)}
         revisions = [
             (
@@ -161,15 +161,17 @@ class FilePages:
         ]
         chosen = [number.get(id(chosen_revision), -1) for chosen_revision in (file.shown, file.guess)]
         up = between(page, self._plan.layout.folder(self._plan.folder_of(file.relative)))
-        state = (file.path, file.state, file.disk, file.reason, chosen, up, more)
-        return digest(*(repr(part).encode("utf-8", "backslashreplace") for part in (self._made_by, state, revisions)))
+        state = (file.path, file.state, file.disk, file.reason, chosen, up, values)
+        return digest(
+            *(repr(part).encode("utf-8", "backslashreplace") for part in (self._basis_values, state, revisions))
+        )
 
     def _text(self, file: Recovered, page: str, beside: str) -> str:
-        moment = self._known.material.moment
+        moment = self._index.material.moment
         content = display_revision(file.shown)
         is_there = file.disk is Disk.IDENTICAL
-        purpose = self._known.material.facts.file_purposes.get(file.path)
-        notes = Footnotes(page, self._plan.transcripts, self._known.titles, partial(self._href, page))
+        purpose = self._index.material.facts.file_purposes.get(file.path)
+        notes = Footnotes(page, self._plan.transcripts, self._index.titles, partial(self._href, page))
         struck = self._strike(purpose)
         return self._template.render(
             file=file,
@@ -177,7 +179,7 @@ class FilePages:
             up=between(page, self._plan.layout.folder(self._plan.folder_of(file.relative))),
             purpose=purpose,
             struck=sentence(struck, notes) if struck is not None else "",
-            statements=self._known.statements(file.relative),
+            statements=self._index.statements(file.relative),
             notes=notes,
             standing=standing(file, partial(self._refer, page)),
             meaning=_MOVED if file.moved_to else MEANING[file.state],
@@ -199,37 +201,37 @@ class FilePages:
 
     def _href(self, page: str, path: str) -> str:
         """The link to another file's page; empty where it has none."""
-        relative = self._known.relative(path)
+        relative = self._index.relative(path)
         return self._plan.href(page, relative) if relative else ""
 
     def _refer(self, page: str, path: str) -> markdown.Markdown:
         """A link to another file's page, else its path."""
-        return next(iter(references(self._known, self._plan, page, [path])))
+        return next(iter(references(self._index, self._plan, page, [path])))
 
 
 def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
     """How well the file is known, as of when, in a sentence that anybody understands."""
     last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
     if file.state is State.DELETED:
-        gone = file.changed or last
-        at = f"{markdown.moment(gone.time)} ({markdown.zone()})"
+        change_ = file.changed or last
+        at = f"{markdown.moment(change_.time)} ({markdown.zone()})"
         if file.moved_to:
             return markdown.Markdown(f"It was moved to {refer(file.moved_to)} on {at}.")
-        how = "taken back, and so removed," if gone.tool == "revert" else "deleted"
+        how = "taken back, and so removed," if change_.tool == "revert" else "deleted"
         return markdown.Markdown(f"It was {how} on {at}.")
     if file.state in {State.VERIFIED, State.PROVEN}:
         return markdown.Markdown(f"Known exactly, as of {at}.")
     why = markdown.prose(redact(file.reason))
     maybe = " It may be deleted." if last.deleted else ""
     if file.shown is not None:
-        then = f"{markdown.moment(file.shown.time)} ({markdown.zone()})"
+        time = f"{markdown.moment(file.shown.time)} ({markdown.zone()})"
         since = "it may have changed since" if file.guess is None else "what is known of it since is not certain"
-        return markdown.Markdown(f"Known exactly as of {then}; {since}: {why}.{maybe}")
-    known = {
+        return markdown.Markdown(f"Known exactly as of {time}; {since}: {why}.{maybe}")
+    texts = {
         State.STALE: "A whole text is known, but it is not certain that it is the file's",
         State.PARTIAL: "Known in part",
     }.get(file.state, "What it held is not known")
-    return markdown.Markdown(f"{known}, as of {at}: {why}.{maybe}")
+    return markdown.Markdown(f"{texts}, as of {at}: {why}.{maybe}")
 
 
 def is_long(content: ContentDisplay) -> bool:

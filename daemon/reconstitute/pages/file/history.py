@@ -60,7 +60,7 @@ class Diffs:
     """Compares the states of one page."""
 
     def __init__(self) -> None:
-        self._left = MOST_READ
+        self._bytes_left = MOST_READ
         self._texts: dict[int, str | None] = {}
 
     def of(self, entry: Entry) -> Diff:
@@ -74,16 +74,16 @@ class Diffs:
         if base is not None and now.whole is not None and base.is_same(now.whole):
             return Diff()  # back to it, after a state that is not certain
         sides = [revision for revision in (entry.base, now) if revision is not None and not revision.deleted]
-        if any((revision.size or 0) > MOST_BYTES for revision in sides) or not self._takes(sides):
+        if any((revision.size or 0) > MOST_BYTES for revision in sides) or not self._fits(sides):
             return Diff(note="The change is too long to be shown here")
         before, after = (self._text(revision) for revision in (entry.base, now))
         if before is None or after is None:
             return Diff(note="It is no text, so its change is not shown")
         return _compared(before, after)
 
-    def _takes(self, sides: list[Revision]) -> bool:
-        self._left -= sum(revision.size or 0 for revision in sides if id(revision) not in self._texts)
-        return self._left >= 0
+    def _fits(self, sides: list[Revision]) -> bool:
+        self._bytes_left -= sum(revision.size or 0 for revision in sides if id(revision) not in self._texts)
+        return self._bytes_left >= 0
 
     def _text(self, revision: Revision | None) -> str | None:
         """Its content, redacted; empty where there was no file, None where it is no text."""
@@ -107,22 +107,22 @@ def _compared(before: str, after: str) -> Diff:
         return Diff(note=note or ("" if before == after == "" else "Only what is redacted changed"))
     lines = text.splitlines(keepends=True)
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    diff_lines = _cut(lines)
-    if (more := len(lines) - len(diff_lines)) > 0:
-        note = ". ".join(filter(None, [note, f"Of the diff {counted(more, 'more line')} are left out"]))
+    diff_lines = _shortened(lines)
+    if (omitted := len(lines) - len(diff_lines)) > 0:
+        note = ". ".join(filter(None, [note, f"Of the diff {counted(omitted, 'more line')} are left out"]))
     return Diff("".join(diff_lines), added, removed, note)
 
 
-def _cut(lines: list[str]) -> list[str]:
+def _shortened(lines: list[str]) -> list[str]:
     """The first lines, as many as may be shown; a line that is too long by itself is cut."""
-    made: list[str] = []
-    left = MOST_TEXT
+    kept_lines: list[str] = []
+    remaining = MOST_TEXT
     for line in lines[:MOST_LINES]:
-        if left <= 0:
+        if remaining <= 0:
             break
-        made.append(line if len(line) <= left else line[: left - 1] + "…\n")
-        left -= len(line)
-    return made
+        kept_lines.append(line if len(line) <= remaining else line[: remaining - 1] + "…\n")
+        remaining -= len(line)
+    return kept_lines
 
 
 Reference = Callable[[str], markdown.Markdown]
@@ -166,8 +166,8 @@ class HistoryWriter:
         entries = file_history(revisions)
         diffs = Diffs()
         newest = entries[:MOST_ENTRIES]
-        made = tuple(self._entry(page, number, entries, diffs, refer) for number in range(len(newest)))
-        return History(made, len(entries) - len(newest))
+        entries_ = tuple(self._entry(page, number, entries, diffs, refer) for number in range(len(newest)))
+        return History(entries_, len(entries) - len(newest))
 
     def _entry(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: Reference) -> HistoryEntry:
         entry, source = entries[number], entries[number].source
@@ -194,45 +194,45 @@ class HistoryWriter:
     def _origin(self, page: str, entry: Entry) -> tuple[markdown.Markdown, markdown.Markdown]:
         """The prompt, where the state is its doing, and the session."""
         source = entry.source
-        is_only_seen = _is_only_seen(source)
+        was_only_read = _was_only_read(source)
         cause = source
-        if is_only_seen and entry.perhaps:
-            cause, is_only_seen = entry.perhaps[-1], False
+        if was_only_read and entry.perhaps:
+            cause, was_only_read = entry.perhaps[-1], False
         none = markdown.Markdown("")
-        prompt = none if is_only_seen else self._prompts.link(page, cause.session_id, cause.message_id)
+        prompt = none if was_only_read else self._prompts.link(page, cause.session_id, cause.message_id)
         return prompt, self._prompts.session(page, cause.session_id, cause.message_id)
 
     def _remarks(self, page: str, entry: Entry, back: Entry | None, refer: Reference) -> list[markdown.Markdown]:
-        source, made = entry.source, []
+        source, remarks = entry.source, []
         if source.moved_from:
-            made.append(_joined("It came from ", refer(source.moved_from)))
+            remarks.append(_joined("It came from ", refer(source.moved_from)))
         if source.moved_to:
-            made.append(_joined("It went to ", refer(source.moved_to)))
+            remarks.append(_joined("It went to ", refer(source.moved_to)))
         if back is not None:
             prompt, _ = self._origin(page, back)
-            left = f" by {prompt}" if prompt else ""
-            made.append(_joined("Back to how it was left at ", markdown.moment(back.source.time), left))
+            by_prompt = f" by {prompt}" if prompt else ""
+            remarks.append(_joined("Back to how it was left at ", markdown.moment(back.source.time), by_prompt))
         if entry.change is Change.PERHAPS:
-            made += self._causes("", entry.records)
+            remarks += self._causes("", entry.records)
         elif not entry.is_certain:
-            made.append(
+            remarks.append(
                 _joined(
                     "Not certain: ", markdown.prose(redact(note_for_people(entry.best) or "no record tells it all"))
                 )
             )
         if entry.perhaps and entry.change is not Change.PERHAPS:
-            made += self._causes("Perhaps by ", entry.perhaps)
+            remarks += self._causes("Perhaps by ", entry.perhaps)
         if source.was_changed_outside and entry.change is not Change.OUTSIDE:
-            made.append(markdown.Markdown("It had been changed outside OpenCode before this"))
-        return made
+            remarks.append(markdown.Markdown("It had been changed outside OpenCode before this"))
+        return remarks
 
     def _causes(self, intro: str, doubts: Sequence[Revision]) -> list[markdown.Markdown]:
         """What may have changed the file, the newest first, each once."""
         causes = list(dict.fromkeys(self._cause(revision) for revision in reversed(doubts)))
-        made = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
+        causes_ = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
         if len(causes) > _MOST_CAUSES:
-            made.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
-        return made
+            causes_.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
+        return causes_
 
     def _cause(self, revision: Revision) -> markdown.Markdown:
         if revision.note == REVERTED:
@@ -275,17 +275,17 @@ def _lead(entry: Entry, description: str) -> markdown.Markdown:
     elif entry.perhaps:
         lead = "Perhaps: "
     else:
-        lead = "Seen in " if _is_only_seen(entry.source) else ""
+        lead = "Seen in " if _was_only_read(entry.source) else ""
     return markdown.Markdown(lead)
 
 
-def _is_only_seen(revision: Revision) -> bool:
+def _was_only_read(revision: Revision) -> bool:
     return revision.operation in OBSERVATIONS and revision.tool != "revert"
 
 
 def _description(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> str:
     """What happened to the file, in a few words."""
-    change, gone = entry.change, entry.best.deleted
+    change, is_deleted = entry.change, entry.best.deleted
     was_gone = bool(before) and before[0].best.deleted
     if change is Change.PERHAPS:
         return "may have changed since" if before else change.value
@@ -295,10 +295,10 @@ def _description(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> s
         and all(revision.note == REVERTED for revision in entry.perhaps or (entry.best,))
     ):
         return "taken back, it seems"
-    if change in {Change.OUTSIDE, Change.FOUND_CHANGED} and (gone or was_gone):
-        word = "deleted" if gone else "there again"
-        return f"{word} outside OpenCode" if change is Change.OUTSIDE and gone else f"found {word}"
-    if change is Change.TAKEN_BACK and gone:
+    if change in {Change.OUTSIDE, Change.FOUND_CHANGED} and (is_deleted or was_gone):
+        word = "deleted" if is_deleted else "there again"
+        return f"{word} outside OpenCode" if change is Change.OUTSIDE and is_deleted else f"found {word}"
+    if change is Change.TAKEN_BACK and is_deleted:
         return "taken back, which removed it"
     return (
         f"{change.value}, moved here" if entry.source.moved_from and change is not Change.MOVED_HERE else change.value
@@ -314,11 +314,16 @@ def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
         or entry.change not in {Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND_CHANGED}
     ):
         return None
-    known = (candidate for candidate in older if candidate.is_certain and candidate.best.whole is not None)
-    same = [
-        candidate for candidate in known if candidate.best.whole is not None and candidate.best.whole.is_same(content)
+    candidates = (candidate for candidate in older if candidate.is_certain and candidate.best.whole is not None)
+    identical = [
+        candidate
+        for candidate in candidates
+        if candidate.best.whole is not None and candidate.best.whole.is_same(content)
     ]
-    return next((candidate for candidate in same if candidate.change not in _GOING_BACK), same[0] if same else None)
+    return next(
+        (candidate for candidate in identical if candidate.change not in _GOING_BACK),
+        identical[0] if identical else None,
+    )
 
 
 def _joined(*pieces: str) -> markdown.Markdown:

@@ -25,7 +25,7 @@ MOST_RANGES = 8
 _MOST_TEXT = 256 * 1024 * 1024
 """Bytes of all revisions of a file together, above which it is not worked out who wrote which lines."""
 _MOST_PROMPT = 60
-_SEEN = {
+_OBSERVATION_TEXTS = {
     "read": "first seen by a read",
     "snapshot": "first seen in a snapshot",
     "summary": "first seen in a recorded diff",
@@ -57,12 +57,12 @@ class Prompts:
         """The call that made a revision."""
         return self._calls.get(revision.part_id) if revision.part_id else None
 
-    def link(self, page: str, session_id: str, message_id: str, most: int = MOST_PROMPT) -> markdown.Markdown:
+    def link(self, page: str, session_id: str, message_id: str, limit: int = MOST_PROMPT) -> markdown.Markdown:
         """The prompt in quotation marks, linked; empty where none is known."""
         turn = self.turn(session_id, message_id)
         if turn is None or not turn.prompt.strip():
             return markdown.Markdown("")
-        label = f"“{markdown.cut(markdown.bare(turn.prompt).strip(), most)}”"
+        label = f"“{markdown.cut(markdown.bare(turn.prompt).strip(), limit)}”"
         return self._linked(label, page, session_id, turn.prompt_id)
 
     def session(self, page: str, session_id: str, message_id: str = "") -> markdown.Markdown:
@@ -115,13 +115,13 @@ def writers(file: Recovered, prompts: Prompts, page: str) -> Writers:
     best = file.best
     if best is None or best.whole is None:
         return Writers()
-    known = [revision for revision in file.revisions if revision.whole is not None]
-    known = known[: next(n for n, revision in enumerate(known, start=1) if revision is best)]
-    if len({revision.message_id for revision in known}) < 2:
+    complete = [revision for revision in file.revisions if revision.whole is not None]
+    complete = complete[: next(n for n, revision in enumerate(complete, start=1) if revision is best)]
+    if len({revision.message_id for revision in complete}) < 2:
         return Writers()
-    if (best.size or 0) * len(known) > _MOST_TEXT:
+    if (best.size or 0) * len(complete) > _MOST_TEXT:
         return Writers(is_too_long=True)
-    lines = blame(FileHistory(file.path, tuple(known)))
+    lines = blame(FileHistory(file.path, tuple(complete)))
     owned: dict[tuple[str, str, str], list[int]] = {}
     for number, line in enumerate(lines):
         owned.setdefault(_owner(line, prompts), []).append(number)
@@ -135,7 +135,7 @@ def writers(file: Recovered, prompts: Prompts, page: str) -> Writers:
 
 def _owner(line: Line, prompts: Prompts) -> tuple[str, str, str]:
     """What lines are joined by: the prompt, where a call wrote them; else what showed them first."""
-    if line.tool in _SEEN:
+    if line.tool in _OBSERVATION_TEXTS:
         return line.session_id, line.message_id, line.tool
     turn = prompts.turn(line.session_id, line.message_id)
     return line.session_id, line.message_id if turn is None else turn.prompt_id, ""
@@ -144,8 +144,8 @@ def _owner(line: Line, prompts: Prompts) -> tuple[str, str, str]:
 def _row(lines: Sequence[Line], numbers: Sequence[int], prompts: Prompts, page: str) -> Row:
     newest = max(lines, key=lambda line: line.time)
     session = prompts.session(page, newest.session_id, newest.message_id)
-    if newest.tool in _SEEN:
-        prompt = markdown.Markdown(", ".join(filter(None, [_SEEN[newest.tool], session])))
+    if newest.tool in _OBSERVATION_TEXTS:
+        prompt = markdown.Markdown(", ".join(filter(None, [_OBSERVATION_TEXTS[newest.tool], session])))
     else:
         prompt = prompts.link(page, newest.session_id, newest.message_id, _MOST_PROMPT) or session
     return Row(_ranges(numbers), prompt or markdown.Markdown("not recorded"), newest.time)
@@ -159,5 +159,5 @@ def _ranges(numbers: Sequence[int]) -> str:
             ranges[-1][1] = number + 1
         else:
             ranges.append([number + 1, number + 1])
-    named = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_RANGES])
-    return named if len(ranges) <= MOST_RANGES else f"{named} and {len(ranges) - MOST_RANGES} more"
+    ranges_ = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_RANGES])
+    return ranges_ if len(ranges) <= MOST_RANGES else f"{ranges_} and {len(ranges) - MOST_RANGES} more"

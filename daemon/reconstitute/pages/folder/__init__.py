@@ -52,37 +52,37 @@ class Folders:
     """Makes the pages of a target's folders; "" is the target itself."""
 
     def __init__(
-        self, known: MaterialIndex, plan: Plan, transcripts: Transcripts, environment: jinja2.Environment
+        self, index: MaterialIndex, plan: Plan, transcripts: Transcripts, environment: jinja2.Environment
     ) -> None:
-        self._known = known
+        self._index = index
         self._plan = plan
         self._transcripts = transcripts
         self._environment = environment
-        facts = known.material.facts
-        self._titles = known.titles | {session.id: session.title for session in facts.sessions}
+        facts = index.material.facts
+        self._titles = index.titles | {session.id: session.title for session in facts.sessions}
 
     def page(self, folder: str) -> Page:
         """The page of one folder."""
         page = self._plan.layout.folder(folder)
         text, notes = self._inner(page, folder) if folder else self._front(page)
-        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
+        files = [self._index.files[relative] for relative in self._plan.beneath(folder)]
         sources = notes.sources | {file.last.message_id for file in files}
         return Page(page, text.rstrip("\n") + "\n", tuple(sorted(sources - {""})))
 
     def _parts(self, page: str, folder: str, share: int = _SHARES) -> Parts:
         """The parts of a page, which tell `share` of `_SHARES` of all they could tell."""
 
-        def part(full: int, least: int) -> int:
-            return max(least, full * share // _SHARES)
+        def part(full: int, minimum: int) -> int:
+            return max(minimum, full * share // _SHARES)
 
-        links = Links(page, folder, self._known, self._plan, self._transcripts)
-        notes = Footnotes(page, self._transcripts, self._titles, links.href, most=part(200, 80))
-        entries = FactLists(links, notes, self._known.material.record.struck, part(80, 5))
-        purposes = self._known.material.facts.file_purposes
+        links = Links(page, folder, self._index, self._plan, self._transcripts)
+        notes = Footnotes(page, self._transcripts, self._titles, links.href, limit=part(200, 80))
+        entries = FactLists(links, notes, self._index.material.record.struck, part(80, 5))
+        purposes = self._index.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
-        over = Superseded(rule for rule in self._known.material.facts.rules if not entries.is_struck(rule))
+        over = Superseded(rule for rule in self._index.material.facts.rules if not entries.is_struck(rule))
         files = FilesTable(
-            self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows, superseded=over
+            self._index, self._plan, links, notes, purposes=purposes, titles=self._titles, limit=rows, superseded=over
         )
         bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
         return Parts(links, notes, entries, files, bounds, over)
@@ -91,30 +91,30 @@ class Folders:
 
     def _front(self, page: str) -> tuple[str, Footnotes]:
         """The front page that tells as much as fits."""
-        made, low, high = self._try(page, _SHARES), 0, _SHARES
-        if len(made[0].encode()) <= MOST_BYTES:
-            return made
-        made = self._try(page, 0)
+        front, low, high = self._try(page, _SHARES), 0, _SHARES
+        if len(front[0].encode()) <= MOST_BYTES:
+            return front
+        front = self._try(page, 0)
         while high - low > 1:
             share = (low + high) // 2
             tried = self._try(page, share)
             if len(tried[0].encode()) <= MOST_BYTES:
-                made, low = tried, share
+                front, low = tried, share
             else:
                 high = share
-        return made
+        return front
 
     def _try(self, page: str, share: int) -> tuple[str, Footnotes]:
         parts = self._parts(page, "", share)
         return self._render_front(parts), parts.notes
 
     def _render_front(self, parts: Parts) -> str:
-        material = self._known.material
+        material = self._index.material
         facts = material.facts
-        answers = ModelAnswers(self._known, parts.links, parts.notes)
+        answers = ModelAnswers(self._index, parts.links, parts.notes)
         return self._environment.get_template("folder.md.j2").render(
-            title=posixpath.basename(self._known.target) or self._known.target,
-            path=self._known.target,
+            title=posixpath.basename(self._index.target) or self._index.target,
+            path=self._index.target,
             moment=material.moment,
             warnings=material.warnings,
             facts=facts,
@@ -139,48 +139,48 @@ class Folders:
             model=answers.model(PURPOSE.id),
             files_table=parts.files,
             left_out=self._plan.left_out,
-            named=lambda: self._named(parts, answers),
+            named=lambda: self._with_titles(parts, answers),
             remarks=[note for note in material.record.notes if note.text.strip() and note.sources],
             notes=parts.notes,
         )
 
     def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
         """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
-        facts = self._known.material.facts
-        programs = [program for program in self._known.programs("") if program.time < facts.standing.known_at]
+        facts = self._index.material.facts
+        programs = [program for program in self._index.programs("") if program.time < facts.standing.known_at]
         return unlisted(programs, facts.sessions, parts.notes)
 
-    def _named(self, parts: Parts, answers: ModelAnswers) -> list[markdown.Markdown]:
+    def _with_titles(self, parts: Parts, answers: ModelAnswers) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""
-        made = []
-        for path, source in sorted(self._known.material.record.recorded, key=lambda pair: pair[0]):
-            relative = self._known.relative(path)
-            if relative not in self._known.files:
+        sections = []
+        for path, source in sorted(self._index.material.record.recorded, key=lambda pair: pair[0]):
+            relative = self._index.relative(path)
+            if relative not in self._index.files:
                 quote = f": {markdown.quoted(markdown.bare(source.quote), 300)}" if source else ""
                 line = f"- {parts.links.name(path)}{quote}{parts.notes.mark(*_cited(source), beside=_quote(source))}"
-                statements = answers.statements(self._known.statements(relative) if relative else ())
-                made.append(markdown.Markdown("\n  ".join([line, *statements.splitlines()])))
-        return made
+                statements = answers.statements(self._index.statements(relative) if relative else ())
+                sections.append(markdown.Markdown("\n  ".join([line, *statements.splitlines()])))
+        return sections
 
     # -- folders beneath it ------------------------------------------------------------------------------------------
 
     def _inner(self, page: str, folder: str) -> tuple[str, Footnotes]:
         parts = self._parts(page, folder)
-        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
-        programs = self._known.programs(folder)
-        sessions = self._known.sessions(files)
+        files = [self._index.files[relative] for relative in self._plan.beneath(folder)]
+        programs = self._index.programs(folder)
+        sessions = self._index.sessions(files)
         newest = list(reversed(sessions))[:_MOST_SESSIONS]
         text = self._environment.get_template("inner.md.j2").render(
             title=folder,
             up=between(page, self._plan.layout.folder(self._plan.parent(folder))),
-            moment=self._known.material.moment,
+            moment=self._index.material.moment,
             known=markdown.Markdown(
-                " ".join([f"{known(files)}.", *unlisted(programs, self._known.material.facts.sessions, parts.notes)])
+                " ".join([f"{known(files)}.", *unlisted(programs, self._index.material.facts.sessions, parts.notes)])
             ),
-            purpose=ModelAnswers(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
+            purpose=ModelAnswers(self._index, parts.links, parts.notes).statements(self._index.statements(folder)),
             files_table=parts.files.text(folder),
             sessions=[(session, parts.links.session(session.session.id, session.title)) for session in newest],
-            more=_more(sessions, newest),
+            more=_omission(sessions, newest),
             notes=parts.notes,
         )
         return text, parts.notes
@@ -206,6 +206,6 @@ def _quote(source: Source | None) -> str:
     return source.quote if source is not None else ""
 
 
-def _more(all_of: Sequence[object], listed: Sequence[object]) -> str:
-    more = len(all_of) - len(listed)
-    return counted(more, "older session") if more else ""
+def _omission(all_of: Sequence[object], listed: Sequence[object]) -> str:
+    omitted = len(all_of) - len(listed)
+    return counted(omitted, "older session") if omitted else ""

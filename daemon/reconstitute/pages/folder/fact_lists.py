@@ -54,17 +54,17 @@ _MOST_RULES = 12
 
 
 class FactLists:
-    """The lists of one page; `struck` are the entries that a model struck out, by key. At most `most` in a list."""
+    """The lists of one page; `struck` are the entries that a model struck out, by key. At most `limit` in a list."""
 
-    def __init__(self, links: Links, notes: Footnotes, struck: Mapping[str, Statement], most: int) -> None:
+    def __init__(self, links: Links, notes: Footnotes, struck: Mapping[str, Statement], limit: int) -> None:
         self._links = links
         self._notes = notes
         self._struck = struck
-        self._most = most
+        self._limit = limit
 
     def commands(self, commands: Sequence[Command]) -> markdown.Markdown:
         """The commands that were really run, by their groups."""
-        listed = commands[: self._most]
+        listed = commands[: self._limit]
         parts = [
             f"- **{markdown.inline(name[:1].upper() + name[1:])}**\n"
             + "\n".join(f"  - {self._entry(command, self.command)}" for command in group)
@@ -112,7 +112,7 @@ class FactLists:
 
     def scripts(self, scripts: Sequence[Script]) -> markdown.Markdown:
         """What the files of the project name, a line for each file."""
-        listed = scripts[: self._most]
+        listed = scripts[: self._limit]
         rows = [
             f"- In {self._links.file(path)}: " + "; ".join(map(self._script, group))
             for path, group in groupby(listed, lambda script: script.path)
@@ -130,9 +130,9 @@ class FactLists:
         """What the files of the project say must be there, in a line for each file."""
         rows = [
             f"- {self._links.file(path)}: {', '.join(_code(need.text) for need in group)}"
-            for path, group in groupby(needs[: self._most], lambda need: need.path)
+            for path, group in groupby(needs[: self._limit], lambda need: need.path)
         ]
-        return markdown.Markdown("\n".join([*rows, *_left_out(len(needs) - self._most, "need")]))
+        return markdown.Markdown("\n".join([*rows, *_left_out(len(needs) - self._limit, "need")]))
 
     def setbacks(self, setbacks: Sequence[Setback]) -> markdown.Markdown:
         """What was taken back, failed, was refused or stopped, the newest first, and last what was overcome since."""
@@ -168,13 +168,15 @@ class FactLists:
         """What nothing in the records settles."""
         return self._list(points, self.open_point, "point", "points")
 
-    def open_point(self, point: OpenPoint, most: int = _MOST_TEXT) -> str:
-        """One of them, its texts cut to `most` characters."""
+    def open_point(self, point: OpenPoint, limit: int = _MOST_TEXT) -> str:
+        """One of them, its texts cut to `limit` characters."""
         when = markdown.moment(point.time) if point.kind in _AS_OF else ""
-        details = [part for part in (when, markdown.inside(point.detail, most) if point.detail.strip() else "") if part]
+        details = [
+            part for part in (when, markdown.inside(point.detail, limit) if point.detail.strip() else "") if part
+        ]
         detail = f" ({'; '.join(details)})" if details else ""
         is_command = point.kind is OpenKind.FAILING and "`" not in point.text
-        text = _code(point.text) if is_command else markdown.inside(point.text, most)
+        text = _code(point.text) if is_command else markdown.inside(point.text, limit)
         return (
             f"{_bold(_OPEN[point.kind])}: {text}{detail}{self._mark(point.citation, point.text + ' ' + point.detail)}"
         )
@@ -182,16 +184,16 @@ class FactLists:
     def rules(self, rules: Sequence[Rule]) -> markdown.Markdown:
         """Rules and decisions, in the words of who stated them; what follows the first ones is folded."""
         first = self._list(rules[:_MOST_RULES], self._rule, "entry", "entries")
-        rest = self._list(rules[_MOST_RULES:], self._rule, "entry", "entries")
-        if not rest:
+        other_rules = self._list(rules[_MOST_RULES:], self._rule, "entry", "entries")
+        if not other_rules:
             return first
         summary = f"{len(rules) - _MOST_RULES} more"
-        return markdown.Markdown(f"{first}\n\n<details><summary>{summary}</summary>\n\n{rest}\n\n</details>")
+        return markdown.Markdown(f"{first}\n\n<details><summary>{summary}</summary>\n\n{other_rules}\n\n</details>")
 
     def _rule(self, rule: Rule) -> str:
         by = f"from {markdown.inline(rule.origin)}" if rule.origin else f"said by the {markdown.inline(rule.who)}"
-        who = "" if rule.who == "user" else f", {by}"
-        origin = f"({markdown.inline(rule.kind)}{who}, {markdown.day(rule.time)})"
+        author = "" if rule.who == "user" else f", {by}"
+        origin = f"({markdown.inline(rule.kind)}{author}, {markdown.day(rule.time)})"
         line = f"{markdown.quoted(rule.text, _MOST_TEXT)} {origin}"
         line += self._mark(rule.citation, rule.text)
         if rule.reason.strip() and rule.reason not in rule.text:
@@ -207,9 +209,9 @@ class FactLists:
     # -- what all of them share --------------------------------------------------------------------------------------
 
     def _list(self, entries: Sequence[_E], line: Callable[[_E], str], noun: str, nouns: str) -> markdown.Markdown:
-        rows = [f"- {self._entry(entry, line)}" for entry in entries[: self._most]]
-        more = len(entries) - len(rows)
-        rows += [f"- Not listed: {more} more {noun if more == 1 else nouns}"] if more else []
+        rows = [f"- {self._entry(entry, line)}" for entry in entries[: self._limit]]
+        omitted = len(entries) - len(rows)
+        rows += [f"- Not listed: {omitted} more {noun if omitted == 1 else nouns}"] if omitted else []
         return markdown.Markdown("\n".join(rows))
 
     def _entry(self, entry: _E, line: Callable[[_E], str]) -> str:
@@ -243,5 +245,5 @@ def _bold(words: str) -> str:
     return f"**{words[:1].upper()}{words[1:]}**"
 
 
-def _left_out(more: int, noun: str) -> list[str]:
-    return [f"- Not listed: {counted(more, f'more {noun}')}"] if more > 0 else []
+def _left_out(omitted: int, noun: str) -> list[str]:
+    return [f"- Not listed: {counted(omitted, f'more {noun}')}"] if omitted > 0 else []

@@ -32,7 +32,7 @@ _MOST_QUIET = 20
 _MOST_FOR = 90
 _MOST_TITLE = 24
 _MOST_GONE = 30
-_KNOWN = {
+_STATE_TEXTS = {
     State.VERIFIED: "exactly",
     State.PROVEN: "exactly",
     State.DELETED: "deleted",
@@ -55,11 +55,11 @@ class _Row:
 
 
 class FilesTable:
-    """The files beneath one folder; `titles` are the sessions' by id, at most `most` rows."""
+    """The files beneath one folder; `titles` are the sessions' by id, at most `limit` rows."""
 
     def __init__(
         self,
-        known: MaterialIndex,
+        index: MaterialIndex,
         plan: Plan,
         links: Links,
         notes: Footnotes,
@@ -67,33 +67,33 @@ class FilesTable:
         purposes: Mapping[str, Purpose],
         titles: Mapping[str, str],
         superseded: Superseded,
-        most: int = MOST_ROWS,
+        limit: int = MOST_ROWS,
     ) -> None:
-        self._known = known
+        self._index = index
         self._plan = plan
         self._links = links
         self._notes = notes
         self._purposes = purposes
         self._titles = titles
         self._superseded = superseded
-        self._most = most
+        self._limit = limit
 
     def text(self, folder: str) -> markdown.Markdown:
         """The table, what is gone, and what is left out; empty where the folder has no file."""
-        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
-        there = [file for file in files if file.state is not State.DELETED]
+        files = [self._index.files[relative] for relative in self._plan.beneath(folder)]
+        existing = [file for file in files if file.state is not State.DELETED]
         folders = self._folded(folder)
-        written = [inner for inner in folders if self._is_written(inner)]
-        rows = [row for inner in folders if inner not in written and (row := self._folder(inner))]
-        rows += [self._file(file) for file in there if not _is_inside(file.relative, folders)]
-        rows += [row for inner in written if (row := self._folder(inner))]
+        with_pages = [inner for inner in folders if self._is_written(inner)]
+        rows = [row for inner in folders if inner not in with_pages and (row := self._folder(inner))]
+        rows += [self._file(file) for file in existing if not _is_inside(file.relative, folders)]
+        rows += [row for inner in with_pages if (row := self._folder(inner))]
         if sum(row.is_quiet for row in rows) > _MOST_QUIET:
             rows.sort(key=lambda row: row.is_quiet)  # a snapshot must not drown what sessions worked on
-        parts = self._table(rows[: self._most])
-        if len(rows) > self._most:
-            parts.append(f"Not listed: {counted(len(rows) - self._most, 'more file')}.")
+        parts = self._table(rows[: self._limit])
+        if len(rows) > self._limit:
+            parts.append(f"Not listed: {counted(len(rows) - self._limit, 'more file')}.")
         parts += self._inner([inner for inner in self._plan.folders_in(folder) if inner not in folders])
-        parts += self._gone([file for file in files if file.state is State.DELETED])
+        parts += self._deleted_files([file for file in files if file.state is State.DELETED])
         return markdown.Markdown("\n\n".join(parts))
 
     def _folded(self, folder: str) -> list[str]:
@@ -109,7 +109,7 @@ class FilesTable:
         return sorted(folders)
 
     def _is_written(self, folder: str) -> bool:
-        return is_build_output([self._known.files[relative] for relative in self._plan.beneath(folder)])
+        return is_build_output([self._index.files[relative] for relative in self._plan.beneath(folder)])
 
     def _direct(self, folder: str) -> int:
         """How many files beneath a folder are in none of the folders with a page beneath it."""
@@ -126,7 +126,7 @@ class FilesTable:
         for row in rows:
             cells = [row.name, *([row.purpose] if has_purpose else []), row.known, self._change(row)]
             lines.append(f"| {' | '.join(cells)} |")
-        is_exact = all(row.known == _KNOWN[State.PROVEN] for row in rows)
+        is_exact = all(row.known == _STATE_TEXTS[State.PROVEN] for row in rows)
         return ["\n".join(lines), f"{_EXACTLY}." if is_exact else f"{_EXACTLY}; {_LEGEND}"]
 
     def _change(self, row: _Row) -> str:
@@ -139,38 +139,38 @@ class FilesTable:
         return f"{markdown.day(change.time)}{' outside OpenCode' if change.is_from_outside else where}"
 
     def _file(self, file: Recovered) -> _Row:
-        is_quiet = not self._known.is_worked_on(file.relative)
-        known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
-        return _Row(self._name(file.path), self._for(file), known, file.changed, is_quiet)
+        is_quiet = not self._index.is_worked_on(file.relative)
+        state_text = _LOST_FOLDER if file.is_folder else _STATE_TEXTS[file.state]
+        return _Row(self._name(file.path), self._for(file), state_text, file.changed, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
-        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
-        there = [file for file in files if file.state is not State.DELETED and not file.is_folder]
-        lost = unknown_folders(files)
+        files = [self._index.files[relative] for relative in self._plan.beneath(folder)]
+        existing = [file for file in files if file.state is not State.DELETED and not file.is_folder]
+        unknown = unknown_folders(files)
         if all(file.state is State.DELETED for file in files):
             return None
         changes = [change for file in files if (change := file.changed) is not None]
         newest = max(changes, key=lambda change: (change.time, change.session_id), default=None)
-        exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
-        known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
-        known = known if there else "unknown"
-        statements = self._known.statements(folder)
-        about = "; ".join(filter(None, (counted(len(there), "file") if there else "", lost)))
+        exact = sum(_STATE_TEXTS[file.state] == _STATE_TEXTS[State.PROVEN] for file in existing)
+        state_text = _STATE_TEXTS[State.PROVEN] if exact == len(existing) else f"{exact} of {len(existing)} exactly"
+        state_text = state_text if existing else "unknown"
+        statements = self._index.statements(folder)
+        about = "; ".join(filter(None, (counted(len(existing), "file") if existing else "", unknown)))
         about += f": {self._cell(statements[0])}" if statements else ""
-        name = self._links.label(f"{self._known.target}/{folder}") + "/"
+        name = self._links.label(f"{self._index.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
-        is_quiet = not any(self._known.is_worked_on(file.relative) for file in files)
-        return _Row(label, about, known, newest, is_quiet)
+        is_quiet = not any(self._index.is_worked_on(file.relative) for file in files)
+        return _Row(label, about, state_text, newest, is_quiet)
 
     def _inner(self, folders: Sequence[str]) -> list[str]:
         """The folders whose files stand in the same table, in a line."""
-        named = []
+        names = []
         for inner in folders:
-            name = self._links.label(f"{self._known.target}/{inner}") + "/"
-            statements = self._known.statements(inner)
+            name = self._links.label(f"{self._index.target}/{inner}") + "/"
+            statements = self._index.statements(inner)
             about = f" ({self._cell(statements[0])})" if statements else ""
-            named.append(f"{markdown.link(name, self._plan.href(self._links.page, inner))}{about}")
-        return [f"Folders: {', '.join(named)}."] if named else []
+            names.append(f"{markdown.link(name, self._plan.href(self._links.page, inner))}{about}")
+        return [f"Folders: {', '.join(names)}."] if names else []
 
     def _name(self, path: str) -> markdown.Markdown:
         href = self._links.href(path)
@@ -178,14 +178,14 @@ class FilesTable:
 
     def _for(self, file: Recovered) -> str:
         """What a model says of the file; else its own words, or the prompt under which it was written."""
-        statements = self._known.statements(file.relative)
+        statements = self._index.statements(file.relative)
         if statements:
             return self._cell(statements[0])
         purpose = self._purposes.get(file.path)
         if purpose is None:
             return ""
         text = markdown.inline(purpose.text, _MOST_FOR)
-        struck = self._known.material.record.struck.get(key(purpose))
+        struck = self._index.material.record.struck.get(key(purpose))
         if struck is not None:
             return f"~~{text}~~ Struck out by the model: {sentence(struck, self._notes, _MOST_FOR)}"
         if not purpose.origin.endswith("prompt"):
@@ -197,18 +197,18 @@ class FilesTable:
         mark = self._notes.mark(*statement.sources, beside=statement.text)
         return f"{markdown.inline(redact(statement.text).replace('`', ''), _MOST_FOR)}{mark}"
 
-    def _gone(self, files: Sequence[Recovered]) -> list[str]:
+    def _deleted_files(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""
-        made = []
+        rows = []
         deleted = [self._links.file(file.path) for file in files if not file.moved_to]
         moved = [
             f"{self._links.file(file.path)} → {self._links.file(file.moved_to)}" for file in files if file.moved_to
         ]
         for word, names in (("Deleted", deleted), ("Moved away", moved)):
-            more = f" and {len(names) - _MOST_GONE} more" if len(names) > _MOST_GONE else ""
+            note = f" and {len(names) - _MOST_GONE} more" if len(names) > _MOST_GONE else ""
             if names:
-                made.append(f"{word}: {', '.join(names[:_MOST_GONE])}{more}.")
-        return made
+                rows.append(f"{word}: {', '.join(names[:_MOST_GONE])}{note}.")
+        return rows
 
 
 def _is_inside(relative: str, folders: Sequence[str]) -> bool:

@@ -80,9 +80,9 @@ class Overview:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             sentences.insert(0, f"Last activity {markdown.moment(last)}{where}.")
-        there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
+        existing = sum(file.state is not State.DELETED and not file.is_folder for file in files)
         noun = "known file" if any(file.is_folder for file in files) else "file"
-        sentences += list(_on_disk(standing, there, noun, self._links))
+        sentences += list(_on_disk(standing, existing, noun, self._links))
         sentences += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         return markdown.Markdown(" ".join(sentences))
 
@@ -91,8 +91,8 @@ class Overview:
         text = markdown.prose(newest.text, _MOST_TEXT)
         if newest.command and newest.command not in newest.text:
             text = markdown.Markdown(f"{text}: {markdown.code(markdown.cut(newest.command, _MOST_TEXT))}")
-        more = f", and {len(aftermath) - 1} more" if len(aftermath) > 1 else ""
-        return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
+        note = f", and {len(aftermath) - 1} more" if len(aftermath) > 1 else ""
+        return f"What came after may have changed files: {text}{self._mark(newest.citation)}{note}."
 
     def run(self) -> markdown.Markdown:
         """The command that starts the project, with its last result; else what builds or tests it; empty without any.
@@ -102,7 +102,7 @@ class Overview:
         lasting = [command for command in self._facts.commands if not command.taken_back]
         commands = sorted((command for command in lasting if not self._entries.is_struck(command)), key=_trust)
         ran = next((command for command in commands if command.group == _RUN), None)
-        named = next(
+        named_script = next(
             (script for script in self._facts.scripts if script.group == _RUN and not self._entries.is_struck(script)),
             None,
         )
@@ -110,23 +110,27 @@ class Overview:
             return self._last_run(ran)
         if ran is None and any(command.group == _RUN for command in lasting):
             return markdown.Markdown("the model struck out what the records name, see below.")
-        if named is not None:
-            return self._named(named, commands)
+        if named_script is not None:
+            return self._named_script(named_script, commands)
         good = [command for command in commands if command.last is CallStatus.OK and command.group in _FOR]
-        rest = (command for command in commands if command.group in _FOR)
-        main = min(good, key=lambda command: list(_FOR).index(command.group), default=None) or ran or next(rest, None)
+        commands_ = (command for command in commands if command.group in _FOR)
+        main = (
+            min(good, key=lambda command: list(_FOR).index(command.group), default=None) or ran or next(commands_, None)
+        )
         return self._last_run(main) if main is not None else markdown.Markdown("")
 
     def _last_run(self, command: Command) -> markdown.Markdown:
         return markdown.Markdown(f"{_FOR.get(command.group, '')}{self._entries.last_run(command)}.")
 
-    def _named(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
+    def _named_script(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
         """A script that the project names, with how it ended where it was run, in whatever words."""
         spelled = spellings.of(script.invocation or script.runs)
         spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
-        same = next((command for command in commands if spell(spellings.of(command.command, command.folder))), None)
-        if same is not None:
-            return markdown.Markdown(self._entries.last_run(same) + ".")
+        run_command = next(
+            (command for command in commands if spell(spellings.of(command.command, command.folder))), None
+        )
+        if run_command is not None:
+            return markdown.Markdown(self._entries.last_run(run_command) + ".")
         invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
         where = self._links.file(script.path)
         calls = (call.command for session in self._facts.sessions for turn in session.turns for call in turn.calls)
@@ -179,12 +183,12 @@ def unlisted(
         status = next((call.exit for call in calls), None)
         if status in COULD_NOT_RUN:
             continue  # what never began wrote nothing
-        more = f"; {counted(len(commands) - 1, 'other command')} may have, too" if len(commands) > 1 else ""
+        note = f"; {counted(len(commands) - 1, 'other command')} may have, too" if len(commands) > 1 else ""
         mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
         quoted_command = markdown.code(markdown.cut(command, _MOST_TEXT))
         ended = f" (it failed with exit status {status})" if status else ""
         return [
-            markdown.Markdown(f"{quoted_command}{ended} may have written files that are not listed here{mark}{more}.")
+            markdown.Markdown(f"{quoted_command}{ended} may have written files that are not listed here{mark}{note}.")
         ]
     return []
 
@@ -194,27 +198,31 @@ def known(files: Sequence[Recovered]) -> str:
     exact = sum(file.state in _EXACT for file in files)
     folders = unknown_folders(files)
     files = [file for file in files if not file.is_folder]
-    gone = [file for file in files if file.state is State.DELETED]
-    moved = sum(bool(file.moved_to) for file in gone)
-    there = len(files) - len(gone)
-    if not there:
-        sentence = "" if folders else "no file is left" if gone else "it is not certain that it has any file"
-    elif exact == there:
+    deleted = [file for file in files if file.state is State.DELETED]
+    moved = sum(bool(file.moved_to) for file in deleted)
+    existing = len(files) - len(deleted)
+    if not existing:
+        sentence = "" if folders else "no file is left" if deleted else "it is not certain that it has any file"
+    elif exact == existing:
         # "All" would leave out the files of the unknown folders.
-        sentence = f"{counted(there, 'file')} {'is' if there == 1 else 'are'} known exactly" if folders else _all(there)
+        sentence = (
+            f"{counted(existing, 'file')} {'is' if existing == 1 else 'are'} known exactly"
+            if folders
+            else _all_known(existing)
+        )
     else:
-        sentence = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
+        sentence = f"{exact} of {counted(existing, 'file')} {'is' if exact == 1 else 'are'} known exactly"
     parts = [sentence] if sentence else []
-    for count, verb in ((len(gone) - moved, "deleted"), (moved, "moved away")):
+    for count, verb in ((len(deleted) - moved, "deleted"), (moved, "moved away")):
         files_of = str(count) if parts else counted(count, "file")
         parts += [f"{files_of} {'was' if count == 1 else 'were'} {verb}"] if count else []
     text = "; ".join(filter(None, (", ".join(parts), folders)))
     return text[:1].upper() + text[1:]
 
 
-def _all(there: int) -> str:
-    known = {1: "its only file is known exactly", 2: "both of its files are known exactly"}
-    return known.get(there, f"all {there} files are known exactly")
+def _all_known(existing: int) -> str:
+    texts = {1: "its only file is known exactly", 2: "both of its files are known exactly"}
+    return texts.get(existing, f"all {existing} files are known exactly")
 
 
 def unknown_folders(files: Sequence[Recovered]) -> str:
@@ -227,28 +235,30 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterator[str]:
-    """What this disk lacks of the files that are `there` (each a `noun`), and which command brings what of it back."""
+def _on_disk(standing: Standing, existing: int, noun: str, links: Links) -> Iterator[str]:
+    """What this disk lacks of the `existing` files (each a `noun`), and which command brings what of it back."""
     if standing.absent:
-        yield f"{_absent(len(standing.absent), there, noun)}; {_brought_back(standing)}."
+        yield f"{_absent(len(standing.absent), existing, noun)}; {_brought_back(standing)}."
     differing = len(standing.differing)
     if differing:
-        named = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
-        more = f" and {differing - _MOST_NAMED} more" if differing > _MOST_NAMED else ""
-        sentence = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
-        is_told = standing.absent and (standing.missing or standing.likely)
+        names = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
+        note = f" and {differing - _MOST_NAMED} more" if differing > _MOST_NAMED else ""
+        sentence = f"{names}{note} {'differs' if differing == 1 else 'differ'} on this disk"
+        is_stated = standing.absent and (standing.missing or standing.likely)
         restore = "the recorded state comes back with"
         yield (
             f"{sentence}."
-            if is_told or not standing.restore
+            if is_stated or not standing.restore
             else f"{sentence}; {restore} {markdown.code(standing.restore)}."
         )
 
 
-def _absent(absent: int, there: int, noun: str) -> str:
-    if absent < there:
-        return f"{absent} of its {there} {noun}s {'is' if absent == 1 else 'are'} not on this disk"
-    return f"Its only {noun} is not on this disk" if there == 1 else f"None of its {there} {noun}s is on this disk"
+def _absent(absent: int, existing: int, noun: str) -> str:
+    if absent < existing:
+        return f"{absent} of its {existing} {noun}s {'is' if absent == 1 else 'are'} not on this disk"
+    return (
+        f"Its only {noun} is not on this disk" if existing == 1 else f"None of its {existing} {noun}s is on this disk"
+    )
 
 
 def _brought_back(standing: Standing) -> str:
@@ -258,9 +268,9 @@ def _brought_back(standing: Standing) -> str:
         return "what it held is not known whole" if absent == 1 else "of none of these a whole content is known"
     command = f": {markdown.code(standing.restore)}" if standing.restore else ""
     if not exact:
-        who = "it" if absent == 1 else "all" if likely == absent else str(likely)
-        more = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
-        return f"{who} can be brought back as last known, perhaps changed since{more}"
-    who = "it" if absent == 1 else "all" if exact == absent else str(exact)
-    rest = f", {likely} more as last known with {markdown.code('--grade stale')}" if likely else ""
-    return f"{who} can be brought back exactly{command}{rest}"
+        subject = "it" if absent == 1 else "all" if likely == absent else str(likely)
+        stale_command = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
+        return f"{subject} can be brought back as last known, perhaps changed since{stale_command}"
+    subject = "it" if absent == 1 else "all" if exact == absent else str(exact)
+    note = f", {likely} more as last known with {markdown.code('--grade stale')}" if likely else ""
+    return f"{subject} can be brought back exactly{command}{note}"

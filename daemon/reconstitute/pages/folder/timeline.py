@@ -24,7 +24,7 @@ from daemon.reconstitute.facts.values import Rule
 from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.pages.statements import Footnotes, sentence
 
-_ROOM = 3
+_TASK_FACTOR = 3
 """A session with few prompts, and each long one among short ones, may use this many times the characters of one."""
 _END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
 _FEWEST_FOLDED = 12
@@ -65,50 +65,50 @@ class Superseded:
 
 
 class PromptQuotes:
-    """At most `prompts` of a session are quoted, with `most` characters of each on average."""
+    """At most `prompts` of a session are quoted, with `limit` characters of each on average."""
 
-    def __init__(self, superseded: Superseded, prompts: int, most: int) -> None:
+    def __init__(self, superseded: Superseded, prompts: int, limit: int) -> None:
         self._superseded = superseded
         self._prompts = prompts
-        self._most = most
+        self._limit = limit
 
     def text(self, turns: Sequence[Turn], *, is_task: bool = False) -> str:
         """The prompts of the turns; empty where there are none. The `is_task` of a sub-agent gets no more room."""
         prompts = [(turn, markdown.cut(turn.prompt, 0)) for turn in turns if turn.prompt.strip()]
         quoted_turns = prompts[: self._prompts]
-        most = (1 if is_task else _ROOM) * self._most
-        lengths = _shares([len(text) for _, text in quoted_turns], max(most, len(quoted_turns) * self._most), most)
+        limit = (1 if is_task else _TASK_FACTOR) * self._limit
+        lengths = _shares([len(text) for _, text in quoted_turns], max(limit, len(quoted_turns) * self._limit), limit)
         quotes = [self._quote(turn, text, length) for (turn, text), length in zip(quoted_turns, lengths, strict=True)]
-        more = len(prompts) - len(quoted_turns)
-        return "; ".join(quotes) + (f" and {more} more" if more else "")
+        omitted = len(prompts) - len(quoted_turns)
+        return "; ".join(quotes) + (f" and {omitted} more" if omitted else "")
 
-    def _quote(self, turn: Turn, text: str, most: int) -> str:
-        quote = clipped(text, most)
-        mark = _taken_back(turn) if turn.taken_back else self._superseded.mark(turn.prompt_id, text, quote)
+    def _quote(self, turn: Turn, text: str, limit: int) -> str:
+        quote = clipped(text, limit)
+        mark = _reverted_text(turn) if turn.taken_back else self._superseded.mark(turn.prompt_id, text, quote)
         return f"{markdown.quoted(quote)}{mark}"
 
 
-def clipped(text: str, most: int) -> str:
-    """A text on one line, cut to about `most` characters after a sentence, else between words."""
-    if len(text) <= most:
+def clipped(text: str, limit: int) -> str:
+    """A text on one line, cut to about `limit` characters after a sentence, else between words."""
+    if len(text) <= limit:
         return text
-    ends = [end.end() for end in _END.finditer(text, 0, most - 1) if end.end() >= most // 2]
-    return f"{text[: ends[-1]]} …" if ends else markdown.cut(text, most)
+    ends = [end.end() for end in _END.finditer(text, 0, limit - 1) if end.end() >= limit // 2]
+    return f"{text[: ends[-1]]} …" if ends else markdown.cut(text, limit)
 
 
-def _shares(lengths: Sequence[int], left_over: int, most: int) -> list[int]:
-    """How many characters each may have: what short ones leave goes to long ones, which get at most `most`."""
-    made = [0] * len(lengths)
+def _shares(lengths: Sequence[int], available: int, limit: int) -> list[int]:
+    """How many characters each may have: what short ones leave goes to long ones, which get at most `limit`."""
+    shares = [0] * len(lengths)
     ordered = sorted(range(len(lengths)), key=lengths.__getitem__)
-    for left, place in zip(range(len(lengths), 0, -1), ordered, strict=True):
-        made[place] = min(lengths[place], left_over // left, most)
-        left_over -= made[place]
-    return made
+    for remaining, place in zip(range(len(lengths), 0, -1), ordered, strict=True):
+        shares[place] = min(lengths[place], available // remaining, limit)
+        available -= shares[place]
+    return shares
 
 
-def _taken_back(turn: Turn) -> str:
-    kept_files = kept_words([turn])
-    note = f"; {markdown.inline(kept_files)}" if kept_files else ""
+def _reverted_text(turn: Turn) -> str:
+    kept_text = kept_words([turn])
+    note = f"; {markdown.inline(kept_text)}" if kept_text else ""
     return f" (**taken back{' in part' if turn.in_part else ''}**{note})"
 
 
@@ -210,7 +210,7 @@ class Timeline:
     def text(self) -> markdown.Markdown:
         """All of it: a picture where the history is long, the newest month, and older months folded."""
         listed_sessions = self._tops[: self._bounds.listed]
-        more = len(self._tops) - len(listed_sessions)
+        omitted = len(self._tops) - len(listed_sessions)
         parts: list[str] = [drawn] if (drawn := picture(self._tops)) else []
         for month, group in groupby(enumerate(listed_sessions), lambda pair: _month(pair[1])):
             ranked = list(group)
@@ -219,8 +219,8 @@ class Timeline:
                 summary = f"{month}: {counted(len(ranked), 'session')}"
                 listed = f"<details><summary>{summary}</summary>\n\n{listed}\n\n</details>"
             parts.append(listed)
-        if more:
-            parts.append(f"Not listed: {counted(more, 'older session')}.")
+        if omitted:
+            parts.append(f"Not listed: {counted(omitted, 'older session')}.")
         return markdown.Markdown("\n\n".join(parts))
 
     def _lines(self, session: SessionFacts, place: int) -> Iterator[str]:
@@ -232,7 +232,7 @@ class Timeline:
         did = [
             markdown.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
             counted(len(prompts) - 1, "more prompt") if len(prompts) > 1 else "",
-            counted(sum(each.files for each in session.changes), "file") + " changed" if session.changes else "",
+            counted(sum(change.files for change in session.changes), "file") + " changed" if session.changes else "",
             counted(helpers, "sub-agent") if helpers else "",
         ]
         yield ": ".join(filter(None, [f"- {self._head(session)}", ", ".join(filter(None, did))]))
@@ -277,13 +277,13 @@ class Timeline:
     def _outcome(self, session: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
         if session.changes:
-            entries, more = in_few_entries(session.changes, self._links.target, _MOST_FILES)
-            named = [change(each, self._links) for each in entries]
-            yield ", ".join(named) + (f" and {more} more" if more else "")
+            entries, omitted = in_few_entries(session.changes, self._links.target, _MOST_FILES)
+            texts = [change(entry, self._links) for entry in entries]
+            yield ", ".join(texts) + (f" and {omitted} more" if omitted else "")
         if session.outside:
-            named = [markdown.code(markdown.cut(path, 80)) for path in session.outside[:_MOST_OUTSIDE]]
-            more = len(session.outside) - len(named)
-            yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
+            texts = [markdown.code(markdown.cut(path, 80)) for path in session.outside[:_MOST_OUTSIDE]]
+            omitted = len(session.outside) - len(texts)
+            yield f"outside of this folder: {', '.join(texts)}" + (f" and {omitted} more" if omitted else "")
         for run in session.tests:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
@@ -295,10 +295,10 @@ class Timeline:
             ("committed", session.commits),
             ("committed, and undone again by git:", session.undone_commits),
         ):
-            named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
-            more = len(subjects) - len(named)
-            if named:
-                yield f"{how} {', '.join(named)}" + (f" and {more} more" if more else "")
+            texts = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
+            omitted = len(subjects) - len(texts)
+            if texts:
+                yield f"{how} {', '.join(texts)}" + (f" and {omitted} more" if omitted else "")
 
 
 def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
@@ -323,8 +323,8 @@ def _span(session: SessionFacts) -> str:
 
 
 def _month(session: SessionFacts) -> str:
-    known = markdown.day(_last_prompt_time(session))
-    return known[:7] if known[:1].isdigit() else known
+    day = markdown.day(_last_prompt_time(session))
+    return day[:7] if day[:1].isdigit() else day
 
 
 def picture(sessions: Sequence[SessionFacts]) -> markdown.Markdown | None:
@@ -334,6 +334,6 @@ def picture(sessions: Sequence[SessionFacts]) -> markdown.Markdown | None:
         return None
     newest, oldest = (int(month[:4]) * 12 + int(month[5:]) - 1 for month in (max(often), min(often)))
     months = [f"{at // 12}-{at % 12 + 1:02}" for at in range(newest, max(oldest, newest - _MOST_DRAWN + 1) - 1, -1)]
-    most = max(often.values())
-    rows = [f"{month} {'█' * -(-often[month] * _BAR // most)} {often[month] or '·'}" for month in months]
+    maximum = max(often.values())
+    rows = [f"{month} {'█' * -(-often[month] * _BAR // maximum)} {often[month] or '·'}" for month in months]
     return markdown.fence("\n".join(rows), "text")

@@ -39,12 +39,12 @@ _MOST_FILES = 40
 class SessionPages:
     """All session pages of a tree."""
 
-    def __init__(self, known: MaterialIndex, plan: Plan, conversation: Conversation) -> None:
-        self._known = known
+    def __init__(self, index: MaterialIndex, plan: Plan, conversation: Conversation) -> None:
+        self._index = index
         self._plan = plan
         self._transcripts = plan.transcripts
         self._conversation = conversation
-        self._facts = {session.id: session for session in known.material.facts.sessions}
+        self._facts = {session.id: session for session in index.material.facts.sessions}
         ordered = sorted(self._facts.values(), key=lambda session: (session.session.created, session.id))
         roots = [session for session in ordered if session.session.parent_id not in self._facts]
         self._later = {older.id: newer.id for older, newer in pairwise(roots)}
@@ -72,7 +72,7 @@ class SessionPages:
 
     def _summary(self, chapter: Chapter) -> Statement | None:
         """What a model says came of the session, on its first page."""
-        return self._known.material.record.summaries.get(chapter.facts.id) if chapter.number == 1 else None
+        return self._index.material.record.summaries.get(chapter.facts.id) if chapter.number == 1 else None
 
     def _sources(self, chapter: Chapter) -> tuple[str, ...]:
         summary = self._summary(chapter)
@@ -111,18 +111,18 @@ class SessionPages:
 
     @property
     def _title(self) -> str:
-        return self._known.target.rpartition("/")[2] or "/"
+        return self._index.target.rpartition("/")[2] or "/"
 
     def _text(self, chapter: Chapter) -> str:
         with self._conversation.hiding():
-            return "".join(self._written(chapter)).rstrip("\n") + "\n"
+            return "".join(self._chapter_text(chapter)).rstrip("\n") + "\n"
 
-    def _written(self, chapter: Chapter) -> Iterator[str]:
+    def _chapter_text(self, chapter: Chapter) -> Iterator[str]:
         facts = chapter.facts
         name = name_of(facts) or "A session without a title"
         yield f"# {'Session: ' if _LIKE_ANCHOR.match(name) else ''}{_heading(name)}\n\n"
         yield f"{self._pager(chapter)}\n\n"
-        notes = Footnotes(chapter.path, self._transcripts, self._known.titles)
+        notes = Footnotes(chapter.path, self._transcripts, self._index.titles)
         if (summary := self._summary(chapter)) is not None:
             yield f"> {sentence(summary, notes)} (by the model)\n\n"
         yield from (
@@ -137,14 +137,14 @@ class SessionPages:
     def _pager(self, chapter: Chapter) -> str:
         """Where to go from here: up, to the sessions before and after, to the other pages of this one."""
         folder = self._plan.layout.folder("")
-        made = [link(markdown.bare(self._title), between(chapter.path, folder))]
+        links = [link(markdown.bare(self._title), between(chapter.path, folder))]
         for label, id_ in (
             ("earlier session", self._earlier.get(chapter.facts.id)),
             ("later session", self._later.get(chapter.facts.id)),
         ):
             if id_ and (href := self._transcripts.href(chapter.path, id_)):
-                made.append(link(label, href))
-        line = " · ".join(made)
+                links.append(link(label, href))
+        line = " · ".join(links)
         if chapter.count == 1:
             return line
         paths = self._paths[chapter.facts.id]
@@ -167,12 +167,12 @@ class SessionPages:
             command = code(f"reconstitute export --format markdown --results full --session {shlex.quote(facts.id)}")
             yield f"Only the turns that have to do with this folder are here. The whole session: {command}"
         if facts.todos:
-            done = sum(todo.status == "completed" for todo in facts.todos)
+            completed = sum(todo.status == "completed" for todo in facts.todos)
             todos = "\n".join(
                 f"- {prose(todo.text)}{'' if todo.status == 'completed' else f' ({_todo_status(todo.status)})'}"
                 for todo in facts.todos
             )
-            yield f"Its todo list in the end, {done} of {len(facts.todos)} done:\n\n{todos}"
+            yield f"Its todo list in the end, {completed} of {len(facts.todos)} done:\n\n{todos}"
 
     def _about(self, facts: SessionFacts, page: str) -> Iterator[tuple[str, str]]:
         begun, ended = markdown.moment(facts.session.created), markdown.moment(facts.last)
@@ -195,17 +195,17 @@ class SessionPages:
         yield "Deleted in OpenCode", "yes" if facts.deleted else ""
 
     def _changes(self, page: str, changes: Sequence[FileChange]) -> str:
-        made = []
+        items = []
         for change in changes[:_MOST_FILES]:
             name = next(iter(self._files(page, (change.path,))), Markdown(""))
             if change.kind == "written":
-                made.append(f"{name}{written(change)}")
+                items.append(f"{name}{written(change)}")
                 continue
             lines = [f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else ""]
             notes = ["" if change.kind == "changed" else change.kind, "taken back" if change.undone else ""]
-            made.append(" ".join(filter(None, [name, *lines, *(f"({note})" for note in notes if note)])))
-        more = len(changes) - _MOST_FILES
-        return ", ".join(made) + (f" and {more} more" if more > 0 else "")
+            items.append(" ".join(filter(None, [name, *lines, *(f"({note})" for note in notes if note)])))
+        omitted = len(changes) - _MOST_FILES
+        return ", ".join(items) + (f" and {omitted} more" if omitted > 0 else "")
 
     # -- the conversation ----------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class SessionPages:
             turn.message_ids[0]: (number, turn) for number, turn in enumerate(facts.turns, start=1) if turn.message_ids
         }
         quoted_prompts = {turn.prompt_id for turn in facts.turns if turn.prompt and not turn.prompt.startswith('"')}
-        gone = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
+        reverted_ids = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
         calls = {call.part_id: call for turn in facts.turns for call in turn.calls}
         links = Links(
             lambda paths: [
@@ -229,11 +229,11 @@ class SessionPages:
                 yield _turn(*begins[message.id], facts.reverts)
             number = chapter.messages[message.id]
             yield messages.write(
-                message, number, is_quoted=message.id in quoted_prompts, is_taken_back=message.id in gone
+                message, number, is_quoted=message.id in quoted_prompts, is_taken_back=message.id in reverted_ids
             )
 
     def _files(self, page: str, paths: Iterable[str]) -> list[Markdown]:
-        return references(self._known, self._plan, page, paths)
+        return references(self._index, self._plan, page, paths)
 
     def _session(self, page: str, session_id: str) -> Markdown:
         """A session by its title, with a link; empty where it has no page."""
@@ -263,29 +263,31 @@ def _first_line(prompt: str) -> str:
 
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
-    kept_files = kept_words([turn])
-    files = f" In the folder, {markdown.inline(kept_files)}." if kept_files else ""
+    kept_text = kept_words([turn])
+    files = f" In the folder, {markdown.inline(kept_text)}." if kept_text else ""
     if turn.in_doubt:
         part = " in part" if turn.in_part else ""
         return f"**Taken back{part}**, as it seems: OpenCode no longer has these messages.{files}"
-    took = [
+    revert_texts = [
         revert
         for revert in reverts
         if revert.undone is None and (turn.prompt in revert.prompts or revert.message_id in turn.message_ids)
     ]
-    when = f" on {markdown.moment(took[-1].time)}" if took else ""
-    pending = "; OpenCode can still undo that" if took and took[-1].pending else ""
+    when = f" on {markdown.moment(revert_texts[-1].time)}" if revert_texts else ""
+    pending = "; OpenCode can still undo that" if revert_texts and revert_texts[-1].pending else ""
     return f"**Taken back{' in part' if turn.in_part else ''}**{when}{pending}.{files}"
 
 
 def _revert(revert: TakenBack, href: Href) -> str:
     """What a revert took back, when, and whether that was undone."""
-    took = ", ".join(f"“{prose(prompt, _MOST_HEADING)}”" for prompt in revert.prompts) or "the end of the conversation"
+    prompts = (
+        ", ".join(f"“{prose(prompt, _MOST_HEADING)}”" for prompt in revert.prompts) or "the end of the conversation"
+    )
     place = f", from [here]({href}) on" if href else ""
     doubt = "" if revert.is_certain else ", as it seems"
     undone = f"; undone {markdown.moment(revert.undone)}" if revert.undone is not None else ""
     pending = "; OpenCode can still undo that" if revert.pending else ""
-    return f"{took}{place}, {markdown.moment(revert.time)}{doubt}{undone}{pending}"
+    return f"{prompts}{place}, {markdown.moment(revert.time)}{doubt}{undone}{pending}"
 
 
 def _tests(directory: str, run: TestRun) -> str:

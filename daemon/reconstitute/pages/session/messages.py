@@ -29,9 +29,9 @@ _STATUS = {"completed": "ok", "error": "failed"}
 _EDITS = frozenset({"edit", "multiedit", "apply_patch", "patch"})
 _NOISE = ("Index: ", "=====")
 _SECOND, _MINUTE = 1000, 60_000
-ROOM = 300_000
+MAX_CHAPTER_BYTES = 300_000
 """Bytes of a page after which calls are no longer shown in full, and texts are cut short."""
-_MOST = 400_000
+_MAX_PAGE_BYTES = 400_000
 """Bytes of a page after which messages have nothing but their places."""
 _MOST_SHORT = 2_000
 _NAMES = {"user": "User", "assistant": "Agent", "system": "System"}
@@ -56,21 +56,21 @@ def duration(milliseconds: int) -> str:
         return ""
     if milliseconds < 10 * _SECOND:
         return f"{max(0.1, milliseconds / _SECOND):.1f} s"
-    minutes, rest = divmod(milliseconds, _MINUTE)
-    return f"{minutes} min {rest // _SECOND} s" if minutes else f"{rest // _SECOND} s"
+    minutes, remainder = divmod(milliseconds, _MINUTE)
+    return f"{minutes} min {remainder // _SECOND} s" if minutes else f"{remainder // _SECOND} s"
 
 
 def _call_details(item: ToolCall, call: Call | None, message_id: str) -> str:
     """What went in and came out, as one fold; empty where there is nothing that the line does not say."""
     state = item.state or {}
-    given, parts = _input(item, state, _call_title(item, call), message_id), _results(item, state, message_id)
-    if not given and not parts:
+    input_, parts = _input(item, state, _call_title(item, call), message_id), _results(item, state, message_id)
+    if not input_ and not parts:
         return ""
     output = state.get("output")
     lines = f", {counted(len(output.splitlines()), 'line')}" if parts and isinstance(output, str) and output else ""
-    kind = "Change" if item.tool in {*_EDITS, "write"} and given else "Input" if given else ""
-    named = " and ".join(filter(None, [kind, f"{'output' if kind else 'Output'}{lines}" if parts else ""]))
-    return _folded(named, "\n\n".join([*given, *parts]))
+    kind = "Change" if item.tool in {*_EDITS, "write"} and input_ else "Input" if input_ else ""
+    label = " and ".join(filter(None, [kind, f"{'output' if kind else 'Output'}{lines}" if parts else ""]))
+    return _folded(label, "\n\n".join([*input_, *parts]))
 
 
 def _folded(summary: str, body: str) -> str:
@@ -78,14 +78,17 @@ def _folded(summary: str, body: str) -> str:
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
-def _shortened(text: str, most: int, message_id: str) -> tuple[str, str]:
+def _shortened(text: str, limit: int, message_id: str) -> tuple[str, str]:
     """The beginning and the end of a text that is too long, and a note with the command that shows all of it."""
-    if len(text) <= most:
+    if len(text) <= limit:
         return text, ""
-    head, tail = text[: most * 3 // 4], text[-(most // 4) :]
+    head, tail = text[: limit * 3 // 4], text[-(limit // 4) :]
     head, tail = head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail
-    left = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left} characters …]\n{tail}", f"{left} characters are left out. {_how_to_read_all(message_id)}"
+    omitted = len(text) - len(head) - len(tail)
+    return (
+        f"{head}\n[… {omitted} characters …]\n{tail}",
+        f"{omitted} characters are left out. {_how_to_read_all(message_id)}",
+    )
 
 
 def _how_to_read_all(message_id: str) -> str:
@@ -93,10 +96,10 @@ def _how_to_read_all(message_id: str) -> str:
     return f"All of it: {code(f'reconstitute recall-get {shlex.quote(message_id)}')}"
 
 
-def _fenced(text: str, info: str, message_id: str, most: int = MOST_FOLDED) -> str:
+def _fenced(text: str, info: str, message_id: str, limit: int = MOST_FOLDED) -> str:
     """A text in a fence, cut."""
-    cut, note = _shortened(text, most, message_id)
-    return f"{fence(cut, info)}\n\n{note}" if note else str(fence(cut, info))
+    shortened, note = _shortened(text, limit, message_id)
+    return f"{fence(shortened, info)}\n\n{note}" if note else str(fence(shortened, info))
 
 
 def _ending(item: ToolCall, call: Call | None) -> str:
@@ -107,38 +110,38 @@ def _ending(item: ToolCall, call: Call | None) -> str:
 
 
 def _input(item: ToolCall, state: Json, about: str, message_id: str) -> list[str]:
-    given = records.table(state.get("input"))
-    if item.tool in _EDITS and (change := _change(state, given)):
+    input_ = records.table(state.get("input"))
+    if item.tool in _EDITS and (change := _change(state, input_)):
         return [_fenced(change, "diff", message_id)]
-    if item.tool == "write" and isinstance(given.get("content"), str):
-        return [_fenced(given["content"], markdown.language(first_text(given, PATH_KEYS)), message_id)]
+    if item.tool == "write" and isinstance(input_.get("content"), str):
+        return [_fenced(input_["content"], markdown.language(first_text(input_, PATH_KEYS)), message_id)]
     if item.tool in {"bash", "shell"}:
-        command = records.text(given.get("command"))
+        command = records.text(input_.get("command"))
         return [_fenced(command, "sh", message_id)] if "\n" in command.strip() or len(command) > _MOST_TITLE else []
-    if item.tool == "task" and isinstance(given.get("prompt"), str):
-        text, note = _shortened(given["prompt"], MOST_FOLDED, message_id)
+    if item.tool == "task" and isinstance(input_.get("prompt"), str):
+        text, note = _shortened(input_["prompt"], MOST_FOLDED, message_id)
         return [*filter(None, [str(blocks(text)), note])]
     if item.tool == "todowrite":
-        return [str(fence(_todos(given.get("todos"))))]
-    is_said = given.keys() <= set(PATH_KEYS) or all(
-        isinstance(value, str) and value in about for value in given.values()
+        return [str(fence(_todos(input_.get("todos"))))]
+    is_redundant = input_.keys() <= set(PATH_KEYS) or all(
+        isinstance(value, str) and value in about for value in input_.values()
     )
-    return [_fenced(pretty(given), "json", message_id)] if given and not is_said else []
+    return [_fenced(pretty(input_), "json", message_id)] if input_ and not is_redundant else []
 
 
-def _change(state: Json, given: Json) -> str:
+def _change(state: Json, input_: Json) -> str:
     """A diff of what an edit did, as far as it is recorded."""
     metadata = records.table(state.get("metadata"))
     recorded = records.text(metadata.get("diff")) or "\n".join(patch for _, patch in patches(state))
     if recorded:
-        is_of_one = sum(line.startswith("@@") for line in recorded.splitlines()) and recorded.count("\n+++ ") < 2
-        noise = (_NOISE, "--- ", "+++ ") if is_of_one else (_NOISE,)
+        is_single_change = sum(line.startswith("@@") for line in recorded.splitlines()) and recorded.count("\n+++ ") < 2
+        noise = (_NOISE, "--- ", "+++ ") if is_single_change else (_NOISE,)
         return "\n".join(_without_head(recorded.splitlines(), noise))
-    old, new = records.text(given.get("oldString")), records.text(given.get("newString"))
+    old, new = records.text(input_.get("oldString")), records.text(input_.get("newString"))
     if old or new:
         before, after = old[:MOST_FOLDED].splitlines(), new[:MOST_FOLDED].splitlines()
         return "\n".join(list(difflib.unified_diff(before, after, lineterm="", n=3))[2:])
-    return records.text(given.get("patchText"))
+    return records.text(input_.get("patchText"))
 
 
 def _without_head(lines: Sequence[str], noise: tuple[str | tuple[str, ...], ...]) -> Iterator[str]:
@@ -157,20 +160,22 @@ def _todos(items: object) -> str:
 
 def _results(item: ToolCall, state: Json, message_id: str) -> list[str]:
     """What a call printed or answered; what only confirms an edit or repeats a todo list says nothing."""
-    made = []
+    results = []
     output = state.get("output")
     is_echo = item.status == "completed" and item.tool in {*_EDITS, "write", "todowrite"}
     if output and not is_echo:
         text, info = (output, "text") if isinstance(output, str) else (pretty(output), "json")
-        made.append(_fenced(text, info, message_id))
+        results.append(_fenced(text, info, message_id))
     if state.get("error"):
         error = state["error"]
-        made.append(_fenced(error if isinstance(error, str) else pretty(error), "text", message_id))
+        results.append(_fenced(error if isinstance(error, str) else pretty(error), "text", message_id))
     if partial := partial_output(state):
-        made.append(f"Printed until then:\n\n{_fenced(partial, 'text', message_id)}")
+        results.append(f"Printed until then:\n\n{_fenced(partial, 'text', message_id)}")
     attached = state.get("attachments")
-    made += [_attachment(records.table(attachment)) for attachment in (attached if isinstance(attached, list) else [])]
-    return made
+    results += [
+        _attachment(records.table(attachment)) for attachment in (attached if isinstance(attached, list) else [])
+    ]
+    return results
 
 
 def _attachment(data: Json) -> str:
@@ -190,10 +195,10 @@ class Links:
 
 
 class Messages:
-    """The messages of one page, one after the other. `known` are the calls of the session by their parts' ids."""
+    """The messages of one page, one after the other. `calls` are the calls of the session by their parts' ids."""
 
-    def __init__(self, known: Mapping[str, Call], links: Links) -> None:
-        self._calls = known
+    def __init__(self, calls: Mapping[str, Call], links: Links) -> None:
+        self._calls = calls
         self._links = links
         self._size = 0
         self._speaker: tuple[str, ...] = ()
@@ -207,7 +212,7 @@ class Messages:
         """
         pieces = [f"###### {anchor(number)}"]
         for piece in self._pieces(message, is_quoted=is_quoted, is_taken_back=is_taken_back):
-            if self._size >= _MOST:
+            if self._size >= _MAX_PAGE_BYTES:
                 if not self._is_full:
                     pieces.append(
                         f"What follows is not shown, for this page is too long. {_how_to_read_all(message.id)}"
@@ -227,7 +232,7 @@ class Messages:
             is_empty = is_empty and not piece
         if message.error:
             yield _error(message.error, message.id)
-        elif is_empty and not message.gone and self._size <= ROOM:
+        elif is_empty and not message.gone and self._size <= MAX_CHAPTER_BYTES:
             yield "(nothing recorded)"
         if message.gone and not is_taken_back:
             yield f"Deleted in OpenCode: {counted(len(message.gone), 'part')} of this message."
@@ -249,15 +254,15 @@ class Messages:
         return f"**{_NAMES.get(message.role) or inline(message.role, 40)}** · {' · '.join([when, *speaker[1:]])}"
 
     def _item(self, message: MessageContent, item: Item, *, is_quoted: bool) -> str:
-        is_short = self._size > ROOM
+        is_short = self._size > MAX_CHAPTER_BYTES
         if isinstance(item, Text):
             return self._text(message, item, is_quoted=is_quoted, is_short=is_short)
         if isinstance(item, Thought):
-            is_told = not is_short and bool(item.text.strip())
-            return _folded("Reasoning", quote(_blocks(item.text, message.id, MOST_TEXT // 4))) if is_told else ""
+            has_text = not is_short and bool(item.text.strip())
+            return _folded("Reasoning", quote(_blocks(item.text, message.id, MOST_TEXT // 4))) if has_text else ""
         if isinstance(item, ToolCall):
             return self._call(message, item, is_short=is_short)
-        return _other(item, message.id)
+        return _other_part(item, message.id)
 
     def _text(self, message: MessageContent, item: Text, *, is_quoted: bool, is_short: bool) -> str:
         text = item.text.strip("\n")
@@ -268,10 +273,12 @@ class Messages:
         bare = text.strip()
         if is_quoted and len(bare) > 2 and bare[0] == bare[-1] == '"':
             text = bare[1:-1]
-        most = _MOST_SHORT if is_short else MOST_TEXT
-        while (size := len((made := _blocks(text, message.id, most)).encode("utf-8", "replace"))) > _MOST - self._size:
-            most = min(most // 2, most * (_MOST - self._size) // size)
-        return quote(made) if message.role == "user" else made
+        limit = _MOST_SHORT if is_short else MOST_TEXT
+        while (
+            size := len((blocks := _blocks(text, message.id, limit)).encode("utf-8", "replace"))
+        ) > _MAX_PAGE_BYTES - self._size:
+            limit = min(limit // 2, limit * (_MAX_PAGE_BYTES - self._size) // size)
+        return quote(blocks) if message.role == "user" else blocks
 
     def _call(self, message: MessageContent, item: ToolCall, *, is_short: bool) -> str:
         call = self._calls.get(item.part_id)
@@ -284,12 +291,12 @@ class Messages:
         return f"{line}\n\n{details}" if details else line
 
 
-def _blocks(text: str, message_id: str, most: int) -> str:
-    cut, note = _shortened(text, most, message_id)
-    return f"{blocks(cut)}\n\n{note}" if note else blocks(cut)
+def _blocks(text: str, message_id: str, limit: int) -> str:
+    shortened, note = _shortened(text, limit, message_id)
+    return f"{blocks(shortened)}\n\n{note}" if note else blocks(shortened)
 
 
-def _other(item: Other, message_id: str) -> str:
+def _other_part(item: Other, message_id: str) -> str:
     data = item.data
     if item.type == "file":
         return _attachment(data)

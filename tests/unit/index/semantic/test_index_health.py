@@ -13,7 +13,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from daemon.errors import IndexBroken, Retry
+from daemon.errors import IndexBroken
 from daemon.index import Entry, VectorRow
 from daemon.index.semantic import Semantic, health
 from daemon.model import Chunk, Document
@@ -198,12 +198,6 @@ def test_parking_keeps_one_damaged_store_and_makes_room_for_a_new_one(copy):
     assert sorted(path.name for path in copy.parent.iterdir()) == [aside.name]
     assert health.park(copy) == aside, "parking what is not there is no error"
     assert aside.exists()
-
-
-def test_little_free_space_means_later(tmp_path):
-    health.free_space(tmp_path / "not" / "there" / "yet", 1)
-    with pytest.raises(Retry, match="MB free"):
-        health.free_space(tmp_path, 10**12)
 
 
 WRITER = """
