@@ -30,8 +30,8 @@ def test_a_file_that_is_wholly_other_is_shown_as_replaced_in_linear_time() -> No
     many = 20 * MOST_COMPARED
     old = "top\n" + "".join(f"a{n}\n" for n in range(many)) + "end\n"
     new = "top\n" + "".join(f"b{n}\n" for n in range(many)) + "end\n"
-    begun = time.monotonic()
+    begun = time.process_time()
     diff = unified(old, new)
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30
     assert diff.startswith(f"@@ -2,{many} +2,{many} @@\n-a0\n")
     assert diff.count("\n") == 2 * many + 1

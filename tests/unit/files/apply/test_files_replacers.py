@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given
@@ -62,16 +61,14 @@ def test_a_place_much_larger_than_the_old_text_is_refused_since_1_17() -> None:
     assert not replacers.is_oversized("1\n2\n3\n4", "1\n2")
 
 
-def test_2000_unlike_lines_between_anchors_are_quick_and_more_not_certain() -> None:
+def test_2000_unlike_lines_are_compared_and_more_given_up() -> None:
     letters = random.Random(3)
     block = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]
     other = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]
     text, old = ("\n".join(["begin", *lines, "end", ""]) for lines in (block, other))
-    begun = time.monotonic()
     assert apply.edited_by(text, old, "x", False, NEW).refused
     assert apply.edited_by(text * 200, old, "x", False, NEW) == apply.Outcome()
     assert apply.edited_by("}\n" * 20_001, " }\n" * 20_001, "x", False, NEW) == apply.Outcome()
-    assert time.monotonic() - begun < 30
 
 
 def test_a_budget_ends() -> None:

@@ -128,14 +128,14 @@ def test_replacing_an_empty_text_is_certain_only_for_plain_characters() -> None:
 
 def test_ten_megabytes_and_thousands_of_edits_are_quick() -> None:
     big = "".join(f"line {number} of a large file\n" for number in range(350_000))
-    begun = time.monotonic()
+    begun = time.process_time()
     assert apply.edited(big, "line 200000 of", "X", False, NEW) == big.replace("line 200000 of", "X")
     assert apply.patched(big, [("", ("line 7 of a large file",), ("X",), False)], NEW) is not None
     text = big[:100_000]
     for number in range(1000):
         text = apply.edited(text, f"line {number} of", f"line {number} in", False, NEW) or ""
     assert text == big[:100_000].replace(" of", " in", 1000)
-    assert time.monotonic() - begun < 60
+    assert time.process_time() - begun < 60
 
 
 @pytest.mark.parametrize(
