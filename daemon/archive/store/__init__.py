@@ -22,10 +22,15 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
 
 from daemon import log
 from daemon.archive import keys
-from daemon.archive.store import dictionaries
 from daemon.archive.store.bodies import AHEAD, NEVER_LARGE, Body, pieces
-from daemon.archive.store.compression import Compression, DamagedError
-from daemon.archive.store.dictionaries import DictionaryFiles
+from daemon.archive.store.compression import (
+    DICTIONARIES,
+    Compression,
+    DamagedError,
+    DictionaryFiles,
+    dictionaries_by_number,
+    dictionary_key,
+)
 from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
 from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused
 from daemon.filesystem import durable
@@ -121,7 +126,7 @@ class Store:
             ArchiveCorrupt: LevelDB's copies fail their check, or the disk refuses a new copy.
         """
         in_files = self._dictionary_files.read()
-        in_leveldb = dictionaries.by_number(self.scan(dictionaries.KEYS))
+        in_leveldb = dictionaries_by_number(self.scan(DICTIONARIES))
         known = in_files | in_leveldb
         for number, raw in known.items():
             if number not in in_files or number not in in_leveldb:
@@ -136,7 +141,7 @@ class Store:
             self._dictionary_files.write(number, raw)
         except (OSError, OutputRefused) as error:
             raise self._refused("a dictionary cannot be kept", error, "see to the disk and start again") from error
-        self._write({dictionaries.key(number): raw}, ())
+        self._write({dictionary_key(number): raw}, ())
 
     def _refused(self, action: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
         """The error for an action that LevelDB refused: DiskFull if the disk is full."""

@@ -1,18 +1,33 @@
 """Compresses LevelDB's values one by one with zstd; the first bytes of each say how it is stored.
 
 Records are short and similar, so most repetitions are between values: a dictionary of common content halves them again.
-It is trained once, on the first values that are written, and stored twice (dictionaries). Values from before
-compression are read unchanged.
+It is trained once, on the first values that are written. Values from before compression are read unchanged.
+
+Values cannot be read without their dictionary, and LevelDB ignores damaged entries in its log. So there are two copies,
+one in LevelDB and one in a file, and each is restored from the other one. The file is written first, so that every
+value's dictionary is in a file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import threading
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import zstandard
 
+from daemon import log
+from daemon.errors import Skip
+from daemon.filesystem import durable
+
+DICTIONARIES = b"dict:"
+"""Begins the keys of the dictionaries in LevelDB."""
+
+FOLDER = "dictionaries"
+_LOG = log.get("archive")
+_LARGEST = 1 << 20
 _KEYS = (b"msg:", b"part:", b"partwas:", b"file:", b"obj:", b"sess:", b"body:z", b"view:", b"cache:", b"target:")
 """Begins keys whose values are compressed. None of the older, uncompressed values begins with `_MARK`."""
 
@@ -120,3 +135,47 @@ class _Contexts(threading.local):
     def __init__(self) -> None:
         self.compressors: dict[int, zstandard.ZstdCompressor] = {}
         self.decompressors: dict[int, zstandard.ZstdDecompressor] = {}
+
+
+def dictionary_key(number: int) -> bytes:
+    return DICTIONARIES + b"%d" % number
+
+
+def dictionaries_by_number(rows: Iterable[tuple[bytes, bytes]]) -> dict[int, bytes]:
+    """The dictionaries in LevelDB."""
+    return {int(name.removeprefix(DICTIONARIES)): raw for name, raw in rows}
+
+
+class DictionaryFiles:
+    """The dictionaries in files, each named by its number and its hash."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FOLDER
+
+    def read(self) -> dict[int, bytes]:
+        """All undamaged ones, by number."""
+        whole: dict[int, bytes] = {}
+        if not self._path.is_dir():
+            return whole
+        with durable.Root(self._path) as root:
+            for name in root.list():
+                try:
+                    raw = root.read(name, _LARGEST)
+                except (Skip, OSError) as error:
+                    _LOG.warning("a dictionary cannot be read", file=name, error=str(error))
+                    continue
+                number = name.partition("-")[0]
+                if raw is not None and number.isdecimal() and name == _name(int(number), raw):
+                    whole[int(number)] = raw
+                else:
+                    _LOG.warning("a file that is no dictionary, or a damaged one", file=name)
+        return whole
+
+    def write(self, number: int, raw: bytes) -> None:
+        """Store one, durably."""
+        with durable.Root(self._path) as root:
+            root.write(_name(number, raw), raw)
+
+
+def _name(number: int, raw: bytes) -> str:
+    return f"{number}-{hashlib.sha256(raw).hexdigest()[:16]}"
