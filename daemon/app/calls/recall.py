@@ -29,7 +29,6 @@ from daemon.recall.query.arguments import read
 from daemon.recall.search import RecallEngine
 from daemon.recall.timeline import timeline
 from daemon.recall.touched import touched
-from daemon.reconstitute.agent.notes import Notes
 from daemon.redact import redact
 
 EXPORT: dict[str, type[Any]] = {"export": Export}
@@ -72,12 +71,6 @@ class RecallCalls:
             prepare=self.upkeep.load,
             in_memory=NEWEST,
             is_served=self.is_served,
-        )
-
-    def noting(self) -> Notes:
-        """What models found out, over what is open now."""
-        return Notes(
-            self.archive, lambda: self.upkeep.notes, Chosen(lambda: self.upkeep.embedder), on_failure=self.index_failed
         )
 
     def recall(self, request: calls.Recall) -> Json:

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from daemon import log
 from daemon.app import targets
@@ -18,18 +18,23 @@ from daemon.control.answers import from_json, json_name
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest
 from daemon.files import Files
+from daemon.ingest import Chosen
 from daemon.model import Json, Target
 from daemon.publish.edits import PageChangeCheck
-from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.output import ChangeCheck
 from daemon.redact import known, redact, redact_value
+
+if TYPE_CHECKING:
+    from daemon.reconstitute import Reconstitution, Who
+    from daemon.reconstitute.output import ChangeCheck
 
 _LOG = log.get("chat")
 
 
 class RunCalls(RecallCalls, ABC):
-    """A part of the engine: it has the archive, the configuration and what is recorded of files."""
+    """A part of the engine: it has the archive, the configuration and what is recorded of files.
+
+    What makes pages is imported by the first call that needs it, because it is a third of all that a process imports.
+    """
 
     recorded: Files
     model_status: str = ""
@@ -71,6 +76,8 @@ class RunCalls(RecallCalls, ABC):
         Raises:
             BadRequest: none began then.
         """
+        from daemon.reconstitute.agent import trajectory  # noqa: PLC0415 - see the class
+
         paths = [request.path] if request.path else self.archive.targets()
         heads = [(target, head) for target in paths for head in trajectory.read(self.archive, target)]
         if not request.started:
@@ -120,6 +127,8 @@ class RunCalls(RecallCalls, ABC):
     @contextmanager
     def answerer(self) -> Iterator[Who]:
         """The model for one run, picked anew each time: a server may have come up, or gone."""
+        from daemon.reconstitute import Who  # noqa: PLC0415 - see the class
+
         if self.config.chat.provider == "none":
             self._picked("no chat model: the pages are made from facts alone: chat.provider is none")
             yield Who(why=self.model_status)
@@ -170,13 +179,19 @@ class RunCalls(RecallCalls, ABC):
         return step
 
     def _reconstitution(self, chat_model: Who, ground: Ground) -> Reconstitution:
+        from daemon.reconstitute import Reconstitution  # noqa: PLC0415 - see the class
+        from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class
+
+        notes = Notes(
+            self.archive, lambda: self.upkeep.notes, Chosen(lambda: self.upkeep.embedder), on_failure=self.index_failed
+        )
         return Reconstitution(
             self.archive,
             self.searching(),
             self.recorded,
             self.config.output_dir,
             who=chat_model,
-            notes=self.noting(),
+            notes=notes,
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,
             forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
