@@ -20,7 +20,16 @@ from daemon.model import Json, Session
 from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit
 from daemon.opencode.connection import Connection, TooLargeError
 from daemon.opencode.journal import Journal
-from daemon.opencode.shared import PIECE, Gathered, orphan_record, oversize, pending_revert, project_record
+from daemon.opencode.shared import (
+    PIECE,
+    Gathered,
+    Stamps,
+    Units,
+    orphan_record,
+    oversize,
+    pending_revert,
+    project_record,
+)
 
 _HOT_S = 900.0
 """We keep checking a session this long after its last insert, because its rows may be updated in place."""
@@ -65,6 +74,7 @@ class Database:
         self._events: dict[str, int] = {}
         self._updated = 0
         self._hot: dict[str, float] = {}
+        self._units = Units()
         self._journal = Journal(connection, self._limit)
 
     def close(self) -> None:
@@ -164,7 +174,7 @@ class Database:
         """See Source. Includes removed messages that the journal still has."""
         self._journal.follow(session_id)
         sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"
-        listed: dict[str, list[tuple[str, object]]] = {}
+        listed: dict[str, Stamps] = {}
         for message_id, updated in self._connection.rows(sql, (session_id,)):
             listed[_text(message_id)] = [("", updated)]
         telling = _telling(self._connection.columns("part"))
@@ -174,7 +184,8 @@ class Database:
         removed = self._journal.removals(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
         for message_id, (rows, _) in removed.items():
             listed.setdefault(message_id, []).extend(rows)
-        return {name: _unit(rows, removed[name].changed if name in removed else 0) for name, rows in listed.items()}
+        changes = {message_id: removal.changed for message_id, removal in removed.items()}
+        return self._units.of(session_id, listed, changes)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -369,6 +380,8 @@ class Database:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) if value is not None else ""
 
 
@@ -383,10 +396,3 @@ def _or_null(columns: frozenset[str], name: str) -> str:
 def _telling(columns: frozenset[str]) -> str:
     """The column that shows whether a row changed: its update time, or the content if there is none."""
     return "time_updated" if "time_updated" in columns else "data"
-
-
-def _unit(rows: list[tuple[str, object]], changed: int = 0) -> Unit:
-    total = hashlib.sha256()
-    for part_id, updated in sorted(rows, key=lambda row: row[0]):
-        total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))
-    return Unit(total.hexdigest()[:24], max([changed, *(records.integer(updated) for _, updated in rows)]))
