@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.opencode.shared import Units
+from daemon.opencode.shared import Stamps, Units
 
 _STAMPS = st.lists(st.tuples(st.sampled_from(["", "prt_1", "prt_2"]), st.sampled_from([1, 2, None, "x"])), max_size=3)
 _LISTING = st.tuples(
@@ -24,14 +24,11 @@ def test_a_remembered_unit_is_the_one_that_is_made_anew(listings):
 
 def test_a_unit_depends_on_ids_stamps_and_removals_not_on_the_order_of_rows():
     of = Units().of
-    rows = [("", 1), ("prt_1", 2), ("prt_2", 3)]
+    rows: Stamps = [("", 1), ("prt_1", 2), ("prt_2", 3)]
     (unit,) = of("s", {"m": rows}, {}).values()
     assert of("s", {"m": rows[::-1]}, {})["m"] == unit
     assert unit.changed == 3
-    for other in (
-        [("", 1), ("prt_1", 2)],
-        [("", 1), ("prt_1", 2), ("prt_2", 4)],
-        [("", 1), ("prt_1", 2), ("prt_3", 3)],
-    ):
+    others: list[Stamps] = [rows[:2], [*rows[:2], ("prt_2", 4)], [*rows[:2], ("prt_3", 3)]]
+    for other in others:
         assert of("s", {"m": other}, {})["m"].stamp != unit.stamp
     assert of("s", {"m": rows}, {"m": 9})["m"].changed == 9
