@@ -45,6 +45,8 @@ BENCHES = (
     Bench("peers", "peers.py", ("--messages", "1000"), ("--messages", "144000"), "file"),
     Bench("fresh", "fresh.py", ("--turns", "5", "--import", "1000"), (), "output"),
     Bench("quality", "quality.py", ("--most", "1000", "--questions", "100"), ("--questions", "2000")),
+    Bench("ingest", "ingest.py", ("--messages", "300", "1000", "--sessions", "10", "100"), (), "output"),
+    Bench("pages", "pages.py", ("--sessions", "30"), ("--files", "1100")),
     Bench("files", "files_scale.py", ("--operations", "10000", "--files", "1000", "--sessions", "30", "--runs", "1")),
 )
 
@@ -110,7 +112,7 @@ def summary(outcomes: list[Outcome]) -> str:
             for name, found in outcome.figures["vocabularies"].items():
                 missed = scale_figures.misses(found["figures"])
                 lines += [f"  {name}: {miss}" for miss in missed] or [f"  {name}: every target met"]
-        elif outcome.name == "fresh" and outcome.figures:
+        elif outcome.figures:
             lines.append(f"  {json.dumps(outcome.figures)}")
         else:
             lines += [f"  {line}" for line in outcome.lines]
