@@ -176,7 +176,7 @@ def learned_scripts(vocabulary: Iterable[str]) -> frozenset[str]:
             letters.setdefault(scripts[0], set()).add(next(letter for letter in piece if letter.isalpha()))
     most = max(words.values(), default=0)
     learned = {script for script, count in words.items() if count >= _LEARNED or count == most}
-    return frozenset(learned | {script for script, some in letters.items() if len(some) >= _LETTERS})
+    return frozenset(learned | {script for script, examples in letters.items() if len(examples) >= _LETTERS})
 
 
 @lru_cache(maxsize=65_536)
@@ -190,8 +190,8 @@ def script_of(letter: str) -> str:
 def _bytes_of_characters() -> dict[str, int]:
     """Which byte each character of a byte-level vocabulary stands for: printable ones for themselves."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    unprintable = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(unprintable)}
 
 
 def _decoded(piece: str) -> str:

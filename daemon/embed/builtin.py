@@ -123,7 +123,7 @@ class Builtin:
 
     def embed_query(self, text: str) -> Vector | BadInput:
         """See Embedder; BadInput for a blank text."""
-        self._check_here()
+        self._check_downloaded()
         return self._run(text, self.how.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
@@ -131,7 +131,7 @@ class Builtin:
 
         Tokenizers give up on a whole word for its length too: its letters, each of which has a token, are legible.
         """
-        self._check_here()
+        self._check_downloaded()
         with self._lock:
             self.load()
             if not self._scripts:
@@ -146,12 +146,12 @@ class Builtin:
 
     def known_words(self, text: str) -> float:
         """See Embedder; what is beyond the model's cut does not count."""
-        self._check_here()
+        self._check_downloaded()
         with self._lock:
             self.load()
             return known_share(text, self._encoded(text).offsets)
 
-    def _check_here(self) -> None:
+    def _check_downloaded(self) -> None:
         """A question does not wait for a download."""
         if self.hub is not None:
             self.hub.check()
@@ -205,14 +205,14 @@ class Builtin:
         # Threads that wait for work by spinning take the processor from those who search meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            made = Tokenizer.from_file(str(how.tokenizer))
+            tokenizer = Tokenizer.from_file(str(how.tokenizer))
             session = onnxruntime.InferenceSession(str(how.model), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # both libraries raise their own kinds, down to bare Exception
             raise ModelUnavailable(f"{how.model.parent}: the embedding model cannot be loaded: {error}") from error
-        made.no_padding()
-        made.enable_truncation(how.tokens)
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(how.tokens)
         self._inputs, self._output = _inputs(how.model, session), _output(how.model, session)
-        self._tokenizer, self._session = made, session
+        self._tokenizer, self._session = tokenizer, session
 
 
 def _own() -> SentenceModel:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PREFIX = "hf:"
 _ENDPOINT = "https://huggingface.co"
-_HERE = ".complete"
+_COMPLETE = ".complete"
 """Written last: the commit whose files these are."""
 _PART = ".part"
 _CONFIGS = (
@@ -82,9 +82,9 @@ class HubModel:
         self.directory = cache / re.sub(r"[^\w.@-]+", "--", self.name)
 
     @property
-    def is_here(self) -> bool:
+    def is_downloaded(self) -> bool:
         """Whether all of it was downloaded."""
-        return (self.directory / _HERE).is_file()
+        return (self.directory / _COMPLETE).is_file()
 
     def check(self) -> None:
         """See that it is here, without waiting for it.
@@ -92,7 +92,7 @@ class HubModel:
         Raises:
             ModelUnavailable: it is not, or not yet.
         """
-        if not self.is_here:
+        if not self.is_downloaded:
             raise ModelUnavailable(
                 self._progress or f"{self.name} is not downloaded yet; `reconstitute index --wait` does it"
             )
@@ -113,7 +113,7 @@ class HubModel:
             ModelUnavailable: the hub does not answer, or has no such model, or none in ONNX form; what came is kept.
             DiskFull: there is no room for it.
         """
-        if self.is_here:
+        if self.is_downloaded:
             return
         with self._asking() as client, self._alone():
             commit, files = self._files(client)
@@ -125,7 +125,7 @@ class HubModel:
                 )
                 if not file.is_at(self.directory / file.name):
                     self._download(client, commit, file)
-            durable.atomic_write(self.directory / _HERE, f"{commit}\n".encode())
+            durable.atomic_write(self.directory / _COMPLETE, f"{commit}\n".encode())
             _LOG.info("a model for embedding was downloaded", model=self.name)
 
     # -- the hub -----------------------------------------------------------------------------------------------------
@@ -136,10 +136,10 @@ class HubModel:
         answer = client.get(about, params={"blobs": "true"})
         self._verdict(answer)
         try:
-            made: Json = answer.json()
-            listed = {sibling["rfilename"]: sibling for sibling in made["siblings"]}
+            description: Json = answer.json()
+            listed = {sibling["rfilename"]: sibling for sibling in description["siblings"]}
             files = [_file(listed[name]) for name in needed(self.name, listed)]
-            return str(made["sha"]), files
+            return str(description["sha"]), files
         except (KeyError, TypeError, ValueError) as error:
             raise ModelUnavailable(
                 f"{self._endpoint}: the answer is not the hub's: {error!r}; check HF_ENDPOINT"
@@ -171,11 +171,11 @@ class HubModel:
         """Raise for what is no success; the hub says 401 for a model that does not exist, too."""
         if answer.is_success:
             return
-        what = f"{self._endpoint}: {self.name}: HTTP {answer.status_code}"
+        failure = f"{self._endpoint}: {self.name}: HTTP {answer.status_code}"
         if answer.status_code in {401, 403, 404}:
             fix = "check the name in embedding.model_dir; if the model asks for consent, give it there and set HF_TOKEN"
-            raise ModelUnavailable(f"{what}: no such model, or not for everyone; {fix}")
-        raise ModelUnavailable(f"{what}; it is tried again")
+            raise ModelUnavailable(f"{failure}: no such model, or not for everyone; {fix}")
+        raise ModelUnavailable(f"{failure}; it is tried again")
 
     @contextmanager
     def _asking(self) -> Iterator[httpx.Client]:
@@ -219,10 +219,10 @@ class HubModel:
 
     def _room(self, files: Sequence[HubFile]) -> None:
         there = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
-        wanted, free = sum(file.size for file in files) - there, shutil.disk_usage(self.directory).free
-        if wanted > free:
+        required, free = sum(file.size for file in files) - there, shutil.disk_usage(self.directory).free
+        if required > free:
             raise DiskFull(
-                f"{self.directory}: {self.name} needs {wanted / 1e6:.0f} MB, {free / 1e6:.0f} are free; free some"
+                f"{self.directory}: {self.name} needs {required / 1e6:.0f} MB, {free / 1e6:.0f} are free; free some"
             )
 
 
@@ -240,9 +240,9 @@ def needed(model: str, names: Sequence[str] | Json) -> list[str]:
             f"{model} has {missing} on the hub; choose another model, or export it into a directory and name that in "
             "embedding.model_dir"
         )
-    is_wanted: Callable[[str], Any] = lambda name: name in _CONFIGS or _STEPS.fullmatch(name)  # noqa: E731
+    is_config: Callable[[str], Any] = lambda name: name in _CONFIGS or _STEPS.fullmatch(name)  # noqa: E731
     beside = [name for name in names if re.fullmatch(rf"{re.escape(network)}[_.]data.*", name)]
-    return [*sorted(filter(is_wanted, names)), tokenizer, *sorted(beside), network]
+    return [*sorted(filter(is_config, names)), tokenizer, *sorted(beside), network]
 
 
 def _file(sibling: Json) -> HubFile:

@@ -55,14 +55,14 @@ class Dense:
 
     def __call__(self, vector: Array) -> Array:
         """The vector that comes out."""
-        made = self.weight @ vector + (0 if self.bias is None else self.bias)
-        return np.asarray(_ACTIVATIONS[self.activation](made))
+        output = self.weight @ vector + (0 if self.bias is None else self.bias)
+        return np.asarray(_ACTIVATIONS[self.activation](output))
 
 
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "Identity": lambda made: made,
+    "Identity": lambda vector: vector,
     "Tanh": np.tanh,
-    "ReLU": lambda made: np.maximum(made, 0),
+    "ReLU": lambda vector: np.maximum(vector, 0),
 }
 
 
@@ -171,14 +171,14 @@ def file_digest(path: Path) -> str:
 def preferred(names: Collection[str]) -> str | None:
     """The network to use of these files of a model, by their paths in it; None where there is none."""
     named = [folder + name for name in _MODELS for folder in ("", "onnx/")]
-    others = sorted(name for name in names if re.fullmatch(r"(onnx/)?[^/]+\.onnx", name))
-    return next((name for name in (*named, *others) if name in names), None)
+    custom = sorted(name for name in names if re.fullmatch(r"(onnx/)?[^/]+\.onnx", name))
+    return next((name for name in (*named, *custom) if name in names), None)
 
 
 def _files(directory: Path) -> tuple[Path, Path]:
     folders = (directory, directory / "onnx")
-    every = [path for folder in folders for path in folder.glob("*.onnx") if path.is_file()]
-    name = preferred([path.relative_to(directory).as_posix() for path in every])
+    networks = [path for folder in folders for path in folder.glob("*.onnx") if path.is_file()]
+    name = preferred([path.relative_to(directory).as_posix() for path in networks])
     model = None if name is None else directory / name
     tokenizer = next((path for folder in folders if (path := folder / "tokenizer.json").is_file()), None)
     if model is None or tokenizer is None:

@@ -66,7 +66,7 @@ class ModelCalls:
     def _download_size(self, name: str) -> str:
         """How much must be downloaded for a model of the hub that is not here yet; "" for other models."""
         configured = on_this_machine(self.config.embedding)
-        if configured.hub is None or configured.name != name or configured.hub.is_here:
+        if configured.hub is None or configured.name != name or configured.hub.is_downloaded:
             return ""
         try:
             return f" ({configured.hub.size() / 1e6:.0f} MB are to be downloaded)"

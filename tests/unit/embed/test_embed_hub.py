@@ -94,10 +94,10 @@ def test_a_file_that_comes_with_another_content_is_not_used(hub: FakeHub, tmp_pa
     hub.spoilt = name
     with pytest.raises(ModelUnavailable, match="came otherwise than described"):
         model(tmp_path).fetch()
-    assert not model(tmp_path).is_here
+    assert not model(tmp_path).is_downloaded
     hub.spoilt = ""
     model(tmp_path).fetch()
-    assert model(tmp_path).is_here
+    assert model(tmp_path).is_downloaded
 
 
 def test_without_the_hub_the_error_says_what_to_do(hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -152,7 +152,7 @@ def test_a_revision_is_asked_for_and_kept_apart(hub: FakeHub, tmp_path: Path):
     made.fetch()
     assert hub.paths[0] == f"/api/models/{NAME}/revision/refs/pr/1"
     assert made.directory.name == "maker--tiny@refs--pr--1"
-    assert not model(tmp_path).is_here
+    assert not model(tmp_path).is_downloaded
 
 
 def test_a_token_goes_to_the_hub_and_nowhere_else(hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
