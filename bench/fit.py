@@ -73,14 +73,14 @@ def candidates_of(house: quality_house.House, question: quality_house.Question, 
     query = parse.parse(question.text)
     found = search.gather(query, "hybrid", Filters(), _DEPTH, deadline=time.monotonic() + quality_house.BUDGET_S)
     similar = found.similar()
-    meant = [match for match in found.every("semantic") if match.message_id in similar]
-    features = fuse.features_of(found.every("lexical"), found.every("windows"), meant, found.stats)
+    meant = [match for match in found.all_matches("semantic") if match.message_id in similar]
+    features = fuse.features_of(found.all_matches("lexical"), found.all_matches("windows"), meant, found.stats)
     states = {message_id: house.archive.state(message_id) for message_id in features}
     ids = [message_id for message_id, state in states.items() if state is not None]
     if not ids:
         return None
     cosines: dict[str, float] = {}
-    for match in found.every("semantic"):
+    for match in found.all_matches("semantic"):
         cosines[match.message_id] = max(match.score, cosines.get(match.message_id, -1.0))
     sessions = [states[i]["session"] for i in ids]
     numbers = {session: number for number, session in enumerate(dict.fromkeys(sessions))}
@@ -96,7 +96,7 @@ def candidates_of(house: quality_house.House, question: quality_house.Question, 
     return Candidates(
         made,
         np.array([cosines.get(i, -1.0) for i in ids]),
-        np.array([weights.DAY * fuse.nearness(query.days, states[i]["created"]) for i in ids]),
+        np.array([weights.DAY * fuse.date_proximity(query.days, states[i]["created"]) for i in ids]),
         np.array([numbers[session] for session in sessions]),
         np.array([session in question.right for session in numbers]),
     )

@@ -14,7 +14,7 @@ from typing import Protocol
 from daemon.model import Chunk, Document, Kind, Vector
 
 TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
-SAID = frozenset(map(str, Kind)) - TOOLS
+PROSE = frozenset(map(str, Kind)) - TOOLS
 """Kinds of what was said; the others are what tools were given and printed, which has most words far oftener."""
 
 
@@ -145,10 +145,10 @@ class LexicalIndex(Protocol):
     def remove(self, message_ids: Sequence[str]) -> None:
         """Forget these messages; durable on return."""
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         """Best parts for the words of `query` in any order, best first, at most one per part and kind.
 
-        So many more than `limit` that there are `least_said` of kinds SAID among them, if there are as many.
+        So many more than `limit` that there are `least_prose` of kinds PROSE among them, if there are as many.
         """
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:

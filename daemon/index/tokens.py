@@ -190,10 +190,10 @@ def loose(text: str) -> str:
 
 def fields(text: str) -> Fields:
     """The tokens of a text in order, those findable in any order, and its words as they are spelt, each once."""
-    made = _made_of(text)
-    spelt = " ".join(dict.fromkeys(map(_SPELT, made)))
+    term_tokens = _tokenized(text)
+    spelt = " ".join(dict.fromkeys(map(_SPELT, term_tokens)))
     return Fields(
-        " ".join(map(_WORDS, made)), " ".join(map(_BAG, made)), " ".join(dict.fromkeys(spelt.split()))
+        " ".join(map(_WORDS, term_tokens)), " ".join(map(_BAG, term_tokens)), " ".join(dict.fromkeys(spelt.split()))
     )  # fmt: skip
 
 
@@ -202,12 +202,12 @@ def is_spelt(word: str) -> bool:
     return _SHORTEST <= len(word) <= _MOST_LETTERS and word.isalpha()
 
 
-_Made = tuple[str, str, str, str]
+_TermTokens = tuple[str, str, str, str]
 """Of one term: its words, its bag, its spelt words, and the names and bigrams with the bag."""
 _WORDS, _BAG, _SPELT, _NAMED = map(itemgetter, range(4))
 
 
-def _made(surface: str) -> _Made:
+def _term_tokens(surface: str) -> _TermTokens:
     if surface.isalpha() and len(surface) <= LONGEST and surface.isascii() and _PLAIN.fullmatch(surface):
         word = surface.lower()
         stemmed = stem(word)
@@ -219,22 +219,22 @@ def _made(surface: str) -> _Made:
     return " ".join(term.sequence), " ".join(term.bag), " ".join(term.spelt), " ".join(named)
 
 
-class _Known(dict[str, _Made]):
+class _Known(dict[str, _TermTokens]):
     """What was made of terms. The same ones come again in every message: making them is most of the work."""
 
-    def __missing__(self, surface: str) -> _Made:
-        made = _made(surface)
+    def __missing__(self, surface: str) -> _TermTokens:
+        term_tokens = _term_tokens(surface)
         if len(surface) <= _REMEMBERED:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
-            self[surface] = made
-        return made
+            self[surface] = term_tokens
+        return term_tokens
 
 
 _KNOWN = _Known()
 
 
-def _made_of(text: str) -> list[_Made]:
+def _tokenized(text: str) -> list[_TermTokens]:
     """Without a step of Python for each term."""
     return list(filter(_WORDS, map(_KNOWN.__getitem__, _surfaces(text))))
 
@@ -242,7 +242,7 @@ def _made_of(text: str) -> list[_Made]:
 # A message stands in its own window and in those of the next ones.
 @lru_cache(maxsize=1024)
 def _loose_line(line: str) -> str:
-    return " ".join(map(_NAMED, _made_of(line)))
+    return " ".join(map(_NAMED, _tokenized(line)))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -264,7 +264,7 @@ def _term(surface: str) -> Term | None:
         whole, pieces = names[0]
         return Term(surface, Form.NAME if len(pieces) > 1 else Form.WORD, whole, (whole,), pieces)
     whole = _capped(fold(surface.replace("\\\\", "/").replace("\\", "/")))
-    pieces = tuple(piece for _, some in names for piece in some)
+    pieces = tuple(piece for _, name_pieces in names for piece in name_pieces)
     return Term(surface, Form.PATH, whole, tuple(name for name, _ in names), pieces)
 
 
@@ -306,9 +306,9 @@ def _humps(part: str) -> list[str]:
         return [part]
     cuts = [0]
     for i in range(1, len(part)):
-        before, here, after = part[i - 1], part[i], part[i + 1 : i + 2]
-        starts = here.isupper() and not before.isupper()
-        ends_acronym = here.isupper() and before.isupper() and after.islower()
+        before, current, after = part[i - 1], part[i], part[i + 1 : i + 2]
+        starts = current.isupper() and not before.isupper()
+        ends_acronym = current.isupper() and before.isupper() and after.islower()
         if starts or ends_acronym:
             cuts.append(i)
     return [part[a:b] for a, b in pairwise([*cuts, len(part)])]

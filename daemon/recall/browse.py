@@ -21,7 +21,7 @@ from daemon.recall.query import Archived, RecallContext, RecallGet, RecallMessag
 from daemon.recall.query.places import Fits, absolute, at_hand, is_within, latest_at, place_of, several
 from daemon.redact import redact
 
-_EVERY = 1_000_000
+_NO_LIMIT = 1_000_000
 """More parts than a session has: no match is left out."""
 _UNBOUNDED = 1 << 62
 _NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
@@ -36,8 +36,8 @@ def get(archive: Archive, request: RecallGet) -> Json:
         BadRequest: the message is not in the archive.
     """
     message, warnings = _message(archive, request.messageID, request.sessionID)
-    shown_message = _item(archive, message, request.maxChars)
-    return {"ok": True, **shown_message, "context": _context(archive, message.session_id), "warnings": warnings}
+    rendered = _item(archive, message, request.maxChars)
+    return {"ok": True, **rendered, "context": _context(archive, message.session_id), "warnings": warnings}
 
 
 def context(archive: Archive, request: RecallContext) -> Json:
@@ -58,9 +58,9 @@ def context(archive: Archive, request: RecallContext) -> Json:
     ids = order[max(0, place - before) : place + after + 1]
     items: Sequence[Json]
     if request.format == "messages":
-        wanted = len(ids)
+        in_window = len(ids)
         ids, items = around(archive, message.id, before, after, request.budgetTokens)
-        warnings += _short_of(message.id, request.budgetTokens, wanted - len(ids), is_cut=not ids)
+        warnings += _short_of(message.id, request.budgetTokens, in_window - len(ids), is_cut=not ids)
         if not ids:
             ids, items = [message.id], cut_to_fit(archive, message.id, _UNBOUNDED, request.budgetTokens)
     else:
@@ -76,22 +76,22 @@ def context(archive: Archive, request: RecallContext) -> Json:
     }
 
 
-def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallMessages, here: str) -> Json:
+def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallMessages, cwd: str) -> Json:
     """``{ok, messages, context, pagination: {offset, returned, total, hasMore}, warnings}``: a session's messages.
 
-    Without a session the latest one of the directory `here` is taken, and said. `query` is looked for in every text of
+    Without a session the latest one of the directory `cwd` is taken, and said. `query` is looked for in every text of
     a message but the session's title, as it stands, case-insensitively.
 
     Raises:
-        BadRequest: the session is not in the archive, or none is given and `here` has none.
+        BadRequest: the session is not in the archive, or none is given and `cwd` has none.
         IndexBroken: `query` cannot be answered, the index must be rebuilt.
     """
-    session_id, warnings = _session(archive, catalog, request.sessionID.strip(), here)
+    session_id, warnings = _session(archive, catalog, request.sessionID.strip(), cwd)
     ids = archive.message_ids(session_id)
     role = "" if request.role == "all" else request.role
     if request.query.strip():
         filters = Filters(session_id=session_id, role=role, kinds=_NO_TITLES)
-        held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _EVERY)}
+        held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _NO_LIMIT)}
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
             warnings.append(f"not indexed yet, so not searched for `query`: {counted(waiting, 'archived message')}")
@@ -116,18 +116,18 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
     }
 
 
-def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, here: str) -> Json:
+def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, cwd: str) -> Json:
     """``{ok, sessions, returned, total, hasMore, scope, warnings}``: sessions that fit, the latest updated first.
 
     A session is ``{id, title, directory, projectID, parentID?, time: {created, updated}, archived, deleted,
-    messages}``, `messages` their number. Scope ``project`` is the project of `directory`, or else of `here`.
+    messages}``, `messages` their number. Scope ``project`` is the project of `directory`, or else of `cwd`.
 
     Raises:
         BadRequest: a directory that is not absolute, or scope ``project`` without any directory.
     """
     rows = catalog.rows()
     warnings: list[str] = []
-    place = _place(rows, request, here, warnings)
+    place = _place(rows, request, cwd, warnings)
     there = [row for row in rows.values() if place(row)]
     fitting = [row for row in there if _fits(row, request)]
     fitting.sort(key=lambda row: (-row.updated, -row.created, row.id))
@@ -146,11 +146,11 @@ def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, here: 
     }
 
 
-def _place(rows: Mapping[str, Row], request: RecallSessions, here: str, warnings: list[str]) -> Fits:
+def _place(rows: Mapping[str, Row], request: RecallSessions, cwd: str, warnings: list[str]) -> Fits:
     """Whether a session is where it should be. Scope project with a directory means the project of that directory."""
-    directory = absolute(request.directory, here, "directory")
+    directory = absolute(request.directory, cwd, "directory")
     if not directory:
-        return at_hand("project", rows, here, warnings) if request.scope == "project" else lambda _: True
+        return at_hand("project", rows, cwd, warnings) if request.scope == "project" else lambda _: True
     place = place_of(rows, directory, climbs=False)
     if "project" in {request.within, request.scope}:
         warnings += several(place)
@@ -220,14 +220,14 @@ def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Messag
     return message, [f"message {message.id} is not in session {named}, but in {message.session_id}"]
 
 
-def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> tuple[str, list[str]]:
-    """The session that was named, or the latest one of `here` with a warning that says so."""
+def _session(archive: Archive, catalog: Catalog, session_id: str, cwd: str) -> tuple[str, list[str]]:
+    """The session that was named, or the latest one of `cwd` with a warning that says so."""
     if session_id:
         if archive.session(session_id) is None and not archive.message_ids(session_id):
             raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
         return session_id, []
     rows = catalog.rows()
-    where = absolute(here, "", "directory") if here.strip().startswith("/") else ""
+    where = absolute(cwd, "", "directory") if cwd.strip().startswith("/") else ""
     # What somebody works in at the moment is not gone.
     live = {row.id: row for row in rows.values() if row.deleted is None}
     latest = (latest_at(live, where) or latest_at(rows, where)) if where else None
@@ -271,5 +271,5 @@ def _short_of(message_id: str, budget: int, missing: int, *, is_cut: bool) -> li
             f"message {message_id} alone is longer than {budget} tokens (estimated): its texts are cut, and the others"
         )
         return [f"{cut} left out; raise `budgetTokens`, or {whole} shows it whole"]
-    left_out = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
-    return [left_out] if missing else []
+    omission = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
+    return [omission] if missing else []

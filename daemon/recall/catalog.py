@@ -22,7 +22,7 @@ _RECORDS = ("message ", "session ")
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class QuarantineSummary:
     """`count` messages and sessions were not read, or not whole; `samples` are (which, why) of the latest, redacted."""
 
     count: int = 0
@@ -40,30 +40,32 @@ class Aside:
         if not self.count:
             return []
         record, reason = self.samples[0]
-        others = " and others" if self.count > 1 else ""
-        some = f"{counted(self.count, 'recorded item')} could not be read, or not whole, and cannot be found"
-        return [f"{some}: {record} ({reason}){others}; coverage.loadErrors and `status()` say more"]
+        more = " and others" if self.count > 1 else ""
+        problem = f"{counted(self.count, 'recorded item')} could not be read, or not whole, and cannot be found"
+        return [f"{problem}: {record} ({reason}){more}; coverage.loadErrors and `status()` say more"]
 
 
-class KeptAside:
+class Quarantine:
     """Counts once, and again after a change. Thread-safe."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._known: tuple[int, Aside] = (-1, Aside())
+        self._known: tuple[int, QuarantineSummary] = (-1, QuarantineSummary())
 
-    def now(self) -> Aside:
+    def now(self) -> QuarantineSummary:
         """What is kept aside at the moment."""
         changes = self._archive.quarantine_changes  # before it is read: a change meanwhile is seen the next time
         if self._known[0] != changes:
             entries = [entry for entry in self._archive.quarantined().items() if entry[0].startswith(_RECORDS)]
             entries.sort(key=lambda entry: (-entry[1].get("time", 0), entry[0]))
-            samples = tuple((_shown(place), _shown(str(entry.get("reason")))) for place, entry in entries[:_SAMPLES])
-            self._known = changes, Aside(len(entries), samples)
+            samples = tuple(
+                (_shortened(place), _shortened(str(entry.get("reason")))) for place, entry in entries[:_SAMPLES]
+            )
+            self._known = changes, QuarantineSummary(len(entries), samples)
         return self._known[1]
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     return shorten(one_line(redact(text)), _LONGEST)
 
 
@@ -87,7 +89,7 @@ class Catalog:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self.aside = KeptAside(archive)
+        self.quarantine = Quarantine(archive)
         """The records that could not be read."""
         self._lock = threading.Lock()
         self._place = -1

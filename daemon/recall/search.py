@@ -91,10 +91,10 @@ class RecallEngine:
         """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
         return self._archive.waiting("lexical") > self._archive.waiting("semantic")
 
-    def answer(self, request: Recall, here: str = "", now: int | None = None) -> Json:
+    def answer(self, request: Recall, cwd: str = "", now: int | None = None) -> Json:
         """The answer to the call `recall` (Response.body).
 
-        `here` is the caller's directory, "" where that is unknown; `now` is epoch ms, None for the clock's.
+        `cwd` is the caller's directory, "" where that is unknown; `now` is epoch ms, None for the clock's.
 
         Raises:
             BadRequest: an empty or overlong query, contradicting filters, a bad regular expression.
@@ -103,7 +103,7 @@ class RecallEngine:
         parse.check(request.query)
         now = time.time_ns() // 1_000_000 if now is None else now
         budget = Budget(self._budget_s)
-        scope = by_all_names(self._archive, resolve(request, self._catalog.rows(), here, now))
+        scope = by_all_names(self._archive, resolve(request, self._catalog.rows(), cwd, now))
         return self._respond(request, scope, budget, now, folds=True).body()
 
     def search(self, query: str, match: Match = "hybrid", limit: int = 10, filters: Filters = ANY) -> SearchResults:
@@ -122,28 +122,28 @@ class RecallEngine:
         scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, allowed=allowed)
         response = self._respond(request, scope, Budget(max(PATIENT_S, self._budget_s)), time.time_ns() // 1_000_000)
         page = response.page()
-        made = [item for _, item in response.rendered(page)]
-        warnings = tuple(response.warnings(page, made))
-        return SearchResults(tuple(map(_hit, made)), warnings, tuple(response.degraded()))
+        items = [item for _, item in response.rendered(page)]
+        warnings = tuple(response.warnings(page, items))
+        return SearchResults(tuple(map(_hit, items)), warnings, tuple(response.degraded()))
 
     def newest(self, filters: Filters, limit: int, besides: Collection[str] = ()) -> tuple[Hit, ...]:
         """At most `limit` of the newest messages that pass `filters`, without those whose ids are in `besides`.
 
         Where the lexical index fails, `on_failure` is called and what was read until then is returned.
         """
-        rows, seen, hits = self._catalog.rows(), set(besides), list[Hit]()
+        rows, excluded, hits = self._catalog.rows(), set(besides), list[Hit]()
         display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tools))
-        depth, is_all = 2 * (limit + len(seen)), False
+        depth, is_all = 2 * (limit + len(excluded)), False
         while len(hits) < limit and not is_all:
             matches = self._newest(filters, depth)
             is_all, depth = len(matches) < depth, 4 * depth
             for match in matches:
-                state = self._archive.state(match.message_id) if match.message_id not in seen else None
-                seen.add(match.message_id)
+                state = self._archive.state(match.message_id) if match.message_id not in excluded else None
+                excluded.add(match.message_id)
                 if state is not None:
                     result = Result(match.message_id, state["session"], "", state["created"], match, "kind")
-                    made = as_json(self._archive, rows, result, display)
-                    hits += [_hit(made)] if made is not None else []
+                    item = as_json(self._archive, rows, result, display)
+                    hits += [_hit(item)] if item is not None else []
         return tuple(sorted(hits, key=lambda hit: (-hit.created, hit.message_id))[:limit])
 
     def _newest(self, filters: Filters, limit: int) -> list[IndexMatch]:
@@ -166,7 +166,7 @@ class RecallEngine:
             () if scope.emptied_by else scope.rounds,
             request.results,
             request.group,
-            is_one_session=bool(request.sessionID),
+            is_single_session=bool(request.sessionID),
             explain=request.explain,
             folds=folds,
             sort=request.sort,
@@ -211,10 +211,10 @@ class RecallEngine:
             if message is None:
                 return verdict is not False
             facts |= {"role": message.role}
-            some = kinds_of(
+            kinds = kinds_of(
                 message, candidates.meaning.with_texts([match])[0], row.title if row and shows_titles else ""
             )
-            sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in some]
+            sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in kinds]
             return any(where.holds(facts | section) is not False for section in sections)
 
         return passes

@@ -98,17 +98,17 @@ class _Walk:
 
     def anchor(self, now: int) -> tuple[Json, _Key, list[_Entry]]:
         """What the anchor is, its place in the order, and its own entry where it is one."""
-        wanted = self._request.anchor.strip() or "now"
-        message = self._archive.message(wanted)
+        anchor = self._request.anchor.strip() or "now"
+        message = self._archive.message(anchor)
         if message is not None:
-            entry = _spoken(message)
+            entry = _message_entry(message)
             return {"type": "message", "id": message.id, "time": message.created}, entry.key, [entry]
-        if wanted in self._rows:
-            entry = _begun(self._rows[wanted])
-            return {"type": "session", "id": wanted, "time": entry.key[0]}, entry.key, [entry]
-        if re.match(r"(?:msg|ses)_", wanted):
-            raise BadRequest(f"`anchor` {wanted!r} is not in the archive; `recall()` and `recall_sessions()` give ids")
-        time = parse_time(wanted, now, "anchor")
+        if anchor in self._rows:
+            entry = _session_entry(self._rows[anchor])
+            return {"type": "session", "id": anchor, "time": entry.key[0]}, entry.key, [entry]
+        if re.match(r"(?:msg|ses)_", anchor):
+            raise BadRequest(f"`anchor` {anchor!r} is not in the archive; `recall()` and `recall_sessions()` give ids")
+        time = parse_time(anchor, now, "anchor")
         time = now if time is None else time
         return {"type": "time", "time": time}, (time, -1, "", "", 0, ""), []
 
@@ -119,8 +119,8 @@ class _Walk:
             "prompt": self._prompts,
             "file": self._changes,
         }
-        wanted = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._request.kinds or ways)]
-        for entry in heapq.merge(*wanted, key=lambda entry: entry.key, reverse=is_before):
+        streams = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._request.kinds or ways)]
+        for entry in heapq.merge(*streams, key=lambda entry: entry.key, reverse=is_before):
             if entry.type and (entry.key < key if is_before else entry.key > key):
                 yield entry
 
@@ -146,18 +146,18 @@ class _Walk:
     def _sessions(self, time: int, is_before: bool) -> Iterator[_Entry]:
         rows = self._rows.values() if self._chosen is None else [self._rows[session_id] for session_id in self._chosen]
         side = [row for row in rows if (row.created <= time if is_before else row.created >= time)]
-        return map(_begun, sorted(side, key=lambda row: (row.created, row.id), reverse=is_before))
+        return map(_session_entry, sorted(side, key=lambda row: (row.created, row.id), reverse=is_before))
 
     def _prompts(self, time: int, is_before: bool) -> Iterator[_Entry]:
         """Prompts of one millisecond come in any order out of the index, and sorted out of here."""
         same: list[_Entry] = []
-        seen: set[str] = set()
+        message_ids: set[str] = set()
         for match in self._matches(_PROMPTS, time + 1 if is_before else time, is_before):
-            message = None if match.message_id in seen else self._archive.message(match.message_id)
+            message = None if match.message_id in message_ids else self._archive.message(match.message_id)
             if message is None or message.role != "user":
                 continue  # another part of the same prompt, a task that a model gave, or the index is behind
-            seen.add(match.message_id)
-            entry = _spoken(message)
+            message_ids.add(match.message_id)
+            entry = _message_entry(message)
             if same and same[0].key[0] != entry.key[0]:
                 yield from sorted(same, key=lambda each: each.key, reverse=is_before)
                 same = []
@@ -171,18 +171,18 @@ class _Walk:
         without a type say how far it has come: nobody waits for changes that are further away than what is shown.
         """
         waiting: list[_Entry] = []
-        seen: set[str] = set()
+        message_ids: set[str] = set()
         start = time + 1 if is_before else time - _LONGEST_CALL_MS
         for match in self._matches((Kind.TOOL_INPUT,), start, is_before, MOST_CALLS):
             state = self._archive.state(match.message_id)
-            if state is None or match.message_id in seen:
+            if state is None or match.message_id in message_ids:
                 continue
             bound = state["created"] + (_LONGEST_CALL_MS if is_before else 0)
             while waiting and (waiting[-1].key[0] > bound if is_before else waiting[-1].key[0] < bound):
                 yield waiting.pop()
             yield _Entry((bound, 9 if is_before else -9, "", "", 0, ""), "", "")
             if state["edits"] and match.tool not in _NO_CHANGE:
-                seen.add(match.message_id)
+                message_ids.add(match.message_id)
                 waiting += self._changed(match.message_id)
                 waiting.sort(key=lambda entry: entry.key, reverse=not is_before)
         yield from reversed(waiting)
@@ -193,7 +193,7 @@ class _Walk:
         session = self._archive.session(message.session_id) if message is not None else None
         for place, edit in enumerate(edits(message, session) if message is not None else ()):
             if edit.operation in CHANGES:
-                yield _change(edit, place, session.directory if session is not None else "")
+                yield _change_entry(edit, place, session.directory if session is not None else "")
 
     def _matches(self, kinds: tuple[Kind, ...], time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
         """Parts of these kinds from `time` outwards, in growing pages; after `most` no more, with a warning."""
@@ -237,28 +237,28 @@ def _chosen(rows: Mapping[str, Row], request: RecallTimeline, warnings: list[str
     return frozenset({session_id}) if chosen is None else chosen & {session_id}
 
 
-def _begun(row: Row) -> _Entry:
+def _session_entry(row: Row) -> _Entry:
     return _Entry((row.created, _RANKS["session"], row.id, "", 0, ""), "session", row.title)
 
 
-def _spoken(message: Message) -> _Entry:
+def _message_entry(message: Message) -> _Entry:
     """A message as an entry: what was typed, or answered; of one without words its tasks and the names of its files."""
     kind = "prompt" if message.role == "user" else "answer"
     spoken = [part for part in message.parts if part.type == "text" and part.data.get("synthetic") is not True]
     words = [word for part in spoken if (word := text(part.data.get("text"))).strip()]
-    words = words or [word for part in message.parts for word in _named(part)]
+    words = words or [word for part in message.parts for word in _descriptions(part)]
     key = (message.created, _RANKS[kind], message.session_id, message.id, 0, "")
     return _Entry(key, kind, "\n".join(words))
 
 
-def _named(part: Part) -> Iterator[str]:
+def _descriptions(part: Part) -> Iterator[str]:
     """What a part without a text of its own is about: a task what it is and asks for, a file its name."""
     keys = ("description", "prompt", "command", "name") if part.type in ("subtask", "agent") else ("filename",)
     words = dict.fromkeys(text(part.data.get(key)) for key in keys)
     yield from (word for word in words if word.strip())
 
 
-def _change(edit: FileEdit, place: int, directory: str) -> _Entry:
+def _change_entry(edit: FileEdit, place: int, directory: str) -> _Entry:
     folder = directory.rstrip("/")
 
     def relative(path: str) -> str:

@@ -80,14 +80,14 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
 def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:
     """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
     by_session: dict[str, _Touch] = {}
-    seen: set[tuple[str, str, int]] = set()
+    counted: set[tuple[str, str, int]] = set()
     for edit, path in touches(archive.files, known):
         touch = by_session.setdefault(edit.session_id, _Touch(edit.time, edit.time))
         touch.files[path] = max(edit.time, touch.files.get(path, 0))
         event = (edit.message_id, edit.part_id, edit.number)
-        if event in seen:
+        if event in counted:
             continue
-        seen.add(event)
+        counted.add(event)
         touch.first, touch.last = min(touch.first, edit.time), max(touch.last, edit.time)
         touch.changes += edit.operation in CHANGES
         touch.reads += edit.operation in READS
@@ -107,13 +107,13 @@ def _add_mentions(
     """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
     added = 0
     for name in dict.fromkeys(each.old for each in known):
-        left = set(rows) - set(by_session)
-        while left:
-            matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)
+        remaining = set(rows) - set(by_session)
+        while remaining:
+            matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(remaining)), _PAGE, before=True)
             latest: dict[str, int] = {}
             for match in matches:
                 state = archive.state(match.message_id)
-                if state is not None and state["session"] in left:
+                if state is not None and state["session"] in remaining:
                     latest.setdefault(state["session"], state["created"])
             for session_id, time in latest.items():
                 if added == most:
@@ -122,7 +122,7 @@ def _add_mentions(
                 by_session[session_id] = _Touch(
                     _first(archive, lexical, name, session_id, time), time, mention_only=True
                 )
-            left -= set(latest)
+            remaining -= set(latest)
             if len(matches) < _PAGE or not latest:
                 break
     return False

@@ -66,7 +66,7 @@ COMMON_NAME = 0.1
 
 TIER_SHARES = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
 """What is shown of a score, by how well a text holds the query's names. The tiers' order is a rule, not a weight."""
-NEAR_SPELLING_SHARE = 0.6
+SIMILAR_SPELLING_SHARE = 0.6
 """The same where a text has only near spellings."""
 KIND_SHARES = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
 """The score shown of a literal or regex match, by its kind; all others 1. The order there is by time."""

@@ -20,7 +20,7 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 
 from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
 from daemon.filesystem.disk_space import is_full
-from daemon.index import SAID, Entry, Filters, Match, number_of
+from daemon.index import PROSE, Entry, Filters, Match, number_of
 from daemon.index.lexical import files, fuzzy, scan
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
@@ -40,7 +40,7 @@ from daemon.index.lexical.searcher import Snapshot
 __all__ = ["Lexical"]
 
 _HEAP_BYTES = 64_000_000
-_PARTS_OF_ONE = 4
+_PARTS_PER_MESSAGE = 4
 """Parts of a message that are scored where only these messages are asked for, on average: the best ones."""
 _LEAST_HEAP_BYTES = 15_000_000  # tantivy takes no less
 
@@ -112,32 +112,32 @@ class Lexical:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         """Best parts for the words of `query` in any order, best first, at most one per part and kind.
 
         Parts that hold every word come before parts that hold some. A query of one identifier finds only that
         identifier, however it is spelt: rateLimit, rate-limit, rate_limit, "rate limit". Where no part holds any word,
         those are found that have a good part of a long run of a script without spaces, with what they have of it.
-        `least_said`: see LexicalIndex.
+        `least_prose`: see LexicalIndex.
         """
-        wanted = content(query)
-        if not wanted or limit < 1:
+        terms = content(query)
+        if not terms or limit < 1:
             return []
         with self._named("searching it"):
             reading = self._reading()
             candidates: list[Candidate] = []
-            for group, narrowed in groups_for(filters):
-                most = max(limit, least_said) if group.is_said else limit
-                ranked = Ranking(reading, group, wanted, quotation(query)).best(narrowed, most)
+            for group, group_filters in groups_for(filters):
+                most = max(limit, least_prose) if group.is_prose else limit
+                ranked = Ranking(reading, group, terms, quotation(query)).best(group_filters, most)
                 for candidate in ranked:
                     candidate.score *= group.weight
                 candidates += ranked
-            best = [match for match, _ in unique_matches(reading, best_first(candidates), wanted, limit)]
-            if len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
+            best = [match for match, _ in unique_matches(reading, best_first(candidates), terms, limit)]
+            if len(best) < limit or sum(match.kind in PROSE for match in best) >= least_prose:
                 return best
-            statements = best_first([candidate for candidate in candidates if candidate.group.is_said])
+            statements = best_first([candidate for candidate in candidates if candidate.group.is_prose])
             known = {(match.message_id, match.part_id, match.kind) for match in best}
-            for match, _ in unique_matches(reading, statements, wanted, least_said):
+            for match, _ in unique_matches(reading, statements, terms, least_prose):
                 if (match.message_id, match.part_id, match.kind) not in known:
                     best.append(match)
             return sorted(best, key=lambda match: -match.score)
@@ -147,12 +147,12 @@ class Lexical:
 
         One match a message, without part, kind, tool and text.
         """
-        wanted = content(query)
-        if not wanted or limit < 1:
+        terms = content(query)
+        if not terms or limit < 1:
             return []
         with self._named("searching it"):
             reading = self._reading()
-            return window_matches(reading, Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit], wanted)
+            return window_matches(reading, Ranking(reading, WINDOW, terms).best(filters, limit)[:limit], terms)
 
     def scores(
         self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
@@ -161,22 +161,22 @@ class Lexical:
 
         Both by message id; a message that holds no word of `query` is not among them.
         """
-        wanted = content(query)
-        if not wanted:
+        terms = content(query)
+        if not terms:
             return [], []
         with self._named("searching it"):
             reading = self._reading()
             candidates: list[Candidate] = []
             messages = reading.of_messages(of_parts)
-            for group, narrowed in groups_for(filters) if of_parts else ():
-                ranking = Ranking(reading, group, wanted, quotation(query))
-                for candidate in ranking.best(narrowed, _PARTS_OF_ONE * len(of_parts), messages):
+            for group, group_filters in groups_for(filters) if of_parts else ():
+                ranking = Ranking(reading, group, terms, quotation(query))
+                for candidate in ranking.best(group_filters, _PARTS_PER_MESSAGE * len(of_parts), messages):
                     candidate.score *= group.weight
                     candidates.append(candidate)
-            matches = unique_matches(reading, best_first(candidates), wanted, len(candidates))
+            matches = unique_matches(reading, best_first(candidates), terms, len(candidates))
             numbered = reading.keyed(map(number_of, of_windows))
-            windows = Ranking(reading, WINDOW, wanted).best(filters, len(of_windows), numbered) if of_windows else []
-            return [match for match, _ in matches], window_matches(reading, windows, wanted)
+            windows = Ranking(reading, WINDOW, terms).best(filters, len(of_windows), numbered) if of_windows else []
+            return [match for match, _ in matches], window_matches(reading, windows, terms)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
@@ -184,19 +184,19 @@ class Lexical:
         One letter more, less, other or exchanged with its neighbour in words of 4 to 7 letters, two from 8 on, none in
         shorter words and in what has digits. A part with a word of the query ranks above one with a similar spelling.
         """
-        wanted = content(query)
-        if not wanted or limit < 1:
+        terms = content(query)
+        if not terms or limit < 1:
             return []
         with self._named("searching it"):
             vocabulary, reading = self._known_words(), self._reading()
-            spelt = fuzzy.similar_words(reading, vocabulary, wanted)
-            fuzzy_query = fuzzy.FuzzyQuery(wanted, quotation(query), spelt)
+            spelt = fuzzy.similar_words(reading, vocabulary, terms)
+            fuzzy_query = fuzzy.FuzzyQuery(terms, quotation(query), spelt)
             candidates: list[Candidate] = []
-            for group, narrowed in groups_for(filters):
-                candidates += fuzzy.by_closeness(reading, group, fuzzy_query, narrowed, limit)
+            for group, group_filters in groups_for(filters):
+                candidates += fuzzy.by_closeness(reading, group, fuzzy_query, group_filters, limit)
             return [
-                replace(match, spelling_pairs=fuzzy.pairs(match, candidate, wanted))
-                for match, candidate in unique_matches(reading, best_first(candidates), wanted, limit)
+                replace(match, spelling_pairs=fuzzy.pairs(match, candidate, terms))
+                for match, candidate in unique_matches(reading, best_first(candidates), terms, limit)
             ]
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
@@ -215,11 +215,11 @@ class Lexical:
         Raises:
             BadRequest: it is no regular expression.
         """
-        made = compiled(pattern)
+        expression = compiled(pattern)
         if limit < 1:
             return [], True
         with self._named("searching it"):
-            return scan.matching(self._reading(), made, filters, limit, within_s)
+            return scan.matching(self._reading(), expression, filters, limit, within_s)
 
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
@@ -259,7 +259,7 @@ class Lexical:
             if not word:
                 self._read_endings(vocabulary)
             similar = fuzzy.spellings(self._reading(), vocabulary, word, limit)
-            return [(other, parts) for _, other, parts in similar]
+            return [(similar_word, parts) for _, similar_word, parts in similar]
 
     def count(self) -> int:
         """How many parts it holds (a tool's input and output count apart)."""

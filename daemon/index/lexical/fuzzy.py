@@ -87,13 +87,13 @@ class Vocabulary:
         return list(known)
 
     def _compared(self, word: str, most: int) -> list[tuple[int, str]]:
-        wanted = _letters(_codes(np.array([word])))[0]
+        word_letters = _letters(_codes(np.array([word])))[0]
         possible = []
         for length in range(max(1, len(word) - most), len(word) + most + 1):
             words, letters = self._table(length)
-            some = words[np.bitwise_count(letters ^ wanted) <= 2 * most]
-            if len(some):
-                possible.append(some)
+            plausible = words[np.bitwise_count(letters ^ word_letters) <= 2 * most]
+            if len(plausible):
+                possible.append(plausible)
         if not possible:
             return []
         distances = _distances(possible, word, most)
@@ -101,7 +101,7 @@ class Vocabulary:
         is_similar = distances <= most
         similar = dict(zip(words[is_similar].tolist(), distances[is_similar].tolist(), strict=True))
         similar.pop(word, None)
-        return sorted((distance, other) for other, distance in similar.items())
+        return sorted((distance, neighbour) for neighbour, distance in similar.items())
 
     def _table(self, length: int) -> tuple[Words, Letters]:
         """The words of one length in order, those sorted in that came since somebody asked."""
@@ -109,14 +109,14 @@ class Vocabulary:
             words, letters = self._sorted.get(length) or (np.empty(0, f"U{length}"), np.empty(0, np.uint64))
             fresh = self._fresh.pop(length, None)
             if fresh:
-                others = np.array(sorted(fresh), dtype=f"U{length}")
-                places = np.searchsorted(words, others)
-                are_new = np.ones(len(others), dtype=bool)
+                added = np.array(sorted(fresh), dtype=f"U{length}")
+                places = np.searchsorted(words, added)
+                are_new = np.ones(len(added), dtype=bool)
                 inside = places < len(words)
-                are_new[inside] = words[places[inside]] != others[inside]
-                others, places = others[are_new], places[are_new]
-                words = np.insert(words, places, others)
-                letters = np.insert(letters, places, _letters(_codes(others)))
+                are_new[inside] = words[places[inside]] != added[inside]
+                added, places = added[are_new], places[are_new]
+                words = np.insert(words, places, added)
+                letters = np.insert(letters, places, _letters(_codes(added)))
                 self._sorted[length] = (words, letters)
             return words, letters
 
@@ -146,11 +146,11 @@ def _distances(possible: Sequence[Words], word: str, most: int) -> NDArray[np.ui
     `possible` are words of different lengths, the shorter ones first. Only the table's diagonal is filled, `most` wide
     on both sides; what is outside is farther.
     """
-    lengths = np.concatenate([np.full(len(some), some.dtype.itemsize // 4) for some in possible])
+    lengths = np.concatenate([np.full(len(words), words.dtype.itemsize // 4) for words in possible])
     width, longest, far = len(word), int(lengths[-1]), most + 1
     columns = np.zeros((longest, len(lengths)), dtype=np.uint32)
-    for some in possible:
-        rows = _codes(some)
+    for words in possible:
+        rows = _codes(words)
         columns[: rows.shape[1], lengths == rows.shape[1]] = rows.T
     same = columns[:, None, :] == _codes(np.array([word]))[0][None, :, None]
     changed = (~same).astype(np.uint8)
@@ -160,15 +160,15 @@ def _distances(possible: Sequence[Words], word: str, most: int) -> NDArray[np.ui
     last[: most + 1] = np.arange(min(width, most) + 1, dtype=np.uint8)[:, None]
     distances = np.full(len(lengths), far, dtype=np.uint8)
     for j in range(1, longest + 1):
-        here = np.full((width + 1, len(lengths)), far, dtype=np.uint8)
+        current = np.full((width + 1, len(lengths)), far, dtype=np.uint8)
         if j <= most:
-            here[0] = j
+            current[0] = j
         for i in range(max(1, j - most), min(width, j + most) + 1):
-            best = np.minimum(last[i - 1] + changed[j - 1, i - 1], np.minimum(last[i], here[i - 1]) + 1)
+            best = np.minimum(last[i - 1] + changed[j - 1, i - 1], np.minimum(last[i], current[i - 1]) + 1)
             if i > 1 and j > 1:
                 best = np.minimum(best, before[i - 2] + swapped[j - 2, i - 2])
-            np.minimum(best, far, out=here[i])
-        before, last = last, here
+            np.minimum(best, far, out=current[i])
+        before, last = last, current
         distances[lengths == j] = last[width, lengths == j]
     return distances
 
@@ -185,26 +185,26 @@ def spellings(reading: Snapshot, vocabulary: Vocabulary, word: str, limit: int) 
     if not most:
         return []
     similar: list[tuple[int, str, int]] = []
-    for distance, others in groupby(vocabulary.similar(folded, most), key=itemgetter(0)):
+    for distance, same_distance in groupby(vocabulary.similar(folded, most), key=itemgetter(0)):
         if len(similar) >= limit:
             break  # what is farther comes behind them, and to count it takes time
-        counted = [(distance, other, _parts(reading, other)) for _, other in others]
+        counted = [(distance, similar_word, _parts(reading, similar_word)) for _, similar_word in same_distance]
         similar += sorted((row for row in counted if row[2]), key=lambda row: (-row[2], row[1]))
     return similar[:limit]
 
 
-def similar_words(reading: Snapshot, vocabulary: Vocabulary, wanted: Sequence[Term]) -> list[tuple[int, Spelling]]:
+def similar_words(reading: Snapshot, vocabulary: Vocabulary, terms: Sequence[Term]) -> list[tuple[int, Spelling]]:
     """For each term, by its number, the words that may have been meant: of a name its pieces apart, too."""
     similar: list[tuple[int, Spelling]] = []
-    for number, term in enumerate(wanted):
+    for number, term in enumerate(terms):
         query_words = dict.fromkeys((term.whole, *term.spelt) if term.form is not Form.RUN else ())
         known = {term.whole, *term.spelt}
         for word in query_words:
             if _parts(reading, word) < (_SURE if word == term.whole else 1):
                 similar += [
-                    (number, Spelling(term.text, other, distance))
-                    for distance, other, _ in spellings(reading, vocabulary, word, _MOST_SPELLINGS)
-                    if other not in known
+                    (number, Spelling(term.text, similar_word, distance))
+                    for distance, similar_word, _ in spellings(reading, vocabulary, word, _MOST_SPELLINGS)
+                    if similar_word not in known
                 ]
     return similar
 
@@ -213,7 +213,7 @@ def similar_words(reading: Snapshot, vocabulary: Vocabulary, wanted: Sequence[Te
 class FuzzyQuery:
     """A query with the similar spellings of its terms, each with the number of its term."""
 
-    wanted: Sequence[Term]
+    terms: Sequence[Term]
     quotation: Sequence[tuple[int, str]]
     spellings: Sequence[tuple[int, Spelling]]
     _worth: list[float] = field(default_factory=list, init=False)
@@ -221,7 +221,7 @@ class FuzzyQuery:
     def worth(self, reading: Snapshot) -> list[float]:
         """What each term counts in this state of the index: the same in every group, so looked up once."""
         if not self._worth:
-            for place, term in enumerate(self.wanted):
+            for place, term in enumerate(self.terms):
                 self._worth.append(
                     _rarity(reading, term, [spelling for number, spelling in self.spellings if number == place])
                 )
@@ -232,7 +232,7 @@ def by_closeness(reading: Snapshot, group: Group, query: FuzzyQuery, filters: Fi
     """Candidates of one group; `score` is a whole number for how much of the query they have, and how well below 1."""
     numbers = {spelling: number for number, spelling in query.spellings}
     worth = query.worth(reading)
-    candidates = Ranking(reading, group, query.wanted, query.quotation, query.spellings).best(filters, limit)
+    candidates = Ranking(reading, group, query.terms, query.quotation, query.spellings).best(filters, limit)
     for candidate in candidates:
         held = dict.fromkeys(candidate.held, 1.0)
         for spelling in candidate.spellings:
@@ -244,9 +244,9 @@ def by_closeness(reading: Snapshot, group: Group, query: FuzzyQuery, filters: Fi
     return candidates
 
 
-def pairs(match: Match, candidate: Candidate, wanted: Sequence[Term]) -> tuple[tuple[str, str], ...]:
+def pairs(match: Match, candidate: Candidate, terms: Sequence[Term]) -> tuple[tuple[str, str], ...]:
     """(word of the query, word of the text) for each term of which the match has only a similar spelling."""
-    exact = {wanted[number].text for number in candidate.held}
+    exact = {terms[number].text for number in candidate.held}
     best: dict[str, Spelling] = {}
     for spelling in sorted(candidate.spellings, key=lambda item: item.distance):
         if spelling.query_word not in exact:

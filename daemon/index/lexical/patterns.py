@@ -35,9 +35,9 @@ _CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
 _CLASS = re.compile(_SET.pattern + r"|\.|\\(?:[dDsSwW]|[pP]\{[^}]*\})", re.DOTALL)
 _GAP = "\ue000"
 """White space of whatever kind and length between the literals of a pattern."""
-_SHOWN = 3
+_MOST_TEXTS = 3
 _LEAST_S = 0.001
-_LONGEST_SHOWN = 200
+_LONGEST_TEXT = 200
 _USEFUL = 3
 """Characters of a trigram."""
 ODD_I = "\u0130\u0131"
@@ -60,7 +60,7 @@ class Pattern:
     core: Any = None
     """Matches somewhere in whatever `compiled` matches, and is tried more quickly; None where there is none."""
 
-    def found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
+    def matched_texts(self, text: str, within_s: float) -> tuple[str, ...] | None:
         """The first texts that it matches there, empty ones left out; None where it does not match.
 
         Raises:
@@ -76,24 +76,24 @@ class Pattern:
             if self.core.search(text, timeout=within_s, concurrent=True) is None:
                 return None
             within_s = max(end - time.monotonic(), _LEAST_S)
-        found = self._found_in(text, within_s)
-        return found if text is whole or not found else tuple(tokens.as_composed_in(each, whole) for each in found)
+        texts = self._first_texts(text, within_s)
+        return texts if text is whole or not texts else tuple(tokens.as_composed_in(each, whole) for each in texts)
 
     def _is_possible(self, text: str) -> bool:
         """Whether each required text, one of each set, is there: quicker to say than whether the pattern matches."""
         if not self.required or any(letter in text for letter in ODD_I):
             return True
         whole = tokens.caseless(text)
-        return all(any(literal in whole for literal in some) for some in self.required)
+        return all(any(literal in whole for literal in alternatives) for alternatives in self.required)
 
-    def _found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
+    def _first_texts(self, text: str, within_s: float) -> tuple[str, ...] | None:
         texts: dict[str, None] = {}
         matches = False
         for match in self.compiled.finditer(text, timeout=within_s, concurrent=True):
             matches = True
             if match.group():
-                texts[match.group()[:_LONGEST_SHOWN]] = None
-            if len(texts) == _SHOWN or not match.group():
+                texts[match.group()[:_LONGEST_TEXT]] = None
+            if len(texts) == _MOST_TEXTS or not match.group():
                 break
         return tuple(texts) if matches else None
 
@@ -121,8 +121,8 @@ def pattern(text: str) -> Pattern:
         raise BadRequest(f"the pattern is no regular expression: {error or 'nested too deeply'}; correct it") from None
     required_texts = _read(text)
     core = _core(text) if required_texts else ""
-    made = regex.compile(core, regex.IGNORECASE) if core else None
-    return Pattern(compiled, tuple(_pieces(required_texts)), tuple(_spaced(required_texts)), made)
+    compiled_core = regex.compile(core, regex.IGNORECASE) if core else None
+    return Pattern(compiled, tuple(_pieces(required_texts)), tuple(_spaced(required_texts)), compiled_core)
 
 
 def required(text: str) -> Required:
@@ -141,19 +141,21 @@ def _read(text: str) -> Required:
 def _pieces(required_texts: Required) -> Required:
     """Without the gaps: of a text by itself all its pieces, of alternatives the longest of each."""
     split: Required = []
-    for some in required_texts:
-        if len(some) == 1:
-            split += [frozenset({piece}) for text in some for piece in text.split(_GAP) if len(piece) >= _USEFUL]
+    for alternatives in required_texts:
+        if len(alternatives) == 1:
+            split += [
+                frozenset({piece}) for text in alternatives for piece in text.split(_GAP) if len(piece) >= _USEFUL
+            ]
         else:
-            split.append(frozenset(max(text.split(_GAP), key=len) for text in some))
+            split.append(frozenset(max(text.split(_GAP), key=len) for text in alternatives))
     return split
 
 
 def _spaced(required_texts: Required) -> Required:
     return [
-        frozenset(text.replace(_GAP, " ") for text in some)
-        for some in required_texts
-        if any(_GAP in text for text in some)
+        frozenset(text.replace(_GAP, " ") for text in alternatives)
+        for alternatives in required_texts
+        if any(_GAP in text for text in alternatives)
     ]
 
 
@@ -165,8 +167,8 @@ def _core(text: str) -> str:
     reader = _Reader(text)
     reader.read()
     start, last = (0, "") if reader.is_split else _Reader(text).after_classes()
-    rest = text[start:] if start else ""
-    return f"(?<={last}){rest}" if rest and last else rest
+    remainder = text[start:] if start else ""
+    return f"(?<={last}){remainder}" if remainder and last else remainder
 
 
 class _Reader:
@@ -293,8 +295,8 @@ def _as_required(run: str) -> Required:
     return [frozenset({whole})] if _weight(whole) >= _USEFUL else []
 
 
-def _longest(some: Sequence[frozenset[str]]) -> frozenset[str]:
-    return max(some, key=lambda texts: min(map(_weight, texts)))
+def _longest(sets: Sequence[frozenset[str]]) -> frozenset[str]:
+    return max(sets, key=lambda texts: min(map(_weight, texts)))
 
 
 def _weight(text: str) -> int:

@@ -24,7 +24,7 @@ _MOST_CLAUSES = 4
 _FEW = 1000  # documents that are read sooner than words are looked up
 _LEADS = 30_000  # of a list no longer than this, further trigrams cost little
 _MOST_GRAMS = 12  # the rarest; behind a list that leads
-_SOME_GRAMS = 6  # where none leads
+_GRAMS_WITHOUT_LEAD = 6  # where none leads
 _LEAST_GRAMS = 3  # where none leads, but words narrow as well
 _MOST_BEGINNINGS = 4096  # words of one beginning
 _MOST_ENDINGS = 24  # words of one ending
@@ -32,7 +32,7 @@ _RARE = 1000  # documents that have a word, so few that what stands behind it do
 _MOST_PAIRS = 32  # of a word before and one behind
 _WORTH_A_PLACE = 10  # documents with a word from which on its place is asked for
 _MOST_PLACES = 32  # words of one beginning whose place is asked for
-_SOME_PLACES = 2  # where several words before it are rare enough together
+_FEW_PLACES = 2  # where several words before it are rare enough together
 _SMALL = 0.1  # share of all documents
 _MOST_SESSIONS = 200  # that are asked for one by one
 _MOST_WINDOWS = 2  # of a pattern: each is compared with every trigram of the index
@@ -41,7 +41,7 @@ _ALONE = 4  # words that are asked for one by one
 
 
 @dataclass(frozen=True, slots=True)
-class _Narrowed:
+class _RowQuery:
     """Documents that have a row of words and pass the filters, but for those of time; `most` of them at most."""
 
     query: Query
@@ -59,8 +59,8 @@ def literal(reading: Snapshot, needle: str, filters: Filters) -> Query:
 
 def matching(reading: Snapshot, pattern: Pattern, filters: Filters) -> Query:
     """Documents that the filters let through and in which an expression may find something."""
-    clauses = sorted(pattern.required, key=lambda some: -min(map(len, some)))[:_MOST_CLAUSES]
-    candidates = [_any_holding(reading, some, filters) for some in clauses]
+    clauses = sorted(pattern.required, key=lambda texts: -min(map(len, texts)))[:_MOST_CLAUSES]
+    candidates = [_any_holding(reading, texts, filters) for texts in clauses]
     candidates += _spaced(reading, pattern, filters)
     query = all_of(candidates) if candidates else reading.flag("part", "1")
     return _restricted(reading, query, filters)
@@ -80,7 +80,7 @@ def _restricted(reading: Snapshot, query: Query, filters: Filters) -> Query:
 # -- trigrams --------------------------------------------------------------------------------------------------------
 
 
-def _grams(reading: Snapshot, needle: str, rows: Sequence[_Narrowed]) -> list[Query]:
+def _grams(reading: Snapshot, needle: str, rows: Sequence[_RowQuery]) -> list[Query]:
     """The rarest trigrams of a text, or for one that is shorter any that it begins."""
     if len(needle) < 3:
         grams = [gram for gram, _ in reading.searcher.terms_with_prefix("trigrams", needle)]
@@ -88,7 +88,7 @@ def _grams(reading: Snapshot, needle: str, rows: Sequence[_Narrowed]) -> list[Qu
     counted = {needle[i : i + 3]: 0 for i in range(len(needle) - 2)}
     for gram in counted:
         counted[gram] = reading.frequency("trigrams", gram)
-    most = _SOME_GRAMS if not rows else _LEAST_GRAMS
+    most = _GRAMS_WITHOUT_LEAD if not rows else _LEAST_GRAMS
     if min([*counted.values(), *(row.most for row in rows)]) <= _LEADS:
         most = _MOST_GRAMS
     rarest = sorted(counted, key=lambda gram: counted[gram])[:most]
@@ -124,8 +124,8 @@ def classed(reading: Snapshot, pattern: Pattern, filters: Filters, end: float) -
         if time.monotonic() >= end:
             break
         fits = regex.compile("".join(window), regex.IGNORECASE).fullmatch
-        every = reading.searcher.terms_with_prefix("trigrams", plain_character(window[0]))
-        fitting = [(gram, count) for gram, count in every if fits(gram)]
+        trigrams = reading.searcher.terms_with_prefix("trigrams", plain_character(window[0]))
+        fitting = [(gram, count) for gram, count in trigrams if fits(gram)]
         total = sum(count for _, count in fitting)
         if fewest is None or total < fewest[0]:
             fewest = total, [gram for gram, _ in fitting]
@@ -146,7 +146,7 @@ def _spaced(reading: Snapshot, pattern: Pattern, filters: Filters) -> Iterator[Q
             yield any_of([*map(all_of, alternatives), *_with_odd_i(reading, texts)])
 
 
-def _rows(reading: Snapshot, needle: str, filters: Filters) -> list[_Narrowed]:
+def _rows(reading: Snapshot, needle: str, filters: Filters) -> list[_RowQuery]:
     """For each row of words that the text has for certain, the documents of the kinds asked for that have it.
 
     None where the filters let so few documents through that these are read as quickly.
@@ -160,8 +160,8 @@ def _rows(reading: Snapshot, needle: str, filters: Filters) -> list[_Narrowed]:
     share = most / reading.searcher.num_docs
     tells_kind = bool(kinds) and all(group.kinds <= kinds for group in groups)
     led = replace(filters, kinds=() if tells_kind else filters.kinds)
-    narrowed = (_in_groups(reading, sequence, groups, led, share) for sequence in rows)
-    return [row for row in narrowed if row is not None]
+    row_queries = (_in_groups(reading, sequence, groups, led, share) for sequence in rows)
+    return [row for row in row_queries if row is not None]
 
 
 def _at_most(reading: Snapshot, filters: Filters) -> int:
@@ -181,7 +181,7 @@ def _span(filters: Filters) -> Filters:
 
 def _in_groups(
     reading: Snapshot, sequence: WordSequence, groups: Sequence[Group], led: Filters, share: float
-) -> _Narrowed | None:
+) -> _RowQuery | None:
     """None where too many words would have to be looked for, in one of the groups."""
     most = sum(min((reading.frequency(group.words, token) for token in sequence.tokens), default=0) for group in groups)
     is_timed = _span(led) != Filters() and len(sequence.tokens) > 1 and most > _LEADS
@@ -191,13 +191,13 @@ def _in_groups(
     per_group = [
         _begun(reading, group.words, sequence) or _in_field(reading, group.words, sequence, share) for group in groups
     ]
-    known = [some for some in per_group if some is not None]
+    known = [result for result in per_group if result is not None]
     if not groups or len(known) < len(groups):
         return None
     clauses = [clause for clauses, _ in known for clause in clauses] or [Query.empty_query()]
     # Of alternatives tantivy finds all, whatever else is asked for: so the filters are put into each of them.
     each_led = [_restricted(reading, clause, led) for clause in clauses]
-    return _Narrowed(any_of(each_led), sum(most for _, most in known))
+    return _RowQuery(any_of(each_led), sum(most for _, most in known))
 
 
 def _in_field(reading: Snapshot, field: str, sequence: WordSequence, share: float) -> tuple[list[Query], int] | None:
@@ -217,13 +217,13 @@ def _in_field(reading: Snapshot, field: str, sequence: WordSequence, share: floa
         return ([reading.phrase(field, sequence.tokens)], min(counts)) if sequence.tokens else None
     together = sum(count for _, count in known)
     if not sequence.tokens:
-        return _one_of(reading, field, [word for word, _ in known]), together
+        return _any_word(reading, field, [word for word, _ in known]), together
     known.sort(key=lambda word: -word[1])
-    most = _MOST_PLACES if len(sequence.tokens) == 1 else _SOME_PLACES
+    most = _MOST_PLACES if len(sequence.tokens) == 1 else _FEW_PLACES
     placed = [word for word, count in known[:most] if count * share > _WORTH_A_PLACE]
     clauses = [reading.phrase(field, [*sequence.tokens, word]) for word in placed]
-    rest = _one_of(reading, field, [word for word, _ in known[len(placed) :]])
-    clauses += [all_of([some, reading.phrase(field, sequence.tokens)]) for some in rest]
+    unplaced = _any_word(reading, field, [word for word, _ in known[len(placed) :]])
+    clauses += [all_of([clause, reading.phrase(field, sequence.tokens)]) for clause in unplaced]
     return clauses, min([*counts, together])
 
 
@@ -245,7 +245,7 @@ def _begun(reading: Snapshot, field: str, sequence: WordSequence) -> tuple[list[
     return clauses, min(most, sum(count for _, count in last))
 
 
-def _one_of(reading: Snapshot, field: str, words: Sequence[str]) -> list[Query]:
+def _any_word(reading: Snapshot, field: str, words: Sequence[str]) -> list[Query]:
     """Alternatives for any of these words."""
     if len(words) > _ALONE:
         return [Query.term_set_query(reading.schema, field, list(words))]

@@ -32,30 +32,30 @@ class Spelling:
 class TermMatch:
     """One term of the query in the fields of one group.
 
-    `tokens` are (field, token, boost), each enough alone; `phrase` is (field, tokens in order, boost); `every` are
-    (field, token) that are enough together; `broad` the one posting list, where there is one, in which every match of
-    the tokens is found. `some` are (field, token) of a long run: a text with `enough` of them has a good part of it,
-    but does not hold it.
+    Each of `tokens`, (field, token, boost), is a match by itself; so is `phrase`, (field, tokens in order, boost).
+    `conjunction` are (field, token) that must all be there. `broad` is one posting list with every match of the tokens,
+    None if there is no such list. `pairs` are (field, token) of a long run: a text with `least_pairs` of them has a
+    good part of the run, but does not hold it.
     """
 
     term: Term
     tokens: tuple[tuple[str, str, float], ...]
     phrase: tuple[str, tuple[str, ...], float] | None = None
-    every: tuple[tuple[str, str], ...] = ()
+    conjunction: tuple[tuple[str, str], ...] = ()
     broad: tuple[str, str] | None = None
-    some: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
 
     @property
-    def enough(self) -> int:
-        """How many of `some` a text must have to be shown where no text holds what was asked."""
-        return min((len(self.some) + 1) // 2, _ENOUGH)
+    def least_pairs(self) -> int:
+        """How many of `pairs` a text must have to be shown where no text holds what was asked."""
+        return min((len(self.pairs) + 1) // 2, _ENOUGH)
 
 
 def content(query: str) -> list[Term]:
     """The distinct terms of a query without the words that every text has, unless it has no others."""
     distinct = {(term.form, term.whole): term for term in reversed(list(tokens.terms(query)))}
-    every = list(reversed(distinct.values()))
-    return [term for term in every if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or every[:_MOST_TERMS]
+    all_terms = list(reversed(distinct.values()))
+    return [term for term in all_terms if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or all_terms[:_MOST_TERMS]
 
 
 def clue(term: Term, group: Group) -> TermMatch:
@@ -95,10 +95,10 @@ def stretch(term: Term, text: str) -> str:
     return longest
 
 
-def joined(wanted: Sequence[Term]) -> str:
+def joined(terms: Sequence[Term]) -> str:
     """``rate limit`` means rateLimit as well; empty where the query is no few plain words."""
-    plain = [term.whole for term in wanted if term.form is Form.WORD]
-    return "".join(plain) if 1 < len(plain) == len(wanted) <= 4 else ""
+    plain = [term.whole for term in terms if term.form is Form.WORD]
+    return "".join(plain) if 1 < len(plain) == len(terms) <= 4 else ""
 
 
 def _run(term: Term, group: Group) -> TermMatch:
@@ -107,12 +107,12 @@ def _run(term: Term, group: Group) -> TermMatch:
     phrase = (group.words, term.sequence, 1.0)
     if len(term.whole) < _LONG_RUN:
         return TermMatch(term, (), phrase)
-    return TermMatch(term, (), phrase, some=_distinct(group.words, term.sequence)[:_MOST_TERMS])
+    return TermMatch(term, (), phrase, pairs=_distinct(group.words, term.sequence)[:_MOST_TERMS])
 
 
 def _loose(term: Term, group: Group) -> TermMatch:
     if term.form is Form.RUN and len(term.sequence) > 1:
-        return TermMatch(term, (), every=_distinct(group.bag, term.sequence))
+        return TermMatch(term, (), conjunction=_distinct(group.bag, term.sequence))
     if term.form in (Form.NAME, Form.PATH):
         return TermMatch(term, ((group.bag, term.whole, 2.0),))
     return TermMatch(term, ((group.bag, tokens.stem(term.whole), 1.0),))

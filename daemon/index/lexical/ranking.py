@@ -56,17 +56,17 @@ class Ranking:
         self,
         reading: Snapshot,
         group: Group,
-        wanted: Sequence[Term],
+        terms: Sequence[Term],
         quotation: Sequence[tuple[int, str]] = (),
         spellings: Sequence[tuple[int, Spelling]] = (),
     ) -> None:
         self._reading = reading
         self._group = group
-        self._wanted = wanted
-        self._quotation = quotation if len(quotation) > 1 and len(wanted) > 1 and group.has_order else ()
-        self._joined = joined(wanted) if group.has_order else ""
+        self._terms = terms
+        self._quotation = quotation if len(quotation) > 1 and len(terms) > 1 and group.has_order else ()
+        self._joined = joined(terms) if group.has_order else ""
         self._spellings = spellings  # with the number of the term
-        self._clues = [clue(term, group) for term in wanted]
+        self._clues = [clue(term, group) for term in terms]
 
     def best(self, filters: Filters, limit: int, among: Query | None = None) -> list[Candidate]:
         """The best `limit` candidates, best first; of the documents `among` matches, if given, which does not score."""
@@ -80,7 +80,7 @@ class Ranking:
                 scores[key] = scores.get(key, 0.0) + score
         if not addresses:
             return []
-        is_sure = not self._spellings and not self._clues[0].some and not self._clues[0].every
+        is_sure = not self._spellings and not self._clues[0].pairs and not self._clues[0].conjunction
         if len(self._clues) == 1 and is_sure:  # whatever was found holds it
             candidates = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
@@ -96,7 +96,7 @@ class Ranking:
         for term in self._clues:
             if term.phrase is not None and (len(self._clues) == 1 or self._leads(term.phrase[0], term.phrase[1])):
                 yield self._reading.phrase(term.phrase[0], term.phrase[1])
-            if term.every and self._leads(term.every[0][0], [token for _, token in term.every]):
+            if term.conjunction and self._leads(term.conjunction[0][0], [token for _, token in term.conjunction]):
                 yield self._together(term)
         if len(self._clues) == 1:
             return
@@ -110,14 +110,14 @@ class Ranking:
 
     def _flat(self) -> Iterator[tuple[str, str, float]]:
         """Single terms, similar spellings last; of words that are everywhere only the stem, which stands for both."""
-        every = [token for term in self._clues for token in term.tokens]
-        crowded = sum(self._reading.frequency(name, token) for name, token, _ in every) > _BROAD
+        flat_tokens = [token for term in self._clues for token in term.tokens]
+        crowded = sum(self._reading.frequency(name, token) for name, token, _ in flat_tokens) > _BROAD
         for term in self._clues:
             if crowded and term.broad is not None:
                 yield (*term.broad, sum(boost for *_, boost in term.tokens))
             else:
                 yield from term.tokens
-            for name, token in (*term.every, *term.some)[:_MOST_PAIRS]:
+            for name, token in (*term.conjunction, *term.pairs)[:_MOST_PAIRS]:
                 yield name, token, _PART
         for _, spelling in self._spellings:
             yield self._group.spelt, spelling.word, _BY_DISTANCE[spelling.distance]
@@ -130,8 +130,8 @@ class Ranking:
         total = sum(self._reading.frequency(name, token) for name, token, _ in term.tokens)
         if term.phrase is not None:
             total += min(self._reading.frequency(term.phrase[0], token) for token in term.phrase[1])
-        if term.every:
-            total += min(self._reading.frequency(name, token) for name, token in term.every)
+        if term.conjunction:
+            total += min(self._reading.frequency(name, token) for name, token in term.conjunction)
         return total
 
     def _whole(self, term: TermMatch) -> Query:
@@ -141,12 +141,12 @@ class Ranking:
         clauses = [self._reading.term(name, token) for name, token, _ in term.tokens]
         if term.phrase is not None:
             clauses.append(self._reading.phrase(term.phrase[0], term.phrase[1]))
-        if term.every:
+        if term.conjunction:
             clauses.append(self._together(term))
         return any_of(clauses)
 
     def _together(self, term: TermMatch) -> Query:
-        return all_of([self._reading.term(name, token) for name, token in term.every])
+        return all_of([self._reading.term(name, token) for name, token in term.conjunction])
 
     def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
         # Query, boost, number of the term: what holds it, then what has a good part of it, then similar words.
@@ -155,12 +155,12 @@ class Ranking:
             pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in term.tokens]
             if term.phrase is not None:
                 phrase = self._reading.phrase(term.phrase[0], term.phrase[1])
-                pieces.append((self._near_by(among, phrase, *term.phrase[:2]), term.phrase[2], number))
-            if term.every:
-                name, tokens = term.every[0][0], [token for _, token in term.every]
-                pieces.append((self._near_by(among, self._together(term), name, tokens), 1.0, number))
+                pieces.append((self._optional(among, phrase, *term.phrase[:2]), term.phrase[2], number))
+            if term.conjunction:
+                name, tokens = term.conjunction[0][0], [token for _, token in term.conjunction]
+                pieces.append((self._optional(among, self._together(term), name, tokens), 1.0, number))
         exact = len(pieces)
-        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._clues) if term.some]
+        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._clues) if term.pairs]
         parts = len(pieces)
         pieces += [
             (self._reading.term(self._group.spelt, spelling.word), _BY_DISTANCE[spelling.distance], number)
@@ -192,12 +192,12 @@ class Ranking:
         """
         total = self._reading.searcher.num_docs
         clauses = []
-        for name, token in term.some:
+        for name, token in term.pairs:
             rarity = math.log(1 + (total + 1) / (self._reading.frequency(name, token) + 1))
             clauses.append((Occur.Should, Query.const_score_query(self._reading.term(name, token), rarity)))
-        return Query.boolean_query(clauses, minimum_number_should_match=term.enough)
+        return Query.boolean_query(clauses, minimum_number_should_match=term.least_pairs)
 
-    def _near_by(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
+    def _optional(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
         """A phrase or conjunction as an optional clause: of common words it is sought among the candidates only.
 
         What is optional tantivy takes on to its next match, which then may stand thousands of documents farther.
@@ -210,7 +210,7 @@ class Ranking:
         if self._quotation:
             quotation = self._reading.quotation(self._group.words, self._quotation)
             tokens = [token for _, token in self._quotation]
-            extra.append((self._near_by(among, quotation, self._group.words, tokens), _IN_ORDER))
+            extra.append((self._optional(among, quotation, self._group.words, tokens), _IN_ORDER))
         if self._joined:
             extra.append((self._reading.term(self._group.words, self._joined), _JOINED))
         return extra
@@ -219,11 +219,11 @@ class Ranking:
         """For each candidate the numbers of the queries that match it, several asked at once as powers of two."""
         held: dict[Place, list[int]] = {}
         for start in range(0, len(queries), _BITS):
-            some = queries[start : start + _BITS]
-            coded = [(Query.const_score_query(query, 1.0), float(1 << bit)) for bit, query in enumerate(some)]
+            batch = queries[start : start + _BITS]
+            coded = [(Query.const_score_query(query, 1.0), float(1 << bit)) for bit, query in enumerate(batch)]
             for key, total in self._reading.sums(among, coded, limit).items():
                 bits = round(total)
-                held.setdefault(key, []).extend(start + bit for bit in range(len(some)) if bits >> bit & 1)
+                held.setdefault(key, []).extend(start + bit for bit in range(len(batch)) if bits >> bit & 1)
         return held
 
 
@@ -246,44 +246,44 @@ def best_first(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def unique_matches(
-    snapshot: Snapshot, candidates: Sequence[Candidate], wanted: Sequence[Term], limit: int
+    snapshot: Snapshot, candidates: Sequence[Candidate], terms: Sequence[Term], limit: int
 ) -> Iterator[tuple[Match, Candidate]]:
     """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
-    seen: set[tuple[str, str, str]] = set()
+    parts: set[tuple[str, str, str]] = set()
     for candidate in candidates:
         document = snapshot.searcher.doc(candidate.address)
         text = text_of(document)
-        match = as_match(document, candidate.score, text, shown_terms(candidate, wanted, text))
+        match = as_match(document, candidate.score, text, matched_terms(candidate, terms, text))
         part = (match.message_id, match.part_id, match.kind)
-        if part not in seen:
-            seen.add(part)
+        if part not in parts:
+            parts.add(part)
             yield match, candidate
-        if len(seen) == limit:
+        if len(parts) == limit:
             return
 
 
-def window_matches(snapshot: Snapshot, candidates: Sequence[Candidate], wanted: Sequence[Term]) -> list[Match]:
+def window_matches(snapshot: Snapshot, candidates: Sequence[Candidate], terms: Sequence[Term]) -> list[Match]:
     """One match a window, without part, kind, tool and text."""
     lengths = snapshot.lengths([candidate.address for candidate in candidates])
     return [
         Match(
             snapshot.match(candidate.address, 0).message_id,
             candidate.score,
-            terms=shown_terms(candidate, wanted, ""),
+            terms=matched_terms(candidate, terms, ""),
             length=length,
         )
         for candidate, length in zip(candidates, lengths, strict=True)
     ]
 
 
-def shown_terms(candidate: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
+def matched_terms(candidate: Candidate, terms: Sequence[Term], text: str) -> tuple[str, ...]:
     """The terms that it holds, and of those that it has in part what its text has of them."""
-    held = [wanted[number].text for number in sorted(candidate.held)]
-    parts = [stretch(wanted[number], text) for number in candidate.partly] if text else []
+    held = [terms[number].text for number in sorted(candidate.held)]
+    parts = [stretch(terms[number], text) for number in candidate.partly] if text else []
     return tuple(dict.fromkeys((*held, *filter(None, parts))))
 
 
 def windows_with(snapshot: Snapshot, term: TermMatch) -> int:
     """In how many windows a term stands, or of a run at most."""
-    together = min((snapshot.frequency(name, token) for name, token in term.every), default=0)
+    together = min((snapshot.frequency(name, token) for name, token in term.conjunction), default=0)
     return max([together, *(snapshot.frequency(name, token) for name, token, _ in term.tokens)])

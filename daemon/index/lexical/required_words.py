@@ -36,9 +36,13 @@ class Endings:
                 self._capped |= {word}
             elif _LETTERS.fullmatch(word, len(word) - LEAST if len(word) >= LEAST else 0):
                 fresh[word[-LEAST:]].add(word)
-        for letters, some in fresh.items():
+        for letters, new_words in fresh.items():
             known = self._by_letters.get(letters, "\n")
-            new = sorted(some) if len(known) == 1 else sorted(word for word in some if f"\n{word}\n" not in known)
+            new = (
+                sorted(new_words)
+                if len(known) == 1
+                else sorted(word for word in new_words if f"\n{word}\n" not in known)
+            )
             if new:
                 self._by_letters[letters] = known + "\n".join(new) + "\n"
 
@@ -115,8 +119,8 @@ def _ending(chunk: str) -> str:
 
 def _sequences(run: Sequence[str], beginning: str, ending: str) -> Iterator[WordSequence]:
     for start in range(0, len(run), _MOST_TOKENS):
-        some = tuple(run[start : start + _MOST_TOKENS])
+        row = tuple(run[start : start + _MOST_TOKENS])
         is_last = start + _MOST_TOKENS >= len(run)
-        yield WordSequence(some, beginning if is_last else "", "" if start else ending)
+        yield WordSequence(row, beginning if is_last else "", "" if start else ending)
     if not run and beginning:
         yield WordSequence((), beginning, ending)

@@ -46,10 +46,10 @@ def matching(
     end = time.monotonic() + within_s
 
     def held(stored: bytes) -> tuple[str, ...] | None:
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining_s = end - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError
-        return pattern.found_in(stored.decode(), left)
+        return pattern.matched_texts(stored.decode(), remaining_s)
 
     newest: list[Match] = []
     results: list[Match] = []
@@ -71,18 +71,18 @@ def by_time(reading: Snapshot, moment: int, filters: Filters, limit: int, *, bef
 
     Looked for in a span of time that grows until it has enough: sorting all of a large index would take longer.
     """
-    every = reading.flag("part", "1")
+    all_parts = reading.flag("part", "1")
     span = _STEP_MS
     for step in range(_STEPS + 1):
-        narrowed = _narrowed(filters, moment, span if step < _STEPS else None, before=before)
-        hits = reading.by_time(reading.restricted(every, narrowed), limit, newest=before)
+        in_span = _within_span(filters, moment, span if step < _STEPS else None, before=before)
+        hits = reading.by_time(reading.restricted(all_parts, in_span), limit, newest=before)
         if len(hits) >= limit or step == _STEPS:
             break
         span *= 16
     return [reading.match(address, float(created)) for created, address in hits]
 
 
-def _narrowed(filters: Filters, moment: int, span: int | None, *, before: bool) -> Filters:
+def _within_span(filters: Filters, moment: int, span: int | None, *, before: bool) -> Filters:
     """The filters with the span of time before or from the moment on."""
     if before:
         ends = [end for end in (filters.before, moment) if end is not None]
@@ -109,7 +109,7 @@ def _verified(
     pages: Iterable[Sequence[tuple[int, DocAddress]]], reading: Snapshot, limit: int, held: Held, results: list[Match]
 ) -> None:
     """Put candidates that `held` confirms into `results`, with their terms: one per part and kind, up to `limit`."""
-    seen: set[tuple[str, str, str]] = set()
+    parts: set[tuple[str, str, str]] = set()
     stored_of = reading.searcher.doc
     for page in pages:
         for created, address in page:
@@ -120,8 +120,8 @@ def _verified(
                 continue
             match = as_match(document, float(created), stored.decode(), terms)
             part = (match.message_id, match.part_id, match.kind)
-            if part not in seen:
-                seen.add(part)
+            if part not in parts:
+                parts.add(part)
                 results.append(match)
                 if len(results) == limit:
                     return

@@ -17,7 +17,7 @@ from importlib.metadata import version
 
 import tantivy
 
-from daemon.index import SAID, Entry, number_of, tokens
+from daemon.index import PROSE, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
 SCHEMA = 7
@@ -44,9 +44,9 @@ class Group:
     complete: float = 4.0
 
     @property
-    def is_said(self) -> bool:
+    def is_prose(self) -> bool:
         """Whether it is of what was said."""
-        return self.kinds <= SAID
+        return self.kinds <= PROSE
 
     @property
     def words(self) -> str:
@@ -212,5 +212,5 @@ def _window(entry: Entry, shared: tantivy.Document) -> tantivy.Document:
     ]
     document = _document([*_FILLED[WINDOW.name], *own], shared)
     document.add_integer("key", number_of(entry.document.message_id))
-    document.add_integer("length", sum(len(section.text) for section in sections if str(Kind(section.kind)) in SAID))
+    document.add_integer("length", sum(len(section.text) for section in sections if str(Kind(section.kind)) in PROSE))
     return document

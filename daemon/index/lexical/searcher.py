@@ -62,12 +62,12 @@ class Snapshot:
         """`query` and the filters, which do not score."""
         if filters.sessions is not None and not filters.sessions:
             return Query.empty_query()
-        wanted = filters if kinds else replace(filters, kinds=())
-        clauses = self._clauses.get(wanted)
+        effective = filters if kinds else replace(filters, kinds=())
+        clauses = self._clauses.get(effective)
         if clauses is None:  # dozens of queries have the same filters, which may name hundreds of sessions
-            clauses = [(Occur.Must, _silent(limit)) for limit in self._limits(wanted)]
-            clauses += [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(wanted.besides)]
-            self._clauses[wanted] = clauses
+            clauses = [(Occur.Must, _silent(limit)) for limit in self._limits(effective)]
+            clauses += [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(effective.besides)]
+            self._clauses[effective] = clauses
         return Query.boolean_query([(Occur.Must, query), *clauses]) if clauses else query
 
     def at_most(self, filters: Filters) -> int:

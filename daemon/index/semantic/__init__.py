@@ -34,11 +34,11 @@ PREFIX = "opencode_messages_v1-"
 HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": SEARCHED}
 """Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
 
-_ASKED = 100
+_PER_QUERY = 100
 """Messages of one search for leftover chunks, and vectors of one query of the probe."""
 
 _PATIENCE = 3
-_NEAREST = (10, 200, 1000)
+_NEIGHBOURS = (10, 200, 1000)
 _SAME = 1e-3
 _TOLERATED = 10
 """One in so many may hide: the graph is approximate in the best of health. Of a healthy one with 474,000 rows 5 of 400
@@ -92,9 +92,11 @@ class Semantic:
     def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
         """Remove those chunks of these messages whose ids are not given; one query for all of them."""
         ids = list(chunks)
-        for start in range(0, len(ids), _ASKED):
+        for start in range(0, len(ids), _PER_QUERY):
             with self._gate("removing from it"):
-                stored = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
+                stored = self._collection.get(
+                    where={"message_id": {"$in": ids[start : start + _PER_QUERY]}}, include=[]
+                )
                 stale = [record for record in stored["ids"] if record not in chunks[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
                     self._collection.delete(ids=stale[first : first + PAGE])
@@ -224,19 +226,19 @@ class Semantic:
 
     def _hidden(self, sample: Sequence[tuple[str, Vector]]) -> list[str]:
         """The records that their own vectors do not find. Many in one query: alone each takes nine times as long."""
-        left = list(sample)
-        for wanted in _NEAREST:
-            looked_for, left = left, []
-            for start in range(0, len(looked_for), _ASKED):
-                page = looked_for[start : start + _ASKED]
+        hidden = list(sample)
+        for depth in _NEIGHBOURS:
+            candidates, hidden = hidden, []
+            for start in range(0, len(candidates), _PER_QUERY):
+                page = candidates[start : start + _PER_QUERY]
                 vectors = [np.asarray(vector, dtype=np.float32) for _, vector in page]
-                answer = self._collection.query(query_embeddings=vectors, n_results=wanted, include=["distances"])
+                answer = self._collection.query(query_embeddings=vectors, n_results=depth, include=["distances"])
                 for row, ids, distances in zip(page, answer["ids"], answer["distances"], strict=True):
                     # Enough equal texts push one out of its own answer, all at no distance.
-                    crowded = len(distances) == wanted and distances[-1] < _SAME
+                    crowded = len(distances) == depth and distances[-1] < _SAME
                     if row[0] not in ids and not crowded:
-                        left.append(row)
-        return [record for record, _ in left]
+                        hidden.append(row)
+        return [record for record, _ in hidden]
 
     @contextlib.contextmanager
     def _gate(self, doing: str) -> Iterator[None]:

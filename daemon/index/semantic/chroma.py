@@ -132,21 +132,21 @@ def put(collection: Any, rows: Sequence[VectorRow]) -> None:
     held = {record: (vector, text, data) for record, vector, text, data in zip(*columns, strict=True)}
     new, changed = [], []
     for row in rows:
-        wanted = _metadata(row)
+        metadata = _metadata(row)
         vector, text, data = held.get(row.chunk.id, (None, None, None))
         if vector is None or text != plain(row.chunk.text) or not _is_same(vector, row):
-            new.append((row, wanted))
-        elif data != {key: value for key, value in wanted.items() if value is not None}:
-            changed.append((row, wanted))
+            new.append((row, metadata))
+        elif data != {key: value for key, value in metadata.items() if value is not None}:
+            changed.append((row, metadata))
     if new:
         collection.upsert(
             ids=[row.chunk.id for row, _ in new],
             embeddings=[nudged(row.chunk.id, row.vector) for row, _ in new],
             documents=[plain(row.chunk.text) for row, _ in new],
-            metadatas=[wanted for _, wanted in new],
+            metadatas=[metadata for _, metadata in new],
         )
     if changed:  # without its vector, so that the graph stays as it is
-        collection.update(ids=[row.chunk.id for row, _ in changed], metadatas=[wanted for _, wanted in changed])
+        collection.update(ids=[row.chunk.id for row, _ in changed], metadatas=[metadata for _, metadata in changed])
 
 
 def _is_same(stored: object, row: VectorRow) -> bool:

@@ -17,7 +17,7 @@ from daemon.index.semantic.chroma import PAGE, check, nudged, plain
 from daemon.model import Vector
 
 PREFIX = "reconstitution_notes_v1-"
-_PROBED, _NEAREST = 50, 10
+_PROBED, _NEIGHBOURS = 50, 10
 
 
 class NoteVectors:
@@ -93,7 +93,7 @@ class NoteVectors:
             chosen = random.sample(ids, min(_PROBED, len(ids)))
             sample = self._collection.get(ids=chosen, include=["embeddings", "documents", "metadatas"])
             reply = self._collection.query(
-                query_embeddings=list(sample["embeddings"]), n_results=min(_NEAREST, len(ids)), include=["distances"]
+                query_embeddings=list(sample["embeddings"]), n_results=min(_NEIGHBOURS, len(ids)), include=["distances"]
             )
             hidden = [record for record, ids in zip(sample["ids"], reply["ids"], strict=True) if record not in ids]
             if len(hidden) * 4 > len(sample["ids"]):
@@ -113,6 +113,6 @@ def _metadata(row: NoteRow) -> dict[str, Any]:
     return facts | {"owner": row.owner, "target": row.target, "question": row.question, "created_at": row.created}
 
 
-def _all(**wanted: Any) -> dict[str, Any]:
-    clauses = [{key: value} for key, value in wanted.items() if value]
+def _all(**conditions: Any) -> dict[str, Any]:
+    clauses = [{key: value} for key, value in conditions.items() if value]
     return {"$and": clauses} if len(clauses) > 1 else clauses[0]

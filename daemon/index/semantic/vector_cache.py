@@ -126,20 +126,18 @@ class VectorCache:
         """The chunk of a row."""
         return f"{self._rows[int(self._owner[row])][0]}#{self._place[row]}"
 
-    def most_similar(self, rows: Rows, vector: Vector, wanted: int) -> list[tuple[str, float]]:
-        """The `wanted` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
+    def most_similar(self, rows: Rows, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """The `limit` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
         query = unit(vector)
         similarities = np.empty(len(rows), dtype=np.float32)
         ordered = np.sort(rows)  # the memory is read in one direction
         for start in range(0, len(ordered), _AT_ONCE):
-            some = ordered[start : start + _AT_ONCE]
+            batch = ordered[start : start + _AT_ONCE]
             # Not by the matrix product: that wakes a second thread, which waits by spinning and costs others the time.
-            products = np.einsum("ij,j->i", self._vectors[some].astype(np.float32), query)
-            similarities[start : start + len(some)] = products * self._step[some]
+            products = np.einsum("ij,j->i", self._vectors[batch].astype(np.float32), query)
+            similarities[start : start + len(batch)] = products * self._step[batch]
         best = (
-            np.argpartition(-similarities, wanted)[:wanted]
-            if wanted < len(similarities)
-            else np.arange(len(similarities))
+            np.argpartition(-similarities, limit)[:limit] if limit < len(similarities) else np.arange(len(similarities))
         )
         best = best[np.argsort(-similarities[best], kind="stable")]
         return [(self.record(row), float(similarities[place])) for row, place in zip(ordered[best], best, strict=True)]

@@ -63,14 +63,14 @@ class Response:
         rendered = self.rendered(page)
         expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered], self.budget.end)
         outcome.late += expansion.late
-        made = [item for _, item in rendered]
+        items = [item for _, item in rendered]
         missing = self._missing(page)
         notes, suggestions, misses = self._help(page, missing)
-        warnings = self._warnings(page, made, missing) + expansion.warnings
+        warnings = self._warnings(page, items, missing) + expansion.warnings
         body: Json = {
             "ok": True,
             "query": redact(request.query),
-            "results": made,
+            "results": items,
             "onlySimilar": query_warnings.is_only_similar(self.query.undated, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
@@ -108,10 +108,10 @@ class Response:
             scope.allowed,
             until=self.budget.end,
         )
-        made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
+        rendered = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
         self.outcome.late += display.late
-        self.outcome.gone += sum(item is None for _, item in made)
-        return [(result, item) for result, item in made if item is not None]
+        self.outcome.gone += sum(item is None for _, item in rendered)
+        return [(result, item) for result, item in rendered if item is not None]
 
     def degraded(self) -> list[str]:
         """What did not answer, in words."""
@@ -119,12 +119,12 @@ class Response:
 
     def _unchecked(self) -> list[str]:
         """Where a condition could only be checked of each candidate, and there were too many of them."""
-        said = "`where` was checked only for the best or newest matches: there may be more that fulfil it; narrow it"
-        return [said] if self.outcome.is_unchecked else []
+        warning = "`where` was checked only for the best or newest matches: there may be more that fulfil it; narrow it"
+        return [warning] if self.outcome.is_unchecked else []
 
-    def warnings(self, page: Sequence[Result], made: Sequence[Json]) -> list[str]:
+    def warnings(self, page: Sequence[Result], items: Sequence[Json]) -> list[str]:
         """What must be said beside these results."""
-        return self._warnings(page, made, self._missing(page))
+        return self._warnings(page, items, self._missing(page))
 
     def _missing(self, page: Sequence[Result]) -> query_warnings.Missing:
         """What of the query was not found; nothing where the results hold it as it stands."""
@@ -132,9 +132,9 @@ class Response:
             return query_warnings.Missing()
         return query_warnings.absent(self.query.undated, self.outcome.held, self.outcome.frequencies)
 
-    def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: query_warnings.Missing) -> list[str]:
+    def _warnings(self, page: Sequence[Result], items: Sequence[Json], missing: query_warnings.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
-        warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
+        warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.quarantine.now()
         warnings += [outcome.dated] if outcome.dated and outcome.results else []
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
@@ -142,20 +142,22 @@ class Response:
             cut = "; ".join(dict.fromkeys(outcome.late))
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
-            what = "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
-            warnings.append(f"nothing was found by words; what follows {what}")
+            description = (
+                "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
+            )
+            warnings.append(f"nothing was found by words; what follows {description}")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         warnings += query_warnings.empty_days(self.query, is_limited=bool(self.scope.limited_by))
-        warnings += query_warnings.other_days(self.query, [result.created for result in page])
+        warnings += query_warnings.outside_days(self.query, [result.created for result in page])
         warnings += [*self._unchecked(), *self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
             warnings += aside.warnings()
         if outcome.gone:
             gone = counted(outcome.gone, "indexed message")
             warnings.append(f"not in the archive: {gone}; the index is behind, rebuild it")
-        deleted = sum(item["deleted"] for item in made)
+        deleted = sum(item["deleted"] for item in items)
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
         return list(dict.fromkeys([*warnings, *self._shortfalls()]))
@@ -178,12 +180,12 @@ class Response:
 
     def _about_query(self, page: Sequence[Result], missing: query_warnings.Missing) -> list[str]:
         """What must be said of what was searched for, and of what was not found."""
-        outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
+        outcome, match, aside = self.outcome, self.request.match, self.catalog.quarantine.now()
         is_sure = outcome.states.get("lexical") == "used" and not outcome.late
         if self.query.is_of_days and (page or (is_sure and not outcome.below)):
             return query_warnings.days_alone(self.query, {result.match.kind for result in page})
         if outcome.instead:
-            return query_warnings.other_names(
+            return query_warnings.substituted_names(
                 outcome.instead, is_limited=bool(self.scope.limited_by), is_any=bool(page)
             )
         if self.scope.emptied_by or (not page and outcome.below):
@@ -215,12 +217,12 @@ class Response:
             self.rows,
             until,
             self.search.arrange,
-            frozenset(other.lower() for _, other in self.outcome.instead),
+            frozenset(substitute.lower() for _, substitute in self.outcome.instead),
         )
-        made = helper.help(page, missing)
+        advice = helper.help(page, missing)
         if not page and until == budget.end <= time.monotonic():
             self.outcome.late.append("not all that may help was tried")
-        return made
+        return advice
 
     def _degraded(self, expansion: Expansion) -> str:
         """The gravest of what went less well than asked."""
@@ -252,5 +254,5 @@ class Response:
             "waiting": dict(self.waiting.missing),
             "unread": self.waiting.unread,
             "limitedBy": limited,
-            **self.catalog.aside.now().coverage(),
+            **self.catalog.quarantine.now().coverage(),
         }

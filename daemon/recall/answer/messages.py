@@ -54,8 +54,8 @@ def item(
     if message.data.get("orphan") is True:  # made up for parts whose message OpenCode had removed
         head["orphan"] = True
     parts = [_part(part, max_chars or _ALL) | ({"deleted": True} if part.id in gone else {}) for part in message.parts]
-    made: Json = {"message": head, "parts": parts}
-    return made | ({"center": True} if center else {})
+    rendered: Json = {"message": head, "parts": parts}
+    return rendered | ({"center": True} if center else {})
 
 
 def _cut(content: str, most: int) -> str:
@@ -70,42 +70,42 @@ def _failure(error: object) -> str:
 
 
 def _part(part: Part, most: int) -> Json:
-    made: Json = {"id": part.id, "type": part.type, "pruned": False}
+    rendered: Json = {"id": part.id, "type": part.type, "pruned": False}
     if part.type == "tool":
-        return made | _called(part, most)
-    content = redact(_SAID.get(part.type, _other)(part.data))
+        return rendered | _called(part, most)
+    content = redact(_TEXT_OF.get(part.type, _any_part)(part.data))
     if content:
-        made["content"] = _cut(content, most)
+        rendered["content"] = _cut(content, most)
     if part.type == "retry" and (error := redact(_failure(part.data.get("error")))):
-        made["error"] = _cut(error, most - len(content))
-    return made
+        rendered["error"] = _cut(error, most - len(content))
+    return rendered
 
 
 def _called(part: Part, most: int) -> Json:
     """A tool call. Of what it was given at most half the room is shown where its answer needs the other half."""
     state = table(part.data.get("state"))
-    made: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
+    rendered: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
     for name, value in (
         ("toolName", part.data.get("tool")),
         ("title", state.get("title")),
         ("status", state.get("status")),
     ):
         if text(value):
-            made[name] = redact(text(value))
+            rendered[name] = redact(text(value))
     answered = {"output": redact(_output(state)), "error": redact(readable(redact_value(state.get("error"))))}
     if state.get("input") is not None:
-        given = redact_value(state["input"])
+        tool_input = redact_value(state["input"])
         for_input = max(most // 2, most - sum(map(len, answered.values())))
-        made["input"] = _cut_input(given, for_input)
-        most -= min(for_input, _size(given))
+        rendered["input"] = _cut_input(tool_input, for_input)
+        most -= min(for_input, _size(tool_input))
     for name, value in answered.items():
         if value or (name == "output" and state.get("status") == "completed"):
-            made[name] = _cut(value, most)
+            rendered[name] = _cut(value, most)
             most = max(0, most - len(value))
     files = state.get("attachments")
     if isinstance(files, list) and files:
-        made["content"] = _cut(redact("\n".join(_file(table(file)) for file in files)), most)
-    return made
+        rendered["content"] = _cut(redact("\n".join(_file(table(file)) for file in files)), most)
+    return rendered
 
 
 def _output(state: Json) -> str:
@@ -117,21 +117,21 @@ def _size(value: object) -> int:
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode())
 
 
-def _cut_input(given: object, left: int) -> Any:
+def _cut_input(tool_input: object, most: int) -> Any:
     """What a tool was given, its longest fields cut: a path beside a long content is shown whole."""
-    if _size(given) <= left:
-        return given
-    if not isinstance(given, dict):
-        return _cut(readable(given), left)
-    made: Json = {}
-    for key in sorted(given, key=lambda key: _size(given[key])):
-        size = _size(given[key])
-        made[key] = given[key] if size <= left else _cut(readable(given[key]), left)
-        left -= size + len(key)
-        if left <= 0:
+    if _size(tool_input) <= most:
+        return tool_input
+    if not isinstance(tool_input, dict):
+        return _cut(readable(tool_input), most)
+    shortened: Json = {}
+    for key in sorted(tool_input, key=lambda key: _size(tool_input[key])):
+        size = _size(tool_input[key])
+        shortened[key] = tool_input[key] if size <= most else _cut(readable(tool_input[key]), most)
+        most -= size + len(key)
+        if most <= 0:
             break
-    ordered = {key: made[key] for key in given if key in made}
-    return ordered if len(ordered) == len(given) else ordered | {"": TRUNCATED}
+    ordered = {key: shortened[key] for key in tool_input if key in shortened}
+    return ordered if len(ordered) == len(tool_input) else ordered | {"": TRUNCATED}
 
 
 # -- parts that are no calls: what each says, in a line where it is no text of its own ------------------------------
@@ -165,16 +165,16 @@ def _retry(data: Json) -> str:
     return _line("retry", f"attempt {records.integer(data.get('attempt'))}")
 
 
-def _other(data: Json) -> str:
-    rest = readable(redact_value({key: value for key, value in data.items() if key not in _IDS}))
-    return _line(text(data.get("type")), rest)
+def _any_part(data: Json) -> str:
+    fields = readable(redact_value({key: value for key, value in data.items() if key not in _IDS}))
+    return _line(text(data.get("type")), fields)
 
 
 def _line(kind: str, *words: str) -> str:
     return " ".join([f"[{kind}]", *(word for word in words if word)])
 
 
-_SAID: dict[str, Callable[[Json], str]] = {
+_TEXT_OF: dict[str, Callable[[Json], str]] = {
     "text": _text,
     "reasoning": _text,
     "file": _file,
@@ -273,15 +273,15 @@ def cut_to_fit(archive: Archive, message_id: str, chars: int, budget_tokens: int
         return []
     entries = clean_replay(message)
 
-    def fits(made: Sequence[OllamaMessage]) -> bool:
-        within = sum(len(_json(entry)) for entry in made) <= chars
-        return within and (budget_tokens is None or sum(map(tokens, made)) <= budget_tokens)
+    def fits(entries: Sequence[OllamaMessage]) -> bool:
+        within = sum(len(_json(entry)) for entry in entries) <= chars
+        return within and (budget_tokens is None or sum(map(tokens, entries)) <= budget_tokens)
 
     share = min(chars, chars if budget_tokens is None else CHARS_PER_TOKEN * budget_tokens)
     while share >= _LEAST_SHARE:
-        made = [_cut_entry(entry, share) for entry in entries]
-        if fits(made):
-            return made
+        shortened = [_cut_entry(entry, share) for entry in entries]
+        if fits(shortened):
+            return shortened
         share //= 2
     return [{"role": message.role, "content": TRUNCATED}]
 
@@ -296,8 +296,8 @@ def _cut_entry(entry: OllamaMessage, most: int) -> OllamaMessage:
             return {key: inner if key in _NAMES else cut(inner) for key, inner in value.items()}
         return [cut(inner) for inner in value] if isinstance(value, list) else value
 
-    made: OllamaMessage = cut({key: value for key, value in entry.items() if key != "images"})
-    return made
+    shortened: OllamaMessage = cut({key: value for key, value in entry.items() if key != "images"})
+    return shortened
 
 
 class _Selection:
@@ -317,10 +317,10 @@ class _Selection:
         """Take the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
         if not self._add(order[place]):
             return
-        left = list(reversed(order[max(0, place - before) : place]))
-        right = list(order[place + 1 : place + 1 + after])
-        while left or right:
-            for side in (left, right):
+        preceding = list(reversed(order[max(0, place - before) : place]))
+        following = list(order[place + 1 : place + 1 + after])
+        while preceding or following:
+            for side in (preceding, following):
                 if side and not self._add(side.pop(0)):
                     side.clear()
 
@@ -335,10 +335,10 @@ class _Selection:
         if copy in self._replays:  # a copy is shown once, and has its room already
             entries = []
         chars = self._chars if self._chars is None else self._chars - sum(len(_json(entry)) for entry in entries)
-        left = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
-        if (chars is not None and chars < 0) or (left is not None and left < 0):
+        remaining_tokens = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
+        if (chars is not None and chars < 0) or (remaining_tokens is not None and remaining_tokens < 0):
             return False
-        self._chars, self._tokens = chars, left
+        self._chars, self._tokens = chars, remaining_tokens
         self._copies[message_id] = copy
         self._repeats[content, session_id] += 1
         self._replays.setdefault(copy, entries)

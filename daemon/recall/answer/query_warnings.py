@@ -14,12 +14,12 @@ from daemon.index import TOOLS
 from daemon.model import Kind
 from daemon.recall.query import names
 from daemon.recall.query.names import Stands
-from daemon.recall.query.parse import Query, Tier, as_asked, split
+from daemon.recall.query.parse import Query, Tier, looked_up, split
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
 
 _MOST_LISTED = 8
-_LONGEST_SHOWN = 80
+_LONGEST_QUOTE = 80
 _SAYS_LITTLE = frozenset({"many", "much", "often", "ever"})
 """Words of a question that ask and name nothing: that no text has them is no news."""
 
@@ -92,14 +92,14 @@ def word_warnings(
     if not is_sure:
         nothing = "no text that could be searched holds"
     if mode == "literal":
-        return _inside_only((query.text.strip(),), results) if _is_one_name(query) else []
+        return _inside_only((query.text.strip(),), results) if _is_single_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:
         return []
     if not any(result.is_by_words for result in results):
         unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
-    held = "a part of that" if set(unwritten).issuperset(as_asked(query)) else "the other words"
+    held = "a part of that" if set(unwritten).issuperset(looked_up(query)) else "the other words"
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
@@ -108,7 +108,7 @@ def word_warnings(
     else:
         alike = sum(result.mode == "semantic" for result in results)
         warnings = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
-    if not query.is_exact and _is_one_name(query):
+    if not query.is_exact and _is_single_name(query):
         warnings += _inside_only((query.phrase,), results)
     similar = sum(bool(result.spelling_pairs) for result in results)
     return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
@@ -116,19 +116,21 @@ def word_warnings(
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
-    wanted = _listed(as_asked(query)) or _shown(query.text)
-    is_near = any(result.spelling_pairs for result in results)
-    rest = "these results are only similar in meaning" if results else "nothing was found"
+    query_terms = _listed(looked_up(query)) or _quoted(query.text)
+    has_spellings = any(result.spelling_pairs for result in results)
+    remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
-        rest = "these messages come shortly after others that hold some of it"
+        remark = "these messages come shortly after others that hold some of it"
     if is_inside:
-        advice = ": see near" if is_near else f"; `match=literal` finds it there{f'; {rest}' if results else ''}"
-        inside = [query.phrase] if query.phrase else as_asked(query)
+        advice = (
+            ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
+        )
+        inside = [query.phrase] if query.phrase else looked_up(query)
         return _inside_longer(inside, "words") + advice
-    if is_near:
-        return f"{nothing} {wanted}; these results hold words that are spelt nearly so"
-    is_looked_up = query.is_exact or len(as_asked(query)) <= 1
-    return f"{nothing} {wanted if is_looked_up else _as_words(as_asked(query))}; {rest}"
+    if has_spellings:
+        return f"{nothing} {query_terms}; these results hold words that are spelt nearly so"
+    is_looked_up = query.is_exact or len(looked_up(query)) <= 1
+    return f"{nothing} {query_terms if is_looked_up else _as_words(looked_up(query))}; {remark}"
 
 
 def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:
@@ -136,8 +138,8 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     best = min((result.grade for result in results), default=int(Tier.NONE))
     without = sum(result.grade == Tier.NONE for result in results)
     if best == Tier.NONE:
-        rest = "hold other words of the query" if query.words else "are only similar"
-        return [f"{nothing} {named}; these results {rest}", *_unsought(query.named)]
+        remark = "hold other words of the query" if query.words else "are only similar"
+        return [f"{nothing} {named}; these results {remark}", *_unsought(query.named)]
     warnings = []
     if best == Tier.SOME:
         warnings.append(f"no message holds all of {named}")
@@ -151,12 +153,12 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
 def _absent_names(query: Query, missing: Missing, nothing: str, *, is_inside: bool) -> list[str]:
     """Where results are in the order of near spellings: what of the names none of them is."""
     absent = [name for name in query.named if name in missing.parts]
-    rest = "these results hold other words of the query, or such as are spelt nearly so"
+    remark = "these results hold other words of the query, or such as are spelt nearly so"
     if not absent:
         return []
     if not is_inside:
-        return [f"{nothing} {_listed(absent)}; {rest}", *_unsought(absent)]
-    return [f"{_inside_longer(absent)}; {rest}"]
+        return [f"{nothing} {_listed(absent)}; {remark}", *_unsought(absent)]
+    return [f"{_inside_longer(absent)}; {remark}"]
 
 
 def _unsought(absent: Sequence[str]) -> list[str]:
@@ -165,13 +167,13 @@ def _unsought(absent: Sequence[str]) -> list[str]:
     return [f"typing errors are only looked for in words of letters alone, not in {_listed(unsought)}"] * bool(unsought)
 
 
-def _inside_longer(named: Sequence[str], ones: str = "names") -> str:
+def _inside_longer(named: Sequence[str], longer: str = "names") -> str:
     if len(named) == 1:
-        return f"{_listed(named)} occurs only inside longer {ones}{_otherwise(named)}"
-    return f"none of {_listed(named)} occurs but inside longer {ones}{_otherwise(named)}"
+        return f"{_listed(named)} occurs only inside longer {longer}{_otherwise(named)}"
+    return f"none of {_listed(named)} occurs but inside longer {longer}{_otherwise(named)}"
 
 
-def _is_one_name(query: Query) -> bool:
+def _is_single_name(query: Query) -> bool:
     """Whether the whole query is a name, or a compound such as ``max-shard`` that may be one."""
     return query.named == (query.text.strip(),) or ("-" in query.phrase and " " not in query.phrase)
 
@@ -197,11 +199,11 @@ def _as_words(words: Sequence[str]) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     more = f" and {len(words) - _MOST_LISTED} more" if len(words) > _MOST_LISTED else ""
-    return ", ".join(map(_shown, words[:_MOST_LISTED])) + more
+    return ", ".join(map(_quoted, words[:_MOST_LISTED])) + more
 
 
-def _shown(text: str) -> str:
-    return repr(shorten(redact(text), _LONGEST_SHOWN))
+def _quoted(text: str) -> str:
+    return repr(shorten(redact(text), _LONGEST_QUOTE))
 
 
 def _results(number: int) -> str:
@@ -211,11 +213,11 @@ def _results(number: int) -> str:
 # -- days, and what was searched for instead ---------------------------------------------------------------------------
 
 
-def other_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
+def substituted_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
     """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
     nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    rest = "these are results for" if is_any else "what was searched for instead is"
-    return [f"{nothing} {_shown(name)}; {rest} {_shown(other)}" for name, other in instead]
+    remark = "these are results for" if is_any else "what was searched for instead is"
+    return [f"{nothing} {_quoted(name)}; {remark} {_quoted(substitute)}" for name, substitute in instead]
 
 
 def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
@@ -230,19 +232,19 @@ def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
 def empty_days(query: Query, *, is_limited: bool) -> list[str]:
     """Where days that the question names have no message, so that what names them was searched as words."""
     nothing = "no message within the filters is" if is_limited else "no message is"
-    return [f"{nothing} of {_shown(text)} ({days})" for text, days in query.empty_days]
+    return [f"{nothing} of {_quoted(text)} ({days})" for text, days in query.empty_days]
 
 
-def other_days(query: Query, times: Sequence[int]) -> list[str]:
+def outside_days(query: Query, times: Sequence[int]) -> list[str]:
     """Where results, made at these epoch ms, are not of the days that the question names beside other words."""
     bounds = [days.bounds for _, days in query.dated]
-    others = sum(not any(first <= time < past for first, past in bounds) for time in times)
-    if not bounds or not others:
+    outside = sum(not any(first <= time < past for first, past in bounds) for time in times)
+    if not bounds or not outside:
         return []
-    named = " or ".join(f"{_shown(text)} ({days})" for text, days in query.dated)
-    count = f"{others} of {len(times)} results {'is' if others == 1 else 'are'} not"
-    said = "none of these results is" if others == len(times) else count
-    return [f"{said} of {named}; `after` and `before` limit a search to days"]
+    named = " or ".join(f"{_quoted(text)} ({days})" for text, days in query.dated)
+    count = f"{outside} of {len(times)} results {'is' if outside == 1 else 'are'} not"
+    subject = "none of these results is" if outside == len(times) else count
+    return [f"{subject} of {named}; `after` and `before` limit a search to days"]
 
 
 # -- what is not indexed yet -------------------------------------------------------------------------------------------
@@ -273,19 +275,21 @@ class Waiting:
 
         What the model cannot read lacks only where nothing is found by words. `kinds`: nothing else is searched.
         """
-        asked = {index for index, state in states.items() if state != "off"}
-        unread = self.unread if by_meaning_alone and "semantic" in asked else 0
-        made = [self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in asked]
+        searched = {index for index, state in states.items() if state != "off"}
+        unread = self.unread if by_meaning_alone and "semantic" in searched else 0
+        sentences = [
+            self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in searched
+        ]
         if unread:
             share = f"meaning knows {self._share(self.missing['semantic'] + unread)} % of the messages"
-            made.append(f"{share}; {model} cannot read {counted(unread, 'message')}, which only words find")
+            sentences.append(f"{share}; {model} cannot read {counted(unread, 'message')}, which only words find")
         tools = self.missing.get("tools", 0)
-        if tools and "semantic" in asked and (not kinds or TOOLS & set(kinds)):
+        if tools and "semantic" in searched and (not kinds or TOOLS & set(kinds)):
             wait = f"the tool calls of {counted(tools, 'message')} are not embedded yet, so not found by meaning"
-            made.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
+            sentences.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
         if not self.has_tools and by_meaning_alone and kinds and set(kinds) <= TOOLS:
-            made.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
-        return made
+            sentences.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
+        return sentences
 
     def _share(self, missing: int) -> int:
         return max(0, self.messages - missing) * 100 // max(1, self.messages)

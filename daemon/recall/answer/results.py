@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from daemon.archive import Archive
 from daemon.display import one_line
 from daemon.model import Json, Kind, Message, Part
-from daemon.recall.answer.excerpt import meant, snippet
+from daemon.recall.answer.excerpt import matched_part, snippet
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, split
@@ -26,7 +26,7 @@ from daemon.redact import redact
 
 RECENT_MS = 7 * 86_400_000
 _LONG_TITLE = 500
-_SHOWN_TEXT = 8192
+_LONGEST_TEXT = 8192
 _MARGIN = 512
 _COPIES = 5
 """Copies of a message that are named; all are counted."""
@@ -68,13 +68,13 @@ class Display:
     allowed: Allowed = ANYTHING
     until: float = math.inf
     late: list[str] = field(default_factory=list)
-    seen: dict[str, str] = field(default_factory=dict)
+    redacted: dict[str, str] = field(default_factory=dict)
 
     def clean(self, content: str) -> str:
         """Redacted; titles, directories and terms come again with each result and are looked at once."""
-        if content not in self.seen:
-            self.seen[content] = redact(content)
-        return self.seen[content]
+        if content not in self.redacted:
+            self.redacted[content] = redact(content)
+        return self.redacted[content]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     if message is None:
         return None
     row = rows.get(result.session_id)
-    match = meant(result.match, message, row.title if row else "", display.allowed, display.words)
+    match = matched_part(result.match, message, row.title if row else "", display.allowed, display.words)
     if match is None:
         return None
     result = replace(result, match=match)
@@ -96,7 +96,7 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     kind = _kind(message, part) if _is_loose(result) else result.match.kind
     terms = tuple(dict.fromkeys(display.clean(names.written(term, result.match.text)) for term in result.terms))
     excerpt = _snippet(result, part, display)
-    made: Json = {
+    rendered: Json = {
         "sessionID": result.session_id,
         "sessionTitle": one_line(display.clean(row.title))[:_LONG_TITLE] if row else "",
         "directory": display.clean(row.directory) if row else "",
@@ -118,28 +118,28 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     }
     tool = result.match.tool or (text(part.data.get("tool")) if part and part.type == "tool" else "")
     if tool:
-        made["toolName"] = display.clean(tool)
+        rendered["toolName"] = display.clean(tool)
     if result.spelling_pairs:
-        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.spelling_pairs]
+        rendered["near"] = [[redact(name), redact(spelling)] for name, spelling in result.spelling_pairs]
     if result.copies:
         first = [
             {"messageID": message_id, "sessionID": session_id} for message_id, session_id in result.copies[:_COPIES]
         ]
-        made["copies"] = {"count": len(result.copies), "first": first}
+        rendered["copies"] = {"count": len(result.copies), "first": first}
     if display.level != "part":
-        made["hitCount"] = result.hits
+        rendered["hitCount"] = result.hits
     title_terms = _in_title(row, display)
     if title_terms:
-        made["titleMatch"] = {"title": made["sessionTitle"], "matchedTerms": title_terms}
+        rendered["titleMatch"] = {"title": rendered["sessionTitle"], "matchedTerms": title_terms}
     relevance = result.relevance or (display.place.relevance(row) if display.place else "")
     if relevance:
-        made["directoryRelevance"] = relevance
-    made["why"] = _why(result, part, terms, display, relevance) | (
+        rendered["directoryRelevance"] = relevance
+    rendered["why"] = _why(result, part, terms, display, relevance) | (
         {} if not title_terms else {"titleTerms": title_terms}
     )
     if display.explain:
-        made["matchReasons"] = _reasons(result, kind, terms, title_terms)
-    return made
+        rendered["matchReasons"] = _reasons(result, kind, terms, title_terms)
+    return rendered
 
 
 def _why(result: Result, part: Part | None, terms: Sequence[str], display: Display, relevance: str) -> Json:
@@ -170,12 +170,12 @@ def _confidence(result: Result, display: Display) -> str:
         return "low"
     if result.mode in {"literal", "regex"}:
         return "high"
-    held, wanted = split(result.terms), split(display.words)
+    held, query_words = split(result.terms), split(display.words)
     if result.mode in {"smart", "hybrid"} and result.grade == Tier.WHOLE:
         held |= split(display.query.named)
-    if held >= wanted and not result.spelling_pairs:
+    if held >= query_words and not result.spelling_pairs:
         return "high"
-    return "medium" if result.grade == 0 and 2 * len(held & wanted) >= len(wanted) else "low"
+    return "medium" if result.grade == 0 and 2 * len(held & query_words) >= len(query_words) else "low"
 
 
 def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Sequence[str]) -> list[str]:
@@ -184,7 +184,7 @@ def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Seque
         reasons.append(f"holds {', '.join(terms)}")
     if result.spelling_pairs:
         reasons.append(
-            "holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.spelling_pairs)
+            "holds " + ", ".join(f"{redact(spelling)} for {redact(name)}" for name, spelling in result.spelling_pairs)
         )
     if result.mode == "semantic":
         reasons.append("holds no word of the query: only its meaning is near")
@@ -240,13 +240,13 @@ def _snippet(result: Result, part: Part | None, display: Display) -> str:
     if not content and part is not None:
         # Found by its neighbours: its own beginning. Redacted before it is cut, the end given away for a half secret.
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
-        content = redact(whole[:_SHOWN_TEXT])
-        content = content if len(whole) <= _SHOWN_TEXT else content[:-_MARGIN]
+        content = redact(whole[:_LONGEST_TEXT])
+        content = content if len(whole) <= _LONGEST_TEXT else content[:-_MARGIN]
     if content and time.monotonic() >= display.until:
         display.late[:] = [_NO_TIME]
-        return redact(snippet(content[:_SHOWN_TEXT], (), display.width))
+        return redact(snippet(content[:_LONGEST_TEXT], (), display.width))
     exact = [display.query.text] if result.mode == "literal" else []
-    spellings = [there for _, there in result.spelling_pairs]
+    spellings = [spelling for _, spelling in result.spelling_pairs]
     return redact(snippet(content, [*exact, *result.terms, *spellings, *display.words], display.width))
 
 

@@ -28,7 +28,7 @@ from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact, redact_value
 
-_NEAR_MISSES = 20
+_MOST_MISSES = 20
 _SPELLINGS = 3
 _BY_WORDS = {"hybrid": "smart", "semantic": "smart"}
 
@@ -47,22 +47,22 @@ _OF_SESSIONS = frozenset({"sessionID", "scope", "projectID", "title", "archived"
 
 def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
     """A suggestion for each absent word that something is spelt like; `similar` gives (word, number of parts)."""
-    made = []
+    suggestions = []
     for word in missing[:MOST_WORDS]:
-        results = [(other, parts) for other, parts in similar(word) if other.lower() != word.lower()]
+        results = [(spelling, parts) for spelling, parts in similar(word) if spelling.lower() != word.lower()]
         if not results:
             continue
-        other = redact(results[0][0])
-        others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
-        made.append(
+        spelling = redact(results[0][0])
+        listed = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
+        suggestions.append(
             {
-                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
-                "action": f"ask for {other!r} if that was meant"
+                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {listed}",
+                "action": f"ask for {spelling!r} if that was meant"
                 + ("" if request.match == "fuzzy" else ", or use `match=fuzzy`"),
-                "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), other)},
+                "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), spelling)},
             }
         )
-    return made
+    return suggestions
 
 
 def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
@@ -72,10 +72,10 @@ def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
     return suggestion | {"action": action, "example": example}
 
 
-def _replaced(text: str, word: str, other: str) -> str:
-    """`text` with `other` for `word`, in whatever case it stands there; `other` alone where it does not."""
-    made, times = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: other, text, flags=re.IGNORECASE)
-    return made if times else other
+def _replaced(text: str, word: str, replacement: str) -> str:
+    """`text` with `replacement` for `word`, in whatever case it stands there; `replacement` alone where it does not."""
+    replaced, times = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: replacement, text, flags=re.IGNORECASE)
+    return replaced if times else replacement
 
 
 # -- filters ---------------------------------------------------------------------------------------------------------
@@ -131,14 +131,16 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
     ]
 
 
-def other_tool(request: Recall, tool: str) -> list[Json]:
+def tool_in_lower_case(request: Recall, tool: str) -> list[Json]:
     """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
-    wanted, there = redact(request.toolName.strip()), redact(tool)
-    reason = f"`toolName` is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
-    return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(request) | {"toolName": there}}]
+    name, spelling = redact(request.toolName.strip()), redact(tool)
+    reason = f"`toolName` is a tool's exact name: nothing fits {name!r}, something fits {spelling!r}"
+    return [
+        {"reason": reason, "action": f"ask for {spelling!r}", "example": _without(request) | {"toolName": spelling}}
+    ]
 
 
-def other_modes(request: Recall, query: Query) -> tuple[str, ...]:
+def alternative_modes(request: Recall, query: Query) -> tuple[str, ...]:
     """Modes that may find something where nothing was found, the likeliest first."""
     if request.match in {"literal", "regex"}:
         return ("hybrid",)
@@ -146,7 +148,7 @@ def other_modes(request: Recall, query: Query) -> tuple[str, ...]:
     return tuple(mode for mode in ("literal", "fuzzy", "semantic") if mode != request.match) if is_bare else ()
 
 
-def other_mode(request: Recall, mode: str) -> list[Json]:
+def alternative_mode(request: Recall, mode: str) -> list[Json]:
     """Another way to ask, where nothing was found."""
     reason = "a bare name is only answered by that name"
     if request.match in {"literal", "regex"}:
@@ -190,7 +192,7 @@ def held_by(result: Result, query: Query, mode: str) -> str:
     if mode in {"literal", "regex"}:
         return "holds it"
     if result.spelling_pairs:
-        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.spelling_pairs)
+        is_inside = any(name.lower() in spelling.lower() for name, spelling in result.spelling_pairs)
         return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
     if not result.is_own:
         return "follows messages that hold some of the words"
@@ -205,22 +207,22 @@ def near_misses(
     results: Sequence[Result], rows: Mapping[str, Row], reason: Callable[[Result], str], most: int = 3
 ) -> list[Json]:
     """The sessions of finds that are no answer, best first, each with why it is none, as `reason` says of a find."""
-    made: dict[str, Json] = {}
+    by_session: dict[str, Json] = {}
     for result in results:
-        if len(made) == most:
+        if len(by_session) == most:
             break
-        if result.session_id in made:
+        if result.session_id in by_session:
             continue
         row = rows.get(result.session_id)
-        terms = [redact(there) for _, there in result.spelling_pairs] or [redact(term) for term in result.terms]
-        made[result.session_id] = {
+        terms = [redact(spelling) for _, spelling in result.spelling_pairs] or [redact(term) for term in result.terms]
+        by_session[result.session_id] = {
             "sessionID": result.session_id,
             "title": one_line(redact(row.title)) if row else "",
             "directory": redact(row.directory) if row else "",
             "reason": reason(result),
             "terms": list(dict.fromkeys(terms)),
         }
-    return list(made.values())
+    return list(by_session.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,26 +256,26 @@ class Suggester:
         if page:
             return notes, suggestions, []
         misses = self._near_misses()
-        suggestions += self._other_case()
+        suggestions += self._tool_case()
         if misses or self._is_over():  # else nothing lies outside the filters either
             suggestions += limiting(self.request, self.scope, len(self.rows))
-        return notes, suggestions + self._other_mode(), misses
+        return notes, suggestions + self._alternative(), misses
 
     def _spelt(self, missing: Sequence[str]) -> list[Json]:
         """Near spellings of what no text has, within the filters if these let one through, else without them."""
 
         def similar(word: str) -> list[tuple[str, int]]:
             is_tried, is_written = self._is_written(word)
-            near = self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
-            return [(other, parts) for other, parts in near if other.lower() not in self.searched]
+            spellings = self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
+            return [(spelling, parts) for spelling, parts in spellings if spelling.lower() not in self.searched]
 
         if self.request.match in {"regex", "semantic"}:
             return []
-        made = spelt(missing, similar, self.request)
+        suggestions = spelt(missing, similar, self.request)
         if not self.scope.limited_by and self.request.match != "literal":
-            return made  # the spellings are of the index
+            return suggestions  # the spellings are of the index
         tried: list[Json] = []
-        for suggestion in made:
+        for suggestion in suggestions:
             text = suggestion["example"]["query"]
             if self._finds(text):
                 tried.append(suggestion)
@@ -286,18 +288,18 @@ class Suggester:
         written = self.candidates.is_written(word, self.until)
         return written is not None, bool(written)
 
-    def _other_case(self) -> list[Json]:
+    def _tool_case(self) -> list[Json]:
         """A tool is asked for by its exact name, which OpenCode writes in small letters."""
         tool = self.request.toolName.strip()
         fitting = [replace(filters, tools=(tool.lower(),)) for _, filters in self.scope.rounds]
         if tool == tool.lower() or not self._finds(self.request.query, among=fitting):
             return []
-        return other_tool(self.request, tool.lower())
+        return tool_in_lower_case(self.request, tool.lower())
 
-    def _other_mode(self) -> list[Json]:
-        for mode in other_modes(self.request, self.query):
+    def _alternative(self) -> list[Json]:
+        for mode in alternative_modes(self.request, self.query):
             if self._finds(self.request.query, mode):
-                return other_mode(self.request, mode)
+                return alternative_mode(self.request, mode)
         return []
 
     def _finds(self, text: str, mode: str = "", among: Sequence[Filters] = ()) -> bool:
@@ -316,12 +318,12 @@ class Suggester:
         if request.match == "regex" and not scope.limited_by:
             return []
         mode = _BY_WORDS.get(request.match, request.match) if scope.limited_by else "fuzzy"
-        results = self._candidates(self.query, mode, Filters(), _NEAR_MISSES)
+        results = self._candidates(self.query, mode, Filters(), _MOST_MISSES)
         if results is None:
             return []
         outside = f", but is outside the filters ({limits(scope)})" if scope.limited_by else ""
         return near_misses(
-            self.arranged(results, mode, _NEAR_MISSES),
+            self.arranged(results, mode, _MOST_MISSES),
             self.rows,
             lambda result: held_by(result, self.query, mode) + outside,
         )

@@ -14,9 +14,9 @@ from daemon.embed import Embedder
 from daemon.errors import BadRequest, IndexBroken, ReconstituteError, Stop
 from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.recall.candidates import words
+from daemon.recall.candidates.index_query import IndexQuery, is_over, missing_scores, seconds_until
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.meaning import MeaningSearch
-from daemon.recall.candidates.question import IndexQuery, is_over, missing_scores, seconds_left
 from daemon.recall.candidates.words import WordSearch, newest
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
@@ -99,7 +99,7 @@ class CandidateSearch:
         for index_query in running:
             index_query.start()
         for index_query in running:
-            index_query.join(seconds_left(deadline))
+            index_query.join(seconds_until(deadline))
             candidates.more |= dict(index_query.candidates.more)
             if index_query.error is not None:  # what was found stands
                 self._failed(candidates, index_query.index, index_query.error, "not all candidates were scored")
@@ -111,17 +111,17 @@ class CandidateSearch:
         phrase is ranked higher. Each text costs 0.2 ms.
         """
         index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
-        wanted = [match for match in matches if match.message_id in held]
-        if index is None or not wanted or is_over(deadline) or candidates.states.get("semantic") == "failed":
+        with_words = [match for match in matches if match.message_id in held]
+        if index is None or not with_words or is_over(deadline) or candidates.states.get("semantic") == "failed":
             return
 
         def fetch(own: CandidateLists) -> None:
-            with_texts = {match.record: match for match in index.with_texts(wanted)}
+            with_texts = {match.record: match for match in index.with_texts(with_words)}
             own.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
 
         fetching = IndexQuery("semantic", fetch)
         fetching.start()
-        fetching.join(seconds_left(deadline))
+        fetching.join(seconds_until(deadline))
         if fetching.is_done:
             self._merge(candidates, fetching)
         else:
@@ -142,11 +142,11 @@ class CandidateSearch:
         self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
         return with_texts[0] if with_texts else None
 
-    def nearest(self, name: str, deadline: float) -> str:
+    def closest_spelling(self, name: str, deadline: float) -> str:
         """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
-        made: list[str] = []
-        self._in_time(lambda: made.append(words.nearest(name, self._lexical)), deadline)
-        return made[0] if made else ""
+        spellings: list[str] = []
+        self._in_time(lambda: spellings.append(words.closest_spelling(name, self._lexical)), deadline)
+        return spellings[0] if spellings else ""
 
     def settled(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
         """The query as this archive takes it; as it is where that is not told in time.
@@ -154,23 +154,25 @@ class CandidateSearch:
         Those of its names that are none here count as words, and days that it names are days where messages of then
         pass the filters. `now` is naive and local; without it no days are looked for.
         """
-        made = [query]
+        queries = [query]
 
-        def ask() -> None:
+        def lookup() -> None:
             settled = words.settled(query, self._lexical) if query.is_exact else query
-            made.append(settled)
+            queries.append(settled)
             if now is not None:
-                made.append(parse.with_days(settled, now, lambda days: bool(newest(self._lexical, days, filters, 1))))
+                queries.append(
+                    parse.with_days(settled, now, lambda days: bool(newest(self._lexical, days, filters, 1)))
+                )
 
-        self._in_time(ask, deadline)
-        return made[-1]
+        self._in_time(lookup, deadline)
+        return queries[-1]
 
     def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if is_over(deadline):
             return
         running = IndexQuery("lexical", lambda _candidates: ask())
         running.start()
-        running.join(seconds_left(deadline))
+        running.join(seconds_until(deadline))
         if running.error is not None:  # a suggestion is no reason to fail; the owner is told
             self._on_failure("lexical", running.error)
 
@@ -181,7 +183,7 @@ class CandidateSearch:
         for index_query in running:
             index_query.start()
         for index_query in running:
-            index_query.join(seconds_left(deadline))
+            index_query.join(seconds_until(deadline))
         candidates, failures = CandidateLists(), []
         for index_query in running:
             failures += self._merge(candidates, index_query)
@@ -189,33 +191,33 @@ class CandidateSearch:
             raise failures[0]
         return candidates
 
-    def _merge(self, candidates: CandidateLists, question: IndexQuery) -> list[ReconstituteError]:
-        """Put one question's answer with the others; a failure is a warning here."""
-        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
+    def _merge(self, candidates: CandidateLists, index_query: IndexQuery) -> list[ReconstituteError]:
+        """Add one query's candidates to the others; a failure becomes a warning."""
+        is_done, error, own = index_query.is_done, index_query.error, index_query.candidates  # it may end while we look
         if error is not None:
             if isinstance(error, BadRequest | Stop):
                 raise error
-            self._failed(candidates, question.index, error, _LABELS[question.index])
+            self._failed(candidates, index_query.index, error, _LABELS[index_query.index])
             if isinstance(error, ReconstituteError):
                 return [error]
-            named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
+            named = IndexBroken(f"the {index_query.index} index failed: {error}; it can be rebuilt from the archive")
             named.__cause__ = error
             return [named]
         candidates.lists |= dict(own.lists)
         candidates.is_inside |= own.is_inside
-        candidates.stats = own.stats if question.index == "lexical" else candidates.stats
+        candidates.stats = own.stats if index_query.index == "lexical" else candidates.stats
         candidates.legible = min(candidates.legible, own.legible)
         candidates.known = min(candidates.known, own.known)
         candidates.late += own.late
         candidates.warnings += own.warnings
-        candidates.states[question.index] = own.states.get(question.index, "used")
+        candidates.states[index_query.index] = own.states.get(index_query.index, "used")
         if not is_done:
-            candidates.states[question.index] = "late"
+            candidates.states[index_query.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
-            candidates.late.append(_LABELS[question.index] + why)
+            candidates.late.append(_LABELS[index_query.index] + why)
         return []
 
-    def _failed(self, candidates: CandidateLists, index: str, error: Exception, what: str) -> None:
+    def _failed(self, candidates: CandidateLists, index: str, error: Exception, problem: str) -> None:
         self._on_failure(index, error)
         candidates.states[index] = "failed"
-        candidates.warnings.append(f"{what}: {redact(str(error)) or type(error).__name__}")
+        candidates.warnings.append(f"{problem}: {redact(str(error)) or type(error).__name__}")

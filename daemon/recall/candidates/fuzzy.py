@@ -21,9 +21,9 @@ _MOST_READ = 1_000_000  # characters of texts in which names are looked for; bey
 
 class _Place(IntEnum):
     WHOLE = 0
-    NEARLY = 1
+    SIMILAR = 1
     INSIDE = 2
-    OTHERS = 3  # what only holds other words than the names
+    OTHER_WORDS = 3  # what only holds other words than the names
 
 
 def held_whole(query: Query, matches: Sequence[Match], *, is_all: bool) -> set[str]:
@@ -44,7 +44,7 @@ def _has_pieces(name: str) -> bool:
 
 
 def _is_among(name: str, matches: Sequence[Match]) -> bool:
-    return any(left >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, left in _counted(matches))
+    return any(budget >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, budget in _counted(matches))
 
 
 def merged(query: Query, matches: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
@@ -53,19 +53,19 @@ def merged(query: Query, matches: Sequence[Match], standing: Sequence[Match]) ->
     The term of a standing match is what was looked for. Scores fall. What has a name only inside a longer one has that
     in `spelling_pairs`, and no terms. Also answers whether any of `standing` has something so.
     """
-    candidates = {_part(match): _placed(query, match, left) for match, left in _counted(matches)}
+    candidates = {_part(match): _placed(query, match, budget) for match, budget in _counted(matches)}
     is_inside = False
     for match in standing:
-        wanted = match.terms[0]
-        is_whole = _is_whole(query, wanted, match.text)
+        name = match.terms[0]
+        is_whole = _is_whole(query, name, match.text)
         is_inside |= not is_whole
-        place, known = candidates.get(_part(match), (_Place.OTHERS, None))
+        place, known = candidates.get(_part(match), (_Place.OTHER_WORDS, None))
         if is_whole:
-            made = match if known is None else replace(known, terms=tuple(dict.fromkeys((*known.terms, wanted))))
-            candidates[_part(match)] = (_Place.WHOLE, made)
-        elif place is _Place.OTHERS:
-            pair = (wanted, names.around(wanted, match.text) or wanted)
-            before = () if known is None else tuple(pair for pair in known.spelling_pairs if pair[0] != wanted)
+            extended = match if known is None else replace(known, terms=tuple(dict.fromkeys((*known.terms, name))))
+            candidates[_part(match)] = (_Place.WHOLE, extended)
+        elif place is _Place.OTHER_WORDS:
+            pair = (name, names.around(name, match.text) or name)
+            before = () if known is None else tuple(pair for pair in known.spelling_pairs if pair[0] != name)
             candidates[_part(match)] = (
                 _Place.INSIDE,
                 replace(known or match, terms=known.terms if known else (), spelling_pairs=(*before, pair)),
@@ -74,13 +74,13 @@ def merged(query: Query, matches: Sequence[Match], standing: Sequence[Match]) ->
     return _falling([match for (_, match), _ in order], {_part(match): match.score for match in matches}), is_inside
 
 
-def _placed(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
+def _placed(query: Query, match: Match, budget: int) -> tuple[_Place, Match]:
     """A match of the word index: what it has of a name that it lacks moves from its terms to `spelling_pairs`.
 
     Without names in the question its order is kept, and so it is where no more may be read.
     """
-    if not query.named or left < 0:
-        return _Place.NEARLY, match
+    if not query.named or budget < 0:
+        return _Place.SIMILAR, match
     missed = [name for name in query.named if names.stands(name, match.text) is not Stands.WHOLE]
     unsaid = [
         name for name in query.named if name not in missed and not parse.split((name,)) <= parse.split(match.terms)
@@ -88,12 +88,12 @@ def _placed(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
     match = replace(match, terms=(*match.terms, *unsaid))
     if not missed:
         return _Place.WHOLE, match
-    is_nearly = len(missed) < len(query.named) or any(
+    is_similar = len(missed) < len(query.named) or any(
         word in name for word, _ in match.spelling_pairs for name in missed
     )
     for name in missed:
         match = _without(match, name, keep=query.words)
-    return _Place.NEARLY if is_nearly else _Place.OTHERS, match
+    return _Place.SIMILAR if is_similar else _Place.OTHER_WORDS, match
 
 
 def _without(match: Match, name: str, keep: Sequence[str]) -> Match:
@@ -112,27 +112,27 @@ def _without(match: Match, name: str, keep: Sequence[str]) -> Match:
 
 def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:
     """Each with how many characters may still be read when it was."""
-    left, made = _MOST_READ, []
+    budget, counted = _MOST_READ, []
     for match in matches:
-        left -= len(match.text)
-        made.append((match, left))
-    return made
+        budget -= len(match.text)
+        counted.append((match, budget))
+    return counted
 
 
-def _is_whole(query: Query, wanted: str, text: str) -> bool:
-    if wanted == query.phrase:
-        return names.stands_in(wanted, text)
-    return names.stands(wanted, text) is Stands.WHOLE
+def _is_whole(query: Query, name: str, text: str) -> bool:
+    if name == query.phrase:
+        return names.stands_in(name, text)
+    return names.stands(name, text) is Stands.WHOLE
 
 
 def _falling(matches: Sequence[Match], scores: dict[tuple[str, str, str], float]) -> list[Match]:
     """With the word index's scores, none above the one before it; a text that it did not find counts as its place."""
     ceiling = max(scores.values(), default=1.0)
-    made = []
+    rescored = []
     for match in matches:
         ceiling = min(ceiling, scores.get(_part(match), ceiling))
-        made.append(replace(match, score=ceiling))
-    return made
+        rescored.append(replace(match, score=ceiling))
+    return rescored
 
 
 def _part(match: Match) -> tuple[str, str, str]:

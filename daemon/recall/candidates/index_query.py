@@ -64,7 +64,7 @@ _STARTING = threading.Lock()
 """Guards _RUNNING and `is_done`."""
 
 
-def seconds_left(deadline: float) -> float:
+def seconds_until(deadline: float) -> float:
     """Seconds until then; `deadline` is on time.monotonic's clock."""
     return max(0.0, deadline - time.monotonic())
 
@@ -98,9 +98,9 @@ def missing_scores(
         return {}  # a bare name decides by itself
     ids = {name: candidates.ids(name) for name in ("lexical", "windows", "semantic", *STANDING)}
 
-    def missing(name: str, *others: str) -> list[str]:
+    def missing(name: str, *sources: str) -> list[str]:
         known = set(ids[name])
-        return [i for i in parse.once(i for other in others for i in ids[other][:_MOST]) if i not in known]
+        return [i for i in parse.once(i for source in sources for i in ids[source][:_MOST]) if i not in known]
 
     of_parts = missing("lexical", "windows", "semantic") if "lexical" in candidates.lists else []
     of_windows = missing("windows", "lexical", "semantic") if "windows" in candidates.lists else []

@@ -18,9 +18,9 @@ would crowd out what was said.
 """
 STANDING = ("named", "tools", "phrase", "printed")
 """The lists of texts that hold a name or phrase verbatim; in `named` and `tools` perhaps inside a longer name."""
-NEAR = ("windows", "semantic")
+WITHOUT_WORDS = ("windows", "semantic")
 """The lists whose messages need not hold a word of the query themselves."""
-_ALL = (*WORDS, *NEAR)
+_ALL = (*WORDS, *WITHOUT_WORDS)
 
 
 _LETTERS_OF_A_WORD = 8  # at most, where words are not told by spaces
@@ -55,7 +55,7 @@ class CandidateLists:
     def ids(self, name: str) -> list[str]:
         return parse.once(match.message_id for match in self.lists.get(name, []))
 
-    def every(self, name: str) -> list[Match]:
+    def all_matches(self, name: str) -> list[Match]:
         """What a list has, and what is known besides of the candidates of others."""
         return [*self.lists.get(name, []), *self.more.get(name, [])]
 
@@ -73,19 +73,19 @@ class CandidateLists:
         What holds a name as it stands may hold it inside a longer one, which is another name: that is not said here.
         """
         terms: dict[str, list[str]] = {}
-        for match in self.every("lexical"):
+        for match in self.all_matches("lexical"):
             terms.setdefault(match.message_id, []).extend(match.terms)
         return terms
 
     def similar_alone(self) -> set[str]:
         """The messages that are similar enough in meaning to be results even without a word of the query."""
         scores: dict[str, float] = {}
-        for match in self.every("semantic"):
+        for match in self.all_matches("semantic"):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
         floor = LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0)
         return {
             match.message_id
-            for match in self.every("semantic")
+            for match in self.all_matches("semantic")
             if match.score >= floor and match.score >= least_cosine(match.text)
         }
 
@@ -99,18 +99,18 @@ class CandidateLists:
 
     def similar(self) -> set[str]:
         """The messages whose meaning is similar enough, or that have words of the query besides."""
-        return self.similar_alone() | ({match.message_id for match in self.every("semantic")} & self.by_words())
+        return self.similar_alone() | ({match.message_id for match in self.all_matches("semantic")} & self.by_words())
 
     def by_words(self) -> set[str]:
         """The messages that hold a word of the query, be it inside a longer one."""
-        return {match.message_id for name in WORDS for match in self.every(name)}
+        return {match.message_id for name in WORDS for match in self.all_matches(name)}
 
     def texts(self) -> dict[str, list[str]]:
         """The texts of each message's matches, each once."""
         texts: dict[str, dict[str, None]] = {}
         for match in (match for matches in self.lists.values() for match in matches):
             texts.setdefault(match.message_id, {})[match.text] = None
-        return {message_id: list(some) for message_id, some in texts.items()}
+        return {message_id: list(unique_texts) for message_id, unique_texts in texts.items()}
 
     def is_full(self, depth: int, among: Container[str] = _ALL) -> bool:
         """Whether one of the lists `among` may have had more than `depth`."""

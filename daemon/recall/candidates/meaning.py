@@ -51,13 +51,15 @@ class MeaningSearch:
 
     def unread(self, mode: str) -> str:
         """The warning where it cannot."""
-        what = "what is similar is a guess" if mode == "semantic" else "only words are searched"
-        return f"{self._embedder.name} cannot read this question, so {what}; {_FIX}"
+        consequence = "what is similar is a guess" if mode == "semantic" else "only words are searched"
+        return f"{self._embedder.name} cannot read this question, so {consequence}; {_FIX}"
 
     def _strange(self, known: float, mode: str) -> str:
         """The warning where it knows few of its words."""
-        what = "what is similar may be a guess" if mode == "semantic" else "what is similar counts less than words"
-        return f"{self._embedder.name} knows few words of this question ({known:.0%}), so {what}; {_FIX}"
+        consequence = (
+            "what is similar may be a guess" if mode == "semantic" else "what is similar counts less than words"
+        )
+        return f"{self._embedder.name} knows few words of this question ({known:.0%}), so {consequence}; {_FIX}"
 
     def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
         """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
@@ -97,11 +99,11 @@ class MeaningSearch:
         vector = self._vectors.get(text)
         if vector is None:
             candidates.waits_for = self._embedder.name
-            made = self._embedder.embed_query(text)
+            embedding = self._embedder.embed_query(text)
             candidates.waits_for = ""
-            if isinstance(made, BadInput):
-                raise made
-            vector = self._vectors[text] = made
+            if isinstance(embedding, BadInput):
+                raise embedding
+            vector = self._vectors[text] = embedding
         self.vector = vector
         index = self._semantic()
         if index is None:

@@ -49,10 +49,10 @@ def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
 def proximity(pairs: Mapping[Pair, float], text: str) -> float:
     """The values, summed up, of those pairs that stand near each other in `text`, in their order."""
     lowered = text[:MOST_READ].lower()
-    return sum(value for pair, value in pairs.items() if _stand_near(_pattern(*pair), lowered))
+    return sum(value for pair, value in pairs.items() if _occurs(_pattern(*pair), lowered))
 
 
-def _stand_near(pattern: re.Pattern[str], lowered: str) -> bool:
+def _occurs(pattern: re.Pattern[str], lowered: str) -> bool:
     match = pattern.search(lowered)
     while match is not None:
         if not match.start() or not _is_of_word(lowered[match.start() - 1]):
@@ -112,7 +112,7 @@ class QueryStats:
     def _rarities(self) -> Mapping[str, float]:
         # The sources count their texts at slightly different moments: never more texts with a word than there are.
         having = {term: min(count, self.documents) for term, count in self.frequencies.items()}
-        return {term: math.log1p((self.documents - some + 0.5) / (some + 0.5)) for term, some in having.items()}
+        return {term: math.log1p((self.documents - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
     @cached_property
     def _whole(self) -> float:

@@ -14,18 +14,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from daemon.days import Days
-from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match
+from daemon.index import PROSE, TOOLS, Filters, LexicalIndex, Match
 from daemon.index.tokens import STOP_WORDS
 from daemon.model import Kind
 from daemon.recall.candidates import fuzzy
+from daemon.recall.candidates.index_query import is_over
 from daemon.recall.candidates.lists import CandidateLists
-from daemon.recall.candidates.question import is_over
 from daemon.recall.candidates.stats import stats_of
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import MOST_SHORT, Query
 
 _MOST_NAMES = 5
-_LEAST_SAID = 20
+_LEAST_PROSE = 20
 """Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
 
 
@@ -51,8 +51,8 @@ class WordSearch:
         """Words, stemmed and in any order, and names and phrases as they stand."""
         query, filters = self.query, self.filters
         candidates.stats = stats_of(self.lexical, query)
-        least_said = 0 if filters.kinds or filters.tools else _LEAST_SAID
-        candidates.lists["lexical"] = self.lexical.search(query.searched, filters, self.depth, least_said=least_said)
+        least_prose = 0 if filters.kinds or filters.tools else _LEAST_PROSE
+        candidates.lists["lexical"] = self.lexical.search(query.searched, filters, self.depth, least_prose=least_prose)
         held = {term for match in candidates.lists["lexical"] for term in match.terms}
         for name in query.named[:_MOST_NAMES]:
             if name not in held:  # the word index knows whole names; this finds all else
@@ -60,8 +60,8 @@ class WordSearch:
                     candidates.lists[list_] = [*candidates.lists.get(list_, []), *matches]
         if query.phrase and (len(query.words) > 1 or " " in query.phrase or not candidates.lists["lexical"]):
             self._add_phrase(candidates)
-        is_narrow = bool(filters.kinds or filters.tools or filters.role)  # a window is of several messages and kinds
-        if self.with_windows and not is_narrow and not is_over(self.deadline):
+        is_filtered = bool(filters.kinds or filters.tools or filters.role)  # a window is of several messages and kinds
+        if self.with_windows and not is_filtered and not is_over(self.deadline):
             candidates.lists["windows"] = self.lexical.windows(query.searched, filters, self.depth)
 
     def _add_phrase(self, candidates: CandidateLists) -> None:
@@ -81,8 +81,8 @@ class WordSearch:
         """Every text that has the query as it stands."""
         for list_, matches in self._standing(self.query.text, ("named", "tools")):
             candidates.lists[list_] = matches
-        kinds = set(self.filters.kinds) or SAID | TOOLS
-        if len(candidates.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
+        kinds = set(self.filters.kinds) or PROSE | TOOLS
+        if len(candidates.lists) < sum(bool(kinds & group) for group in (PROSE, TOOLS)):
             candidates.late.append("not all texts were looked at")
 
     def fuzzy(self, candidates: CandidateLists) -> None:
@@ -91,8 +91,8 @@ class WordSearch:
         ranked = candidates.lists["lexical"] = self.lexical.fuzzy(query.searched, self.filters, self.depth)
         standing: list[Match] = []
         held = fuzzy.held_whole(query, ranked, is_all=len(ranked) < self.depth)
-        wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
-        for text in sorted(wanted):
+        missing = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
+        for text in sorted(missing):
             for _, matches in self._standing(text, ("named", "tools")):
                 standing += matches
         if standing or query.is_exact:
@@ -105,9 +105,9 @@ class WordSearch:
             BadRequest: no regular expression.
         """
         within_s = max(0.05, self.deadline - time.monotonic())
-        matches, all_seen = self.lexical.regex(self.query.text, self.filters, self.depth, within_s * 0.9)
+        matches, is_complete = self.lexical.regex(self.query.text, self.filters, self.depth, within_s * 0.9)
         candidates.lists["named"] = matches
-        if not all_seen and len(matches) < self.depth:
+        if not is_complete and len(matches) < self.depth:
             candidates.late.append("not all texts were looked at")
 
     def of_days(self, candidates: CandidateLists) -> None:
@@ -116,11 +116,11 @@ class WordSearch:
         With a filter of kinds it lists these. Where no prompt of then passes the filters, it lists whatever does.
         """
         filters = self.filters
-        days = [some for some in self.query.days if isinstance(some, Days)]
+        days = [day for day in self.query.days if isinstance(day, Days)]
 
         def of_kinds(kinds: tuple[str, ...]) -> list[Match]:
-            narrowed = replace(filters, kinds=kinds)
-            return [match for some in days for match in newest(self.lexical, some, narrowed, self.depth)]
+            kind_filters = replace(filters, kinds=kinds)
+            return [match for day in days for match in newest(self.lexical, day, kind_filters, self.depth)]
 
         contents = tuple(kind for kind in Kind if kind != Kind.TITLE)
         matches = of_kinds(filters.kinds or (Kind.PROMPT,)) or of_kinds(filters.kinds or contents)
@@ -131,11 +131,11 @@ class WordSearch:
 
         What was said, and apart from it what tools were given and printed.
         """
-        for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
+        for list_, kinds in zip(lists, (PROSE, TOOLS), strict=True):
             chosen = kinds & set(self.filters.kinds) if self.filters.kinds else kinds
             if chosen and not is_over(self.deadline):
-                narrowed = replace(self.filters, kinds=tuple(sorted(chosen)))
-                yield list_, self.lexical.literal(text, narrowed, self.depth)
+                kind_filters = replace(self.filters, kinds=tuple(sorted(chosen)))
+                yield list_, self.lexical.literal(text, kind_filters, self.depth)
 
 
 def newest(lexical: LexicalIndex, days: Days, filters: Filters, limit: int) -> list[Match]:
@@ -172,23 +172,23 @@ def settled(query: Query, lexical: LexicalIndex) -> Query:
     return parse.parse(query.text, frozenset(plain)) if plain else query
 
 
-def nearest(name: str, lexical: LexicalIndex) -> str:
+def closest_spelling(name: str, lexical: LexicalIndex) -> str:
     """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
-    return _nearest(name, lexical) or _nearest_words(name, lexical)
+    return _closest_word(name, lexical) or _closest_words(name, lexical)
 
 
-def _nearest(word: str, lexical: LexicalIndex) -> str:
-    for other, _ in lexical.spellings(word, 1):
-        for match in lexical.search(other, Filters(), 1):
-            return names.as_written(other, match.text)
+def _closest_word(word: str, lexical: LexicalIndex) -> str:
+    for spelling, _ in lexical.spellings(word, 1):
+        for match in lexical.search(spelling, Filters(), 1):
+            return names.as_written(spelling, match.text)
     return ""
 
 
-def _nearest_words(name: str, lexical: LexicalIndex) -> str:
+def _closest_words(name: str, lexical: LexicalIndex) -> str:
     """With the nearest spelling of each word that no text has; "" where one of them has none."""
     _, counts = lexical.frequencies(_LETTERS.sub(r"\g<0> ", name))
     unknown = [word for word in _LETTERS.findall(name) if not counts.get(word, 1)]
-    similar = {word: _nearest(word, lexical) for word in unknown}
+    similar = {word: _closest_word(word, lexical) for word in unknown}
     if not similar or not all(similar.values()):
         return ""
     return _LETTERS.sub(lambda word: similar.get(word[0], word[0]), name)
@@ -234,7 +234,7 @@ def _words(name: str) -> Iterator[str]:
 def _is_code(name: str, lexical: LexicalIndex) -> bool:
     """Whether at least half of the newest texts that have it write it as code: quoted, in a longer path, for a tool."""
     matches = lexical.literal(name, Filters(), _MOST_LOOKED_AT)
-    wanted = re.escape(name)
-    code = re.compile(rf"[/\\.~@`'\"-]{wanted}(?!\w)|(?<!\w){wanted}(?:[/\\`'\"(]|\.\w)", re.IGNORECASE)
+    escaped = re.escape(name)
+    code = re.compile(rf"[/\\.~@`'\"-]{escaped}(?!\w)|(?<!\w){escaped}(?:[/\\`'\"(]|\.\w)", re.IGNORECASE)
     in_code = sum(match.kind == Kind.TOOL_INPUT or code.search(match.text) is not None for match in matches)
     return bool(matches) and 2 * in_code >= len(matches)

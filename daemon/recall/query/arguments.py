@@ -55,22 +55,20 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
     """
     name = call.replace("-", "_") if isinstance(call, str) else ""
     if name not in calls:
-        raise BadRequest(f"{_shown(call)}: there is no such call; {_did_you_mean(name, calls) or 'use ' + _or(calls)}")
+        raise BadRequest(f"{_repr(call)}: there is no such call; {_did_you_mean(name, calls) or 'use ' + _or(calls)}")
     if not isinstance(arguments, dict):
-        raise BadRequest(f"{name}: its arguments are {_shown(arguments)}; send an object of names and values")
+        raise BadRequest(f"{name}: its arguments are {_repr(arguments)}; send an object of names and values")
     schema: type[Struct] = calls[name]
     fields, warnings = _fields(schema), list[str]()
     values: dict[str, Any] = {}
-    strange: list[str] = []
-    named = _named(arguments, fields, strange)
-    for odd in strange:
+    unknown: list[str] = []
+    named = _named(arguments, fields, unknown)
+    for odd in unknown:
         did_you_mean = _did_you_mean(odd, fields)
         if schema.__struct_config__.forbid_unknown_fields:
-            raise BadRequest(
-                f"{name}: {_shown(odd)}: there is no such argument; {did_you_mean or 'use ' + _or(fields)}"
-            )
+            raise BadRequest(f"{name}: {_repr(odd)}: there is no such argument; {did_you_mean or 'use ' + _or(fields)}")
         warnings.append(
-            f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + did_you_mean if did_you_mean else ''}"
+            f"{_repr(odd)}: there is no such argument, it was ignored{'; ' + did_you_mean if did_you_mean else ''}"
         )
     if schema.__struct_config__.forbid_unknown_fields:
         _refuse_blanks(name, arguments)
@@ -79,22 +77,22 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
             values[key] = _fit(value, fields[key].type, key, warnings)
         except _Unfit as reason:
             odd = value[0] if key in WORDS and isinstance(value, list) and len(value) == 1 else value
-            raise BadRequest(f"{name}: `{key}`: {_shown(odd)} is not understood; use {reason}") from None
+            raise BadRequest(f"{name}: `{key}`: {_repr(odd)} is not understood; use {reason}") from None
     for key, field in fields.items():
         if field.required and key not in values:
-            given = [odd for odd in strange if _did_you_mean(odd, fields) == _did_you_mean(key, [key])]
-            hint = f"; {_shown(given[0])}: did you mean `{key}`?" if given else ""
+            misspelt = [odd for odd in unknown if _did_you_mean(odd, fields) == _did_you_mean(key, [key])]
+            hint = f"; {_repr(misspelt[0])}: did you mean `{key}`?" if misspelt else ""
             raise BadRequest(f"{name}: `{key}` is missing or blank; give it a value{hint}")
-    made = _made(name, schema, values)
-    return made, warnings + ignored(made, values)
+    request = _converted(name, schema, values)
+    return request, warnings + ignored(request, values)
 
 
-def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
+def _converted(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
     try:
-        made = msgspec.convert(values, records.built(schema), strict=False)
+        request = msgspec.convert(values, records.built(schema), strict=False)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise BadRequest(f"{name}: {error}; see its description for what it takes") from None
-    return made
+    return request
 
 
 @cache
@@ -107,11 +105,11 @@ def _refuse_blanks(name: str, arguments: Json) -> None:
     """As an empty shell variable makes them: without the condition the answer would be about everything."""
     for key, value in arguments.items():
         if _is_blank(value):
-            raise BadRequest(f"{name}: {_shown(key)} is blank; give it a value, or leave it out")
+            raise BadRequest(f"{name}: {_repr(key)} is blank; give it a value, or leave it out")
 
 
-def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
-    """The arguments that say something, by our names; those that do not exist go into `strange`."""
+def _named(arguments: dict[Any, Any], fields: Iterable[str], unknown: list[str]) -> dict[str, Any]:
+    """The arguments that say something, by our names; those that do not exist go into `unknown`."""
     folded = {_folded(name): name for name in fields}
     values: dict[str, Any] = {}
     for key, value in arguments.items():
@@ -119,7 +117,7 @@ def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str])
             continue
         name = key if key in folded.values() else folded.get(_folded(str(key)))
         if name is None:
-            strange.append(str(key))
+            unknown.append(str(key))
         elif name not in values or key == name:
             values[name] = value
     return values
@@ -177,8 +175,8 @@ def _words(value: object, kind: inspect.Type, name: str) -> list[str]:
     value = [value] if isinstance(value, str) else value
     value = [word for each in value for word in (each.split(",") if isinstance(each, str) else [each])]
     allowed = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else WORDS.get(name)
-    given = [each for each in value if each is not None and not _is_blank(each)]
-    return [_word(each, allowed) if allowed else _text(each) for each in given]
+    words = [each for each in value if each is not None and not _is_blank(each)]
+    return [_word(each, allowed) if allowed else _text(each) for each in words]
 
 
 def _is_blank(value: object) -> bool:
@@ -199,12 +197,12 @@ def _share(value: object) -> float:
 def _object(value: object) -> Json:
     """An object, or JSON text that is one."""
     try:
-        made = records.loads(value.encode()) if isinstance(value, str) else value
+        parsed = records.loads(value.encode()) if isinstance(value, str) else value
     except (BadRecord, UnicodeError):
-        made = None
-    if not isinstance(made, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise _Unfit('a JSON object such as {"role": "user"}')
-    return made
+    return parsed
 
 
 def _truth(value: object) -> bool:
@@ -235,7 +233,7 @@ def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
     bounded = max(least, min(most, number))
     if bounded != number:
         side = f"at most {most}" if number > most else f"at least {least}"
-        warnings.append(f"`{name}`: {_shown(number)} was taken as {bounded}; it is {side}")
+        warnings.append(f"`{name}`: {_repr(number)} was taken as {bounded}; it is {side}")
     return int(bounded)
 
 
@@ -273,7 +271,7 @@ def _or(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _shown(value: object) -> str:
+def _repr(value: object) -> str:
     """A value in a message: short, in one line, however large or deep it is."""
     try:
         return _SHORT.repr(value)
@@ -333,14 +331,14 @@ def _by_client_name(schema: type[msgspec.Struct]) -> dict[str, msgspec.structs.F
     return {field.encode_name: field for field in msgspec.structs.fields(schema)}
 
 
-def ignored(request: msgspec.Struct, given: Collection[str]) -> list[str]:
-    """A warning for each argument of `given`, by the names clients use, that is without effect on `request`."""
+def ignored(request: msgspec.Struct, argument_names: Collection[str]) -> list[str]:
+    """A warning for each argument that has no effect on `request`; `argument_names` are as clients write them."""
     fields = _by_client_name(type(request))
     warnings: dict[str, str] = {}
     for names, has_no_effect, why in _RULES.get(type(request), ()):
         for name in names:
             field = fields[name]
-            is_meant = name in given and getattr(request, field.name) != field.default
-            if is_meant and name not in warnings and has_no_effect(request):
+            is_set = name in argument_names and getattr(request, field.name) != field.default
+            if is_set and name not in warnings and has_no_effect(request):
                 warnings[name] = f"`{name}` is ignored: {why}"
     return list(warnings.values())

@@ -34,7 +34,7 @@ _ENDS = ".,;:!?…"
 _PLACE_IN_FILE = re.compile(r"(?P<path>.*(?:\.[A-Za-z]\w*|[/\\][\w.-]+))(?::\d+(?:[:-]\d+)?|#L\d+(?:-L?\d+)?)")
 _MOST_FOLDED = 20_000  # characters of a text whose full-width letters are taken for plain ones
 _MOST_READ = 100_000  # characters in which other forms of a word are looked for
-_LONGEST_SHOWN = 80
+_LONGEST_WORD = 80
 
 
 class Stands(Enum):
@@ -115,7 +115,7 @@ def around(name: str, text: str) -> str:
     """The longer word of `text` inside which `name` stands, or what stands there with other marks; "" for nothing."""
     inside = _spelling(name, _ANY_LETTER).inside.pattern
     match = re.search(rf"[\w-]*?(?:{inside})[\w-]*", text, re.IGNORECASE)
-    return match.group()[:_LONGEST_SHOWN] if match else ""
+    return match.group()[:_LONGEST_WORD] if match else ""
 
 
 def written(word: str, text: str) -> str:
@@ -195,7 +195,7 @@ def _spelling(name: str, letter: str) -> _Spelling:
         return _Spelling("" if is_phrase else name.lower(), exact, exact)
     pieces = [piece.group() for piece in matches]
     lead, trail = name[: matches[0].start()], name[matches[-1].end() :]
-    between = [name[piece.end() : other.start()] for piece, other in pairwise(matches)]
+    between = [name[piece.end() : following.start()] for piece, following in pairwise(matches)]
     is_word = not any(between)
     if is_phrase:
         trail = trail.rstrip(_ENDS)
@@ -229,13 +229,13 @@ def _joined(mark: str) -> str:
 
 def _strict(marks: str) -> str:
     """These marks; of white space any, of slashes either, doubled where a text escapes them."""
-    made = ""
+    pattern = ""
     for mark in _MARK.findall(marks):
         if mark.isspace():
-            made += r"\s+"
+            pattern += r"\s+"
         else:
-            made += r"[/\\]{1,2}" if mark[0] in "/\\" else "['’]" if mark in "'’" else re.escape(mark)
-    return made
+            pattern += r"[/\\]{1,2}" if mark[0] in "/\\" else "['’]" if mark in "'’" else re.escape(mark)
+    return pattern
 
 
 def _before(begins: str, name: str, letter: str) -> str:

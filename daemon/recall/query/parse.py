@@ -85,7 +85,7 @@ class Query:
     @property
     def searched(self) -> str:
         """The text that is searched by words and meaning: what counts as its words stands there as words."""
-        return with_names(self._said, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
+        return with_names(self._without_days, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
 
     @property
     def undated(self) -> Query:
@@ -105,15 +105,15 @@ class Query:
     @property
     def is_short(self) -> bool:
         """Whether it is a word or two to be looked up, and no question."""
-        return not self.named and len(self.words) <= MOST_SHORT and len(self._said.split()) <= MOST_SHORT + 1
+        return not self.named and len(self.words) <= MOST_SHORT and len(self._without_days.split()) <= MOST_SHORT + 1
 
     @property
     def phrase(self) -> str:
         """A short query as it may stand in a text."""
-        return " ".join(self._said.split()).strip(_TRIM) if self.is_short else ""
+        return " ".join(self._without_days.split()).strip(_TRIM) if self.is_short else ""
 
     @property
-    def _said(self) -> str:
+    def _without_days(self) -> str:
         return _without(self.text, self.without)
 
 
@@ -146,13 +146,13 @@ def parse(
     words: list[str] = []
     if days is None:
         days = [mention.days for mention in mentions(text)]
-    rest = _without(text, without)
-    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(rest)):
+    searchable = _without(text, without)
+    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(searchable)):
         if quoted in plain:
             words += _content(quoted)
         else:
             named.append(quoted)
-    for token, bare in _tokens(rest):
+    for token, bare in _tokens(searchable):
         if _is_name(token, bare) and bare not in plain:
             named.append(bare)
         else:
@@ -177,16 +177,16 @@ def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool])
     """
     named = mentions(_QUOTED.sub(' " ', query.text), now)  # what stands around a quotation is not one stretch
     days = [mention.days for mention in named]
-    dated = [(mention, some) for mention in named if (some := _latest(mention.days, now))]
-    there = [(mention, some) for mention, some in dated if has_messages(some)]
+    dated = [(mention, span) for mention in named if (span := _latest(mention.days, now))]
+    there = [(mention, span) for mention, span in dated if has_messages(span)]
     empty = tuple(
-        (mention.text, some) for mention, some in dated if mention.is_relative and (mention, some) not in there
+        (mention.text, span) for mention, span in dated if mention.is_relative and (mention, span) not in there
     )
-    made = parse(query.text, query.plain, days, [mention.text for mention, _ in there])
-    if made.is_of_days:
-        return replace(made, days=tuple(some for _, some in there), empty_days=empty)
-    made = parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
-    return replace(made, empty_days=empty, dated=tuple((mention.text, some) for mention, some in there))
+    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in there])
+    if parsed.is_of_days:
+        return replace(parsed, days=tuple(span for _, span in there), empty_days=empty)
+    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
+    return replace(parsed, empty_days=empty, dated=tuple((mention.text, span) for mention, span in there))
 
 
 def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
@@ -202,35 +202,35 @@ def _without(text: str, stretches: Collection[str]) -> str:
     return shape.sub(lambda match: match.group() if match["quoted"] else " ", text)
 
 
-def with_names(text: str, others: Mapping[str, str]) -> str:
-    """The text of a query with another name for each of `others`, wherever that is a whole token or a quotation."""
-    made, end = "", 0
+def with_names(text: str, replacements: Mapping[str, str]) -> str:
+    """The text of a query with names replaced, wherever one is a whole token or a quotation; `replacements` by name."""
+    replaced, end = "", 0
     for quotation in _QUOTED.finditer(text):
         quoted = "".join(filter(None, quotation.groups())).strip()
-        made += _with_tokens(text[end : quotation.start()], others)
-        made += quotation.group().replace(quoted, others.get(quoted, quoted), 1)
+        replaced += _with_tokens(text[end : quotation.start()], replacements)
+        replaced += quotation.group().replace(quoted, replacements.get(quoted, quoted), 1)
         end = quotation.end()
-    return made + _with_tokens(text[end:], others)
+    return replaced + _with_tokens(text[end:], replacements)
 
 
-def _with_tokens(text: str, others: Mapping[str, str]) -> str:
-    made, end = "", 0
+def _with_tokens(text: str, replacements: Mapping[str, str]) -> str:
+    replaced, end = "", 0
     for between in (*_BETWEEN.finditer(text), None):
         for token in _BORDER.split(text[end : between.start() if between else len(text)]):
             bare = _bare(token)
-            made += token.replace(bare, others.get(bare, bare), 1) if bare else token
+            replaced += token.replace(bare, replacements.get(bare, bare), 1) if bare else token
         if between:
-            made, end = made + between.group(), between.end()
-    return made
+            replaced, end = replaced + between.group(), between.end()
+    return replaced
 
 
-def as_asked(query: Query) -> tuple[str, ...]:
+def looked_up(query: Query) -> tuple[str, ...]:
     """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
-    made = dict.fromkeys(query.named)
+    terms = dict.fromkeys(query.named)
     for token, bare in _tokens(_without(query.text, query.without)):
         if (not _is_name(token, bare) or bare in query.plain) and (words := _content(bare)):
-            made |= dict.fromkeys(words if bare.isalnum() else (bare,))
-    return tuple(made)
+            terms |= dict.fromkeys(words if bare.isalnum() else (bare,))
+    return tuple(terms)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

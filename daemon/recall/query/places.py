@@ -14,7 +14,7 @@ from daemon.redact import redact
 NO_PROJECT = ("", "global")
 """What OpenCode writes for the project of a session outside any repository: such sessions have nothing in common."""
 
-_SHOWN_PROJECTS = 5
+_MOST_PROJECTS = 5
 Fits = Callable[[Row], bool]
 
 
@@ -53,20 +53,20 @@ class Place:
         return False
 
 
-def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str]) -> Fits:
-    """The project of the directory `here`, or the session at hand there; what was assumed goes into `warnings`.
+def at_hand(scope: str, rows: Mapping[str, Row], cwd: str, warnings: list[str]) -> Fits:
+    """The project of the directory `cwd`, or the session at hand there; what was assumed goes into `warnings`.
 
     Raises:
-        BadRequest: `here` is not known.
+        BadRequest: `cwd` is not known.
     """
-    if not here.startswith("/"):
+    if not cwd.startswith("/"):
         raise BadRequest(
             f"`scope={scope}` needs to know where you are, and the directory of this call is not known; give "
             "`directory` or `sessionID` instead, or leave `scope` out to search everything"
         )
-    latest = latest_at(rows, normal(here))
+    latest = latest_at(rows, normal(cwd))
     if latest is None:
-        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: `scope={scope}` is empty")
+        warnings.append(f"no recorded session is of {redact(cwd)} or a directory above it: `scope={scope}` is empty")
         return lambda _row: False
     if scope == "session":
         title = redact(latest.title)
@@ -114,27 +114,27 @@ def several(place: Place) -> list[str]:
     """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
     if len(place.named) < 2:
         return []
-    names = ", ".join(place.named[:_SHOWN_PROJECTS])
-    more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
+    names = ", ".join(place.named[:_MOST_PROJECTS])
+    more = f" and {len(place.named) - _MOST_PROJECTS} more" if len(place.named) > _MOST_PROJECTS else ""
     return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {names}{more}"]
 
 
-def absolute(path: str, here: str, name: str) -> str:
-    """`path` without ``.`` and ``..``, relative to `here`; empty for a blank one.
+def absolute(path: str, cwd: str, name: str) -> str:
+    """`path` without ``.`` and ``..``, relative to `cwd`; empty for a blank one.
 
     Raises:
-        BadRequest: it is relative, and `here` is not known.
+        BadRequest: it is relative, and `cwd` is not known.
     """
-    wanted = path.strip()
-    if not wanted:
+    stripped = path.strip()
+    if not stripped:
         return ""
-    if wanted.startswith("/"):
-        return normal(wanted)
-    if wanted.startswith("~") or not here.startswith("/"):
+    if stripped.startswith("/"):
+        return normal(stripped)
+    if stripped.startswith("~") or not cwd.startswith("/"):
         raise BadRequest(
-            f"`{name}` {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work"
+            f"`{name}` {redact(stripped)!r}: not an absolute path; write it from the root, as /home/you/work"
         )
-    return normal(posixpath.join(here, wanted))
+    return normal(posixpath.join(cwd, stripped))
 
 
 @lru_cache(maxsize=16_384)

@@ -67,28 +67,28 @@ class Scope:
     where: Where | None = None
 
 
-def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
-    """The scope of a question asked from the directory `here` ("" where that is unknown) at `now` (epoch ms).
+def resolve(request: Recall, rows: Mapping[str, Row], cwd: str, now: int) -> Scope:
+    """The scope of a question asked from the directory `cwd` ("" where that is unknown) at `now` (epoch ms).
 
     Raises:
         BadRequest: a session that is not in the archive, a time that cannot be read, limits that contradict each
-            other, a scope that needs `here`.
+            other, a scope that needs `cwd`.
     """
     warnings: list[str] = []
     after, before = bounds(request, now, warnings)
     kinds = _kinds(request)
     warnings += _unsaid(request.role, kinds)
-    top = absolute(request.directory, here, "directory")
-    base = top or (normal(here) if here.startswith("/") else "")
+    top = absolute(request.directory, cwd, "directory")
+    base = top or (normal(cwd) if cwd.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
     if place is not None and top and (request.within == "project" or request.fallback):
         warnings += several(place)
     where = conditions.parse(request.where, now)
-    steps = [*_session_steps(request, rows, here, warnings), *_directory_steps(request, place), *_where_steps(where)]
+    steps = [*_session_steps(request, rows, cwd, warnings), *_directory_steps(request, place), *_where_steps(where)]
     fallback = request.fallback and bool(request.directory.strip())
     main = [step for step in steps if not (fallback and step[0] == "directory")]
-    fit, emptied_by = _narrowed(rows, main, request.sessions)
-    path = absolute(request.path, here, "path")
+    fit, emptied_by = _matching_sessions(rows, main, request.sessions)
+    path = absolute(request.path, cwd, "path")
     filters = Filters(
         role="" if request.role == "all" else request.role,
         kinds=kinds,
@@ -98,7 +98,7 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
         path=path,
         deleted={"only": True, "exclude": False}.get(request.deleted),
     )
-    filters = conditions.narrowed(filters, where) if where else filters
+    filters = conditions.prefilter(filters, where) if where else filters
     rounds: tuple[tuple[str, Filters], ...]
     if fallback and place is not None:
         rounds = _buckets(fit, filters, place, is_all=len(fit) == len(rows))
@@ -140,8 +140,8 @@ def bounds(request: Recall, now: int, warnings: list[str]) -> tuple[int | None, 
     Raises:
         BadRequest: a time that cannot be read, or nothing can be between the two.
     """
-    lower = _narrowest(request, _LOWER, now, warnings, max)
-    upper = _narrowest(request, _UPPER, now, warnings, min)
+    lower = _tightest(request, _LOWER, now, warnings, max)
+    upper = _tightest(request, _UPPER, now, warnings, min)
     if lower and upper and lower[0] >= upper[0]:
         raise BadRequest(
             f"`{lower[1]}` ({_day(lower[0])}) is not before `{upper[1]}` ({_day(upper[0])}), so no moment is between "
@@ -150,12 +150,12 @@ def bounds(request: Recall, now: int, warnings: list[str]) -> tuple[int | None, 
     return (lower[0] if lower else None), (upper[0] if upper else None)
 
 
-def _narrowest(
+def _tightest(
     request: Recall,
     names: tuple[str, ...],
     now: int,
     warnings: list[str],
-    narrowest: Callable[[list[tuple[int, str]]], tuple[int, str]],
+    tightest: Callable[[list[tuple[int, str]]], tuple[int, str]],
 ) -> tuple[int, str] | None:
     limits = []
     for name in names:
@@ -168,7 +168,7 @@ def _narrowest(
             warnings.append(f"{error}; it was ignored, so the answer is not limited by it")
         else:
             limits += [(moment, name)] if moment is not None else []
-    return narrowest(limits) if limits else None
+    return tightest(limits) if limits else None
 
 
 def _moment(name: str, value: float | str, now: int) -> int | None:
@@ -240,22 +240,22 @@ def _unsaid(role: str, kinds: tuple[str, ...]) -> list[str]:
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
-def _session_steps(request: Recall, rows: Mapping[str, Row], here: str, warnings: list[str]) -> list[tuple[str, Fits]]:
+def _session_steps(request: Recall, rows: Mapping[str, Row], cwd: str, warnings: list[str]) -> list[tuple[str, Fits]]:
     steps: list[tuple[str, Fits]] = []
-    wanted, project, title = (
+    session_id, project, title = (
         request.sessionID.strip(),
         request.projectID.strip(),
         " ".join(request.title.split()).casefold(),
     )
-    if wanted:
-        if wanted not in rows:
+    if session_id:
+        if session_id not in rows:
             raise BadRequest(
-                f"session {redact(wanted)!r} is not in the archive; `recall_sessions()` lists those that are, and "
+                f"session {redact(session_id)!r} is not in the archive; `recall_sessions()` lists those that are, and "
                 "without `sessionID` all are searched"
             )
-        steps.append(("sessionID", lambda row: row.id == wanted))
+        steps.append(("sessionID", lambda row: row.id == session_id))
     elif request.scope != "global":
-        steps.append(("scope", at_hand(request.scope, rows, here, warnings)))
+        steps.append(("scope", at_hand(request.scope, rows, cwd, warnings)))
     if project:
         steps.append(("projectID", lambda row: row.project_id == project))
     if title:
@@ -287,7 +287,7 @@ def _directory_steps(request: Recall, place: Place | None) -> list[tuple[str, Fi
     return [("directory", lambda row: is_within(row.directory, top))]
 
 
-def _narrowed(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:
+def _matching_sessions(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:
     """The sessions that pass every step, and the name of the first step that none passes."""
     fit = list(rows.values())
     for name, passes in steps:
@@ -314,7 +314,7 @@ def _buckets(fit: list[Row], filters: Filters, place: Place, *, is_all: bool) ->
         relevance = place.relevance(row)
         sorted_["global" if relevance == "unknown" else relevance].append(row)
     return tuple(
-        (name, _within_sessions(filters, some, is_all and len(some) == len(fit)))
-        for name, some in sorted_.items()
-        if some
+        (name, _within_sessions(filters, bucket, is_all and len(bucket) == len(fit)))
+        for name, bucket in sorted_.items()
+        if bucket
     )

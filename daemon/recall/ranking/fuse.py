@@ -117,11 +117,11 @@ def _best(values: Iterable[tuple[str, float]]) -> dict[str, float]:
 def _closest(parts: Sequence[Match], stats: QueryStats) -> dict[str, float]:
     """Each message's best proximity, as far as texts are read for it: those of the best parts."""
     closest: list[tuple[str, float]] = []
-    left = _MOST_READ_IN_ALL if stats.neighbours else 0
+    budget = _MOST_READ_IN_ALL if stats.neighbours else 0
     for match in sorted(parts, key=lambda match: -match.score):
-        if left <= 0:
+        if budget <= 0:
             break
-        left -= min(len(match.text), MOST_READ)
+        budget -= min(len(match.text), MOST_READ)
         closest.append((match.message_id, stats.proximity(match.text)))
     return _best(closest)
 
@@ -135,30 +135,30 @@ def _best_shares(candidates: Sequence[Match], stats: QueryStats) -> dict[str, fl
     return _best((match.message_id, deserved * max(0.0, match.score) / top) for match in candidates)
 
 
-def nearness(wanted: Sequence[CalendarDate | Days], created: int) -> float:
+def date_proximity(named_days: Sequence[CalendarDate | Days], created: int) -> float:
     """How near a message's time, in epoch ms, is to any of what is asked for: 0 to 1, by the days of the caller's zone.
 
     Whoever asks what was decided on 3 March wants that day before all others, though its texts need not say so. A day
     without a year is that day of any year. The day after still counts: things are told when they are over. What is seen
     from now, such as last week, is sharp.
     """
-    if not wanted:
+    if not named_days:
         return 0.0
     try:
-        made = local(created).date()
-        return max(_nearness(days, made) for days in wanted)
+        message_date = local(created).date()
+        return max(_date_proximity(days, message_date) for days in named_days)
     except (OverflowError, OSError, ValueError):  # a time out of all reason
         return 0.0
 
 
-def _nearness(days: CalendarDate | Days, made: date) -> float:
+def _date_proximity(days: CalendarDate | Days, message_date: date) -> float:
     """1 for the days themselves, less for those after a calendar day and for any of a calendar month, 0 for others."""
     if isinstance(days, Days):
-        return 1.0 if days.first <= made < days.past else 0.0
+        return 1.0 if days.first <= message_date < days.past else 0.0
     if days.day is None:
-        return weights.MONTH if made.month == days.month and days.year in {None, made.year} else 0.0
+        return weights.MONTH if message_date.month == days.month and days.year in {None, message_date.year} else 0.0
     for after, share in enumerate((1.0, *weights.DAYS_AFTER)):
-        day = made - timedelta(days=after)
+        day = message_date - timedelta(days=after)
         if (day.month, day.day) == (days.month, days.day) and days.year in {None, day.year}:
             return share
     return 0.0

@@ -76,8 +76,10 @@ def grouped(results: Sequence[Result], level: str) -> list[Result]:
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key(level), []).append(result)
-    counts = {key: sum(result.is_by_words for result in some) or len(some) for key, some in groups.items()}
-    return [some[0] if counts[key] == 1 else replace(some[0], hits=counts[key]) for key, some in groups.items()]
+    counts = {key: sum(result.is_by_words for result in members) or len(members) for key, members in groups.items()}
+    return [
+        members[0] if counts[key] == 1 else replace(members[0], hits=counts[key]) for key, members in groups.items()
+    ]
 
 
 def gathered(results: Sequence[Result], level: str) -> list[Result]:
@@ -94,8 +96,8 @@ def gathered(results: Sequence[Result], level: str) -> list[Result]:
             scores.setdefault(key, {}).setdefault(result.message_id, result.score)
     whole = sum(FURTHER**place for place in range(COUNTED))
     totals = {
-        key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:COUNTED])) / whole
-        for key, some in scores.items()
+        key: sum(score * FURTHER**place for place, score in enumerate(list(member_scores.values())[:COUNTED])) / whole
+        for key, member_scores in scores.items()
     }
     groups = sorted(grouped(results, level), key=lambda result: (result.band, -totals[result.key(level)]))
     ceiling, ranked = 1.0, []
@@ -142,11 +144,11 @@ def diverse(results: Sequence[Result], page: int) -> list[Result]:
 
 def falling(results: Sequence[Result]) -> list[Result]:
     """`results` as they stand, none with a higher score than the one before it: the last thing done to an order."""
-    ceiling, made = 1.0, []
+    ceiling, capped = 1.0, []
     for result in results:
         ceiling = min(ceiling, result.score)
-        made.append(result if result.score == ceiling else replace(result, score=ceiling))
-    return made
+        capped.append(result if result.score == ceiling else replace(result, score=ceiling))
+    return capped
 
 
 def _next(waiting: Sequence[Result], counts: dict[str, int], most: int) -> int:
@@ -169,7 +171,7 @@ _LOOKS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PageTarget:
     """The page that is to be filled: how many finds, of single messages or of groups that stand for many.
 
     `depth` is how long a list was asked to be, in `mode`; another look may take `within_s`; `session_of` tells a
@@ -189,7 +191,7 @@ Gather = Callable[[str, frozenset[str], float], CandidateLists]
 
 
 def spread(
-    wanted: Wanted, candidates: CandidateLists, arranged: Callable[[CandidateLists], list[Result]], gather: Gather
+    target: PageTarget, candidates: CandidateLists, arranged: Callable[[CandidateLists], list[Result]], gather: Gather
 ) -> tuple[CandidateLists, list[Result], bool]:
     """`candidates` and the finds that it is `arranged` to, with what sessions have that others crowded out.
 
@@ -197,39 +199,39 @@ def spread(
     """
     results, besides, is_all = arranged(candidates), frozenset[str](), False
     for _ in range(_LOOKS):
-        crowds = _crowds(candidates, wanted)
-        if crowds <= besides or not _is_needed(results, crowds, wanted):
+        crowds = _crowds(candidates, target)
+        if crowds <= besides or not _is_needed(results, crowds, target):
             break
         besides |= crowds
-        is_by_words = wanted.mode == "hybrid" and not _fill(candidates, "semantic", wanted) & besides
+        is_by_words = target.mode == "hybrid" and not _fill(candidates, "semantic", target) & besides
         try:
-            more = gather("smart" if is_by_words else wanted.mode, besides, time.monotonic() + wanted.within_s)
+            more = gather("smart" if is_by_words else target.mode, besides, time.monotonic() + target.within_s)
         except (Retry, Skip):  # its owner was told; there is an answer already
             break
         candidates = together(candidates, more)
         results = arranged(candidates)
-        is_all = not more.late and not more.is_full(wanted.depth)
+        is_all = not more.late and not more.is_full(target.depth)
     return candidates, results, is_all
 
 
-def _is_needed(results: Sequence[Result], crowds: frozenset[str], wanted: Wanted) -> bool:
-    if not wanted.is_single:
-        return len(results) < wanted.results
-    counts = Counter(result.session_id for result in results[: wanted.results])
-    most = max(1, (wanted.results + 1) // 2)
+def _is_needed(results: Sequence[Result], crowds: frozenset[str], target: PageTarget) -> bool:
+    if not target.is_single:
+        return len(results) < target.results
+    counts = Counter(result.session_id for result in results[: target.results])
+    most = max(1, (target.results + 1) // 2)
     return any(counts[session] > most for session in crowds)
 
 
-def _crowds(candidates: CandidateLists, wanted: Wanted) -> frozenset[str]:
-    return frozenset[str]().union(*(_fill(candidates, name, wanted) for name in candidates.lists))
+def _crowds(candidates: CandidateLists, target: PageTarget) -> frozenset[str]:
+    return frozenset[str]().union(*(_fill(candidates, name, target) for name in candidates.lists))
 
 
-def _fill(candidates: CandidateLists, name: str, wanted: Wanted) -> frozenset[str]:
+def _fill(candidates: CandidateLists, name: str, target: PageTarget) -> frozenset[str]:
     """The session that has more than half of a list, if the list went on with what is worth as much."""
     matches = candidates.lists.get(name, [])
-    if len(matches) < wanted.depth or (wanted.is_single and not _goes_on(name, matches)):
+    if len(matches) < target.depth or (target.is_single and not _goes_on(name, matches)):
         return frozenset()
-    counts = Counter(wanted.session_of(match.message_id) for match in matches)
+    counts = Counter(target.session_of(match.message_id) for match in matches)
     session, count = counts.most_common(1)[0]
     return frozenset({session}) if session and 2 * count > len(matches) else frozenset()
 
@@ -283,20 +285,20 @@ def folded(results: Sequence[Result], content_of: Callable[[Result], bytes]) -> 
 
     A title is what its session is called: a result by it is a copy of nothing.
     """
-    kept: list[Result] = []
+    originals: list[Result] = []
     places: dict[Hashable, list[int]] = {}
     for result in results:
         signs = list(_signs(result))
-        original = _original(result, [place for sign in signs for place in places.get(sign, ())], kept, content_of)
+        original = _original(result, [place for sign in signs for place in places.get(sign, ())], originals, content_of)
         if original is None:
-            original = len(kept)
-            kept.append(result)
+            original = len(originals)
+            originals.append(result)
         else:
-            copies = (*kept[original].copies, (result.message_id, result.session_id), *result.copies)
-            kept[original] = replace(kept[original], copies=copies)
+            copies = (*originals[original].copies, (result.message_id, result.session_id), *result.copies)
+            originals[original] = replace(originals[original], copies=copies)
         for sign in signs:
             places.setdefault(sign, []).append(original)
-    return kept
+    return originals
 
 
 def _signs(result: Result) -> Iterator[Hashable]:
@@ -311,13 +313,13 @@ def _signs(result: Result) -> Iterator[Hashable]:
 
 
 def _original(
-    result: Result, places: Sequence[int], kept: Sequence[Result], content_of: Callable[[Result], bytes]
+    result: Result, places: Sequence[int], originals: Sequence[Result], content_of: Callable[[Result], bytes]
 ) -> int | None:
     for place in dict.fromkeys(places):
-        if (kept[place].message_id, kept[place].match.part_id) == (result.message_id, result.match.part_id):
+        if (originals[place].message_id, originals[place].match.part_id) == (result.message_id, result.match.part_id):
             continue  # what a tool was given, and what it printed
         content = content_of(result)
-        if content and content == content_of(kept[place]):
+        if content and content == content_of(originals[place]):
             return place
     return None
 
@@ -342,5 +344,5 @@ class Contents:
         if message is None:
             return b""
         parts = parts_where(message.parts, lambda part: part.id == part_id) if part_id else message.parts
-        said = replay(replace(message, parts=parts))
-        return sha256(records.dumps(said)).digest() if said else b""
+        content = replay(replace(message, parts=parts))
+        return sha256(records.dumps(content)).digest() if content else b""

@@ -33,15 +33,15 @@ def tier_of(
 
     def tier(message_id: str) -> int:
         known = set(terms.get(message_id, ()))
-        text, left = read.text(message_id), query.named
+        text, unverified = read.text(message_id), query.named
         if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
-            left = tuple(name for name in left if name not in known or names.is_plain(name))
+            unverified = tuple(name for name in unverified if name not in known or names.is_plain(name))
         elif not text:  # too long to be looked through: the word index is believed
-            left = tuple(name for name in left if name not in known)
-        if not left:
+            unverified = tuple(name for name in unverified if name not in known)
+        if not unverified:
             return Tier.WHOLE
-        best = parse.tier(replace(query, named=left), text, stands)
-        if best > Tier.SOME and len(left) < len(query.named):
+        best = parse.tier(replace(query, named=unverified), text, stands)
+        if best > Tier.SOME and len(unverified) < len(query.named):
             return Tier.SOME
         return Tier.INSIDE if best is Tier.NONE and message_id in standing else best
 
@@ -80,10 +80,10 @@ def held(query: Query, candidates: CandidateLists) -> set[str]:
 
 
 def _stands_whole(name: Query, candidates: CandidateLists) -> bool:
-    left = MOST_READ
+    budget = MOST_READ
     for match in (match for list_ in ("lexical", "named", "tools") for match in candidates.lists.get(list_, [])):
-        left -= len(match.text)
-        if left < 0:
+        budget -= len(match.text)
+        if budget < 0:
             return False
         if parse.tier(name, match.text) is Tier.WHOLE:
             return True
@@ -96,7 +96,7 @@ class _Reader:
     def __init__(self, candidates: CandidateLists) -> None:
         self._spoken: dict[str, dict[str, None]] = {}
         self._printed: dict[str, dict[str, None]] = {}
-        self._left = {"spoken": MOST_READ, "printed": MOST_READ}
+        self._budgets = {"spoken": MOST_READ, "printed": MOST_READ}
         for match in (match for matches in candidates.lists.values() for match in matches):
             texts = self._printed if match.kind in TOOLS else self._spoken
             texts.setdefault(match.message_id, {})[match.text] = None
@@ -109,9 +109,9 @@ class _Reader:
     def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
         source = "spoken" if texts is self._spoken else "printed"
         text = "\n".join(texts.get(message_id, ()))
-        if len(text) > self._left[source]:
+        if len(text) > self._budgets[source]:
             return ""
-        self._left[source] -= len(text)
+        self._budgets[source] -= len(text)
         return text
 
 
@@ -120,16 +120,16 @@ class _Reader:
 
 DEPTH = 1000
 """Candidates a list: what is less relevant than so many is not sorted, and that is said."""
-_OF_ONE = {"are": "is", "hold": "holds", "match": "matches"}
+_SINGULAR = {"are": "is", "hold": "holds", "match": "matches"}
 _AS_IT_STANDS = frozenset({"literal", "regex"})
 
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """Results sorted by date; `what` says which results these are, as the end of a sentence (`said_of`)."""
+    """Results sorted by date; `description` says which results these are, as the end of a sentence (`order_note`)."""
 
     results: list[Result]
-    what: str
+    description: str
 
 
 def dated(results: Sequence[Result], query: Query, mode: str, *, is_newest_first: bool) -> Dated:
@@ -138,18 +138,18 @@ def dated(results: Sequence[Result], query: Query, mode: str, *, is_newest_first
     In a search by words these are the messages that hold all words, or if there are none, those that hold some: being
     new is no reason to show a message that is only similar before one that holds the words.
     """
-    chosen, what = _chosen(results, query, mode)
+    chosen, description = _chosen(results, query, mode)
     sign = -1 if is_newest_first else 1
     in_order = sorted(chosen, key=lambda result: (sign * result.created, -result.score, result.message_id))
-    return Dated(in_order, what)
+    return Dated(in_order, description)
 
 
-def said_of(what: str, number: int, *, is_newest_first: bool, is_full: bool) -> str:
+def order_note(description: str, number: int, *, is_newest_first: bool, is_full: bool) -> str:
     """A sentence that says which results were sorted."""
     order = "newest" if is_newest_first else "oldest"
     limit = f"; there may be more: only the {DEPTH} best of each index were looked at" if is_full else ""
-    verb, blank, rest = what.partition(" ")
-    held = f"{_OF_ONE[verb] if number == 1 else verb}{blank}{rest}"
+    verb, blank, predicate = description.partition(" ")
+    held = f"{_SINGULAR[verb] if number == 1 else verb}{blank}{predicate}"
     return f"sorted by date, {order} first: {counted(number, 'result')} that {held}{limit}"
 
 
@@ -166,6 +166,6 @@ def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Re
     for result in by_words:
         names = split(query.named) if result.grade == Tier.WHOLE else set[str]()
         held.setdefault(result.message_id, set()).update(split(result.terms) | names)
-    wanted = split((*query.named, *query.words))
-    whole = [result for result in by_words if held[result.message_id] >= wanted]
+    query_words = split((*query.named, *query.words))
+    whole = [result for result in by_words if held[result.message_id] >= query_words]
     return (whole, "hold all of the words") if whole else (by_words, "hold some of the words")

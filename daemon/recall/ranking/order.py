@@ -14,7 +14,7 @@ from operator import itemgetter
 from daemon.index import TOOLS, Match
 from daemon.model import Kind
 from daemon.recall import weights
-from daemon.recall.candidates.lists import NEAR, STANDING, CandidateLists
+from daemon.recall.candidates.lists import STANDING, WITHOUT_WORDS, CandidateLists
 from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier
@@ -106,9 +106,9 @@ def ordered(
     for grade, fused in graded:
         about = archived[fused.message_id]
         parts = matches[fused.message_id]
-        is_near = bool(parts[0][0].spelling_pairs)
+        is_similar = bool(parts[0][0].spelling_pairs)
         share = weights.TIER_SHARES.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0)
-        share *= weights.NEAR_SPELLING_SHARE if is_near else 1.0
+        share *= weights.SIMILAR_SPELLING_SHARE if is_similar else 1.0
         if mode in {"literal", "regex"}:
             # By date, what comes later may score more: a threshold must not hide it behind newer reasoning.
             ceiling = fused.score
@@ -198,15 +198,19 @@ def _by_features(
     """Every candidate by its score: features, what stands in it verbatim, and the days that the question names."""
 
     def matches(name: str, among: Container[str] = archived) -> list[Match]:
-        return [match for match in candidates.every(name) if match.message_id in archived and match.message_id in among]
+        return [
+            match
+            for match in candidates.all_matches(name)
+            if match.message_id in archived and match.message_id in among
+        ]
 
     similar_alone, similar = candidates.similar_alone(), candidates.similar()
     fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
     plain = [Ranked(hit.message_id, hit.score, _sources(hit, similar_alone), hit.parts) for hit in fused]
-    ranked, wanted = _with_standing(plain, candidates, archived), query.days
-    if wanted:
+    ranked, days = _with_standing(plain, candidates, archived), query.days
+    if days:
         for place, hit in enumerate(ranked):
-            added = weights.DAY * fuse.nearness(wanted, archived[hit.message_id].created)
+            added = weights.DAY * fuse.date_proximity(days, archived[hit.message_id].created)
             if added:
                 ranked[place] = replace(hit, score=hit.score + added, parts={**hit.parts, "day": added})
     return sorted(
@@ -245,7 +249,7 @@ def _best_first(
     counted, best = 0, Counter[str]()
     for number, hit in enumerate(fused):
         if counted >= needed:
-            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in fused[number:])]
+            return [*sorted(graded, key=itemgetter(0)), *((-1, unread) for unread in fused[number:])]
         graded.append((grade(hit.message_id), hit))
         session = archived[hit.message_id].session_id
         if graded[-1][0] == 0 and best[session] < most:
@@ -294,8 +298,8 @@ def _plain(mode: str, candidates: CandidateLists, archived: Mapping[str, Archive
 
 def _printed_only(candidates: CandidateLists) -> frozenset[str]:
     spoken = {match.message_id for match in candidates.lists.get("named", []) if match.kind not in TOOLS}
-    every = {match.message_id for name in ("named", "tools") for match in candidates.lists.get(name, [])}
-    return frozenset(every - spoken)
+    all_ids = {match.message_id for name in ("named", "tools") for match in candidates.lists.get(name, [])}
+    return frozenset(all_ids - spoken)
 
 
 def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]:
@@ -306,7 +310,7 @@ def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]
     """
     parts_of: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
     for name in ("lexical", *STANDING):
-        for match in candidates.every(name):
+        for match in candidates.all_matches(name):
             parts = parts_of.setdefault(match.message_id, {})
             first, last = (
                 next(iter(parts.values()), (match, 1.0))[0],
@@ -327,4 +331,4 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
         return mode
     if "semantic" not in sources:
         return "smart"
-    return "semantic" if set(sources) <= set(NEAR) else "hybrid"
+    return "semantic" if set(sources) <= set(WITHOUT_WORDS) else "hybrid"

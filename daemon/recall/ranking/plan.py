@@ -16,7 +16,7 @@ from daemon.recall.ranking.grouping import Result
 class Plan:
     """What to search for.
 
-    `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
+    `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_single_session`: the
     results need not be spread over several sessions. `folds`: copies of a message are one result. `sort`: relevance,
     newest or oldest. Results below `threshold` are left out, and those that `passes`, where there is one, refuses.
     """
@@ -26,7 +26,7 @@ class Plan:
     rounds: tuple[tuple[str, Filters], ...]
     results: int
     group: str = "message"
-    is_one_session: bool = False
+    is_single_session: bool = False
     explain: bool = False
     folds: bool = False
     sort: str = "relevance"
