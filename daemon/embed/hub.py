@@ -103,7 +103,7 @@ class HubModel:
         Raises:
             ModelUnavailable: see fetch.
         """
-        with self._asking() as client:
+        with self._connected() as client:
             return sum(file.size for file in self._files(client)[1])
 
     def fetch(self) -> None:
@@ -115,9 +115,9 @@ class HubModel:
         """
         if self.is_downloaded:
             return
-        with self._asking() as client, self._alone():
+        with self._connected() as client, self._locked():
             commit, files = self._files(client)
-            self._room(files)
+            self._check_space(files)
             _LOG.info("a model for embedding is downloaded", model=self.name, bytes=sum(file.size for file in files))
             for number, file in enumerate(files, start=1):
                 self._progress = (
@@ -134,7 +134,7 @@ class HubModel:
         """The commit that is meant, and the files of it that are needed."""
         about = f"/api/models/{self._repository}/revision/{quote(self._revision, safe='')}"
         answer = client.get(about, params={"blobs": "true"})
-        self._verdict(answer)
+        self._check_status(answer)
         try:
             description: Json = answer.json()
             listed = {sibling["rfilename"]: sibling for sibling in description["siblings"]}
@@ -149,17 +149,17 @@ class HubModel:
         place = self.directory / file.name
         part = place.with_name(f"{place.name}.{(file.sha256 or file.blob)[:12]}{_PART}")
         place.parent.mkdir(parents=True, exist_ok=True)
-        there = part.stat().st_size if part.exists() else 0
-        if there < file.size or not there:
-            headers = {"Range": f"bytes={there}-"} if there else {}
+        downloaded = part.stat().st_size if part.exists() else 0
+        if downloaded < file.size or not downloaded:
+            headers = {"Range": f"bytes={downloaded}-"} if downloaded else {}
             with client.stream(
                 "GET", f"/{self._repository}/resolve/{commit}/{quote(file.name)}", headers=headers
             ) as answer:
-                self._verdict(answer)
-                with open(part, "ab" if answer.status_code == 206 else "wb") as written:
-                    written.writelines(answer.iter_bytes())
-                    written.flush()
-                    os.fsync(written.fileno())
+                self._check_status(answer)
+                with open(part, "ab" if answer.status_code == 206 else "wb") as output:
+                    output.writelines(answer.iter_bytes())
+                    output.flush()
+                    os.fsync(output.fileno())
         if not file.is_at(part):
             part.unlink()
             raise ModelUnavailable(
@@ -167,7 +167,7 @@ class HubModel:
             )
         part.replace(place)
 
-    def _verdict(self, answer: httpx.Response) -> None:
+    def _check_status(self, answer: httpx.Response) -> None:
         """Raise for what is no success; the hub says 401 for a model that does not exist, too."""
         if answer.is_success:
             return
@@ -178,7 +178,7 @@ class HubModel:
         raise ModelUnavailable(f"{failure}; it is tried again")
 
     @contextmanager
-    def _asking(self) -> Iterator[httpx.Client]:
+    def _connected(self) -> Iterator[httpx.Client]:
         # Late: it takes 0.4 s to import, which only a download is worth.
         import httpx  # noqa: PLC0415 - see above
 
@@ -207,7 +207,7 @@ class HubModel:
     # -- the cache ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """One process at a time."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with open(self.directory / ".lock", "wb") as lock:
@@ -217,9 +217,9 @@ class HubModel:
                 raise ModelUnavailable(f"{self.name} is being downloaded by another process; wait for it") from None
             yield
 
-    def _room(self, files: Sequence[HubFile]) -> None:
-        there = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
-        required, free = sum(file.size for file in files) - there, shutil.disk_usage(self.directory).free
+    def _check_space(self, files: Sequence[HubFile]) -> None:
+        downloaded = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
+        required, free = sum(file.size for file in files) - downloaded, shutil.disk_usage(self.directory).free
         if required > free:
             raise DiskFull(
                 f"{self.directory}: {self.name} needs {required / 1e6:.0f} MB, {free / 1e6:.0f} are free; free some"

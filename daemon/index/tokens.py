@@ -219,7 +219,7 @@ def _term_tokens(surface: str) -> _TermTokens:
     return " ".join(term.sequence), " ".join(term.bag), " ".join(term.spelt), " ".join(named)
 
 
-class _Known(dict[str, _TermTokens]):
+class _TermCache(dict[str, _TermTokens]):
     """What was made of terms. The same ones come again in every message: making them is most of the work."""
 
     def __missing__(self, surface: str) -> _TermTokens:
@@ -231,12 +231,12 @@ class _Known(dict[str, _TermTokens]):
         return term_tokens
 
 
-_KNOWN = _Known()
+_TERM_CACHE = _TermCache()
 
 
 def _tokenized(text: str) -> list[_TermTokens]:
     """Without a step of Python for each term."""
-    return list(filter(_WORDS, map(_KNOWN.__getitem__, _surfaces(text))))
+    return list(filter(_WORDS, map(_TERM_CACHE.__getitem__, _surfaces(text))))
 
 
 # A message stands in its own window and in those of the next ones.

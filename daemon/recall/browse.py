@@ -18,7 +18,7 @@ from daemon.model import Json, Kind, Message
 from daemon.recall.answer.messages import around, cut_to_fit, item
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
-from daemon.recall.query.places import Fits, absolute, at_hand, is_within, latest_at, place_of, several
+from daemon.recall.query.directories import Fits, absolute, fits_current, is_within, latest_at, place_of, several
 from daemon.redact import redact
 
 _NO_LIMIT = 1_000_000
@@ -150,7 +150,7 @@ def _place(rows: Mapping[str, Row], request: RecallSessions, cwd: str, warnings:
     """Whether a session is where it should be. Scope project with a directory means the project of that directory."""
     directory = absolute(request.directory, cwd, "directory")
     if not directory:
-        return at_hand("project", rows, cwd, warnings) if request.scope == "project" else lambda _: True
+        return fits_current("project", rows, cwd, warnings) if request.scope == "project" else lambda _: True
     place = place_of(rows, directory, climbs=False)
     if "project" in {request.within, request.scope}:
         warnings += several(place)

@@ -20,14 +20,14 @@ from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.index import Match as IndexMatch
 from daemon.model import Hit, Json, Kind
 from daemon.recall.answer import Response
-from daemon.recall.answer.query_warnings import Waiting
+from daemon.recall.answer.query_warnings import Backlog
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.candidates import CandidateSearch
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Match, Recall, parse
+from daemon.recall.query.conditions import kinds_of
 from daemon.recall.query.parse import Query
-from daemon.recall.query.scope import Allowed, Scope, by_all_names, facts_of, resolve
-from daemon.recall.query.where import kinds_of
+from daemon.recall.query.scope import Scope, SectionFilter, by_all_names, facts_of, resolve
 from daemon.recall.ranking import Search
 from daemon.recall.ranking.grouping import Result
 from daemon.recall.ranking.plan import Budget, Plan
@@ -118,8 +118,8 @@ class RecallEngine:
             raise BadRequest(f"limit {limit} is out of range: use 1 to {MOST}")
         request = Recall(query=query, match=match, results=limit, width=_SNIPPET)
         limited_by = ("filters",) if filters != ANY else ()
-        allowed = Allowed(filters.kinds, filters.tools)
-        scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, allowed=allowed)
+        section_filter = SectionFilter(filters.kinds, filters.tools)
+        scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, section_filter=section_filter)
         response = self._respond(request, scope, Budget(max(PATIENT_S, self._budget_s)), time.time_ns() // 1_000_000)
         page = response.page()
         items = [item for _, item in response.rendered(page)]
@@ -132,7 +132,7 @@ class RecallEngine:
         Where the lexical index fails, `on_failure` is called and what was read until then is returned.
         """
         rows, excluded, hits = self._catalog.rows(), set(besides), list[Hit]()
-        display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tools))
+        display = Display(Query(""), _SNIPPET, False, "message", None, 0, SectionFilter(filters.kinds, filters.tools))
         depth, is_all = 2 * (limit + len(excluded)), False
         while len(hits) < limit and not is_all:
             matches = self._newest(filters, depth)
@@ -159,7 +159,7 @@ class RecallEngine:
         candidates, rows = self._candidates(), self._catalog.rows()
         if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
             then = None if request.match == "fuzzy" else local(now)
-            query = candidates.settled(query, scope.rounds[-1][1], then, budget.deadline)
+            query = candidates.interpret(query, scope.rounds[-1][1], then, budget.deadline)
         plan = Plan(
             query,
             request.match,
@@ -187,17 +187,17 @@ class RecallEngine:
             budget=budget,
             model=self._model,
             now=now,
-            waiting=self._waiting(),
+            backlog=self._backlog(),
         )
 
     def _passing(
         self, scope: Scope, rows: Mapping[str, Row], candidates: CandidateSearch
     ) -> Callable[[Result], bool] | None:
-        """Whether a result fulfils the condition of `where`; None where there is none."""
-        where = scope.where
-        if where is None:
+        """Whether a result fulfils the condition of the argument `where`; None where there is none."""
+        condition = scope.condition
+        if condition is None:
             return None
-        shows_titles = Kind.TITLE in scope.allowed.kinds
+        shows_titles = Kind.TITLE in scope.section_filter.kinds
         roles = {filters.role for _, filters in scope.rounds}
         role = {"role": next(iter(roles))} if len(roles) == 1 and "" not in roles else {}
 
@@ -206,7 +206,7 @@ class RecallEngine:
             facts = (facts_of(row) if row else {}) | role | {"time": result.created}
             if match.part_id:
                 facts |= {"kind": match.kind, "tool": match.tool}
-            verdict = where.holds(facts)
+            verdict = condition.holds(facts)
             message = self._archive.message(result.message_id) if verdict is None else None
             if message is None:
                 return verdict is not False
@@ -215,16 +215,16 @@ class RecallEngine:
                 message, candidates.meaning.with_texts([match])[0], row.title if row and shows_titles else ""
             )
             sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in kinds]
-            return any(where.holds(facts | section) is not False for section in sections)
+            return any(condition.holds(facts | section) is not False for section in sections)
 
         return passes
 
-    def _waiting(self) -> Waiting:
+    def _backlog(self) -> Backlog:
         missing = {stage: self._archive.waiting(stage) for stage in (*STAGES, TOOLS)}
         missing["lexical"] = max(0, missing["lexical"] - self._in_memory)
         off = self._archive.off
         unread = 0 if "semantic" in off else self._archive.unread()
-        return Waiting(self._archive.message_count(), missing, unread, self._is_served, has_tools=TOOLS not in off)
+        return Backlog(self._archive.message_count(), missing, unread, self._is_served, has_tools=TOOLS not in off)
 
 
 def _hit(result: Json) -> Hit:

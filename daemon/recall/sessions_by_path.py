@@ -16,7 +16,7 @@ from daemon.index import Filters, LexicalIndex
 from daemon.model import Json
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import RecallFiles
-from daemon.recall.query.places import absolute
+from daemon.recall.query.directories import absolute
 from daemon.redact import redact
 
 MOST_FILES = 20
@@ -39,7 +39,7 @@ class _Touch:
     mention_only: bool = False
 
 
-def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallFiles) -> Json:
+def sessions_by_path(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallFiles) -> Json:
     """``{ok, path, sessions, total, warnings}``: the sessions, those that touched it last first.
 
     A session is ``{sessionID, title, directory, projectID, first, last, changes, reads, unclear, files, moreFiles?,
@@ -57,11 +57,11 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
         raise BadRequest("`path` is blank: write an absolute path, as /home/you/project")
     if "\0" in path:
         raise BadRequest(f"`path` {redact(path)!r}: no path holds a NUL character; leave it out")
-    known = names(archive.files, path)
-    by_session = _from_edits(archive, known)
+    path_names = names(archive.files, path)
+    by_session = _from_edits(archive, path_names)
     warnings: list[str] = []
     rows = catalog.rows()
-    if request.mentions and _add_mentions(archive, lexical, rows, known, by_session, most=request.limit):
+    if request.mentions and _add_mentions(archive, lexical, rows, path_names, by_session, most=request.limit):
         warnings.append(f"more sessions mention {redact(path)} than are counted here; raise `limit` to see them")
     newest = sorted(by_session, key=lambda session_id: (-by_session[session_id].last, session_id))
     for session_id in newest[: request.limit]:
@@ -77,11 +77,11 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
     }
 
 
-def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:
+def _from_edits(archive: Archive, path_names: Sequence[Name]) -> dict[str, _Touch]:
     """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
     by_session: dict[str, _Touch] = {}
     counted: set[tuple[str, str, int]] = set()
-    for edit, path in touches(archive.files, known):
+    for edit, path in touches(archive.files, path_names):
         touch = by_session.setdefault(edit.session_id, _Touch(edit.time, edit.time))
         touch.files[path] = max(edit.time, touch.files.get(path, 0))
         event = (edit.message_id, edit.part_id, edit.number)
@@ -99,14 +99,14 @@ def _add_mentions(
     archive: Archive,
     lexical: LexicalIndex,
     rows: Mapping[str, Row],
-    known: Sequence[Name],
+    path_names: Sequence[Name],
     by_session: dict[str, _Touch],
     *,
     most: int,
 ) -> bool:
     """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
     added = 0
-    for name in dict.fromkeys(each.old for each in known):
+    for name in dict.fromkeys(path_name.old for path_name in path_names):
         remaining = set(rows) - set(by_session)
         while remaining:
             matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(remaining)), _PAGE, before=True)

@@ -23,7 +23,7 @@ from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
 from daemon.moments import parse_time
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import RecallTimeline
-from daemon.recall.query.places import absolute, is_within
+from daemon.recall.query.directories import absolute, is_within
 from daemon.records import text
 from daemon.redact import redact
 from daemon.transcript.evidence.edits import edits

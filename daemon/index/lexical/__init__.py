@@ -24,7 +24,7 @@ from daemon.index import PROSE, Entry, Filters, Match, number_of
 from daemon.index.lexical import files, fuzzy, scan
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
-from daemon.index.lexical.query_terms import clue, content, quotation
+from daemon.index.lexical.query_terms import content, quotation, term_match_for
 from daemon.index.lexical.ranking import (
     Candidate,
     Ranking,
@@ -124,20 +124,20 @@ class Lexical:
         if not terms or limit < 1:
             return []
         with self._named("searching it"):
-            reading = self._reading()
+            snapshot = self._snapshot()
             candidates: list[Candidate] = []
             for group, group_filters in groups_for(filters):
                 most = max(limit, least_prose) if group.is_prose else limit
-                ranked = Ranking(reading, group, terms, quotation(query)).best(group_filters, most)
+                ranked = Ranking(snapshot, group, terms, quotation(query)).best(group_filters, most)
                 for candidate in ranked:
                     candidate.score *= group.weight
                 candidates += ranked
-            best = [match for match, _ in unique_matches(reading, best_first(candidates), terms, limit)]
+            best = [match for match, _ in unique_matches(snapshot, best_first(candidates), terms, limit)]
             if len(best) < limit or sum(match.kind in PROSE for match in best) >= least_prose:
                 return best
             statements = best_first([candidate for candidate in candidates if candidate.group.is_prose])
             known = {(match.message_id, match.part_id, match.kind) for match in best}
-            for match, _ in unique_matches(reading, statements, terms, least_prose):
+            for match, _ in unique_matches(snapshot, statements, terms, least_prose):
                 if (match.message_id, match.part_id, match.kind) not in known:
                     best.append(match)
             return sorted(best, key=lambda match: -match.score)
@@ -151,8 +151,8 @@ class Lexical:
         if not terms or limit < 1:
             return []
         with self._named("searching it"):
-            reading = self._reading()
-            return window_matches(reading, Ranking(reading, WINDOW, terms).best(filters, limit)[:limit], terms)
+            snapshot = self._snapshot()
+            return window_matches(snapshot, Ranking(snapshot, WINDOW, terms).best(filters, limit)[:limit], terms)
 
     def scores(
         self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
@@ -165,18 +165,18 @@ class Lexical:
         if not terms:
             return [], []
         with self._named("searching it"):
-            reading = self._reading()
+            snapshot = self._snapshot()
             candidates: list[Candidate] = []
-            messages = reading.of_messages(of_parts)
+            messages = snapshot.of_messages(of_parts)
             for group, group_filters in groups_for(filters) if of_parts else ():
-                ranking = Ranking(reading, group, terms, quotation(query))
+                ranking = Ranking(snapshot, group, terms, quotation(query))
                 for candidate in ranking.best(group_filters, _PARTS_PER_MESSAGE * len(of_parts), messages):
                     candidate.score *= group.weight
                     candidates.append(candidate)
-            matches = unique_matches(reading, best_first(candidates), terms, len(candidates))
-            numbered = reading.keyed(map(number_of, of_windows))
-            windows = Ranking(reading, WINDOW, terms).best(filters, len(of_windows), numbered) if of_windows else []
-            return [match for match, _ in matches], window_matches(reading, windows, terms)
+            matches = unique_matches(snapshot, best_first(candidates), terms, len(candidates))
+            numbered = snapshot.keyed(map(number_of, of_windows))
+            windows = Ranking(snapshot, WINDOW, terms).best(filters, len(of_windows), numbered) if of_windows else []
+            return [match for match, _ in matches], window_matches(snapshot, windows, terms)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
@@ -188,15 +188,15 @@ class Lexical:
         if not terms or limit < 1:
             return []
         with self._named("searching it"):
-            vocabulary, reading = self._known_words(), self._reading()
-            spelt = fuzzy.similar_words(reading, vocabulary, terms)
+            vocabulary, snapshot = self._known_words(), self._snapshot()
+            spelt = fuzzy.similar_words(snapshot, vocabulary, terms)
             fuzzy_query = fuzzy.FuzzyQuery(terms, quotation(query), spelt)
             candidates: list[Candidate] = []
             for group, group_filters in groups_for(filters):
-                candidates += fuzzy.by_closeness(reading, group, fuzzy_query, group_filters, limit)
+                candidates += fuzzy.by_closeness(snapshot, group, fuzzy_query, group_filters, limit)
             return [
                 replace(match, spelling_pairs=fuzzy.pairs(match, candidate, terms))
-                for match, candidate in unique_matches(reading, best_first(candidates), terms, limit)
+                for match, candidate in unique_matches(snapshot, best_first(candidates), terms, limit)
             ]
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
@@ -204,7 +204,7 @@ class Lexical:
         if not text or limit < 1:
             return []
         with self._named("searching it"):
-            return scan.literal(self._reading(), text, filters, limit)
+            return scan.literal(self._snapshot(), text, filters, limit)
 
     def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
         """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were looked at.
@@ -219,22 +219,22 @@ class Lexical:
         if limit < 1:
             return [], True
         with self._named("searching it"):
-            return scan.matching(self._reading(), expression, filters, limit, within_s)
+            return scan.matching(self._snapshot(), expression, filters, limit, within_s)
 
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
         if limit < 1:
             return []
         with self._named("searching it"):
-            return scan.by_time(self._reading(), time, filters, limit, before=before)
+            return scan.by_time(self._snapshot(), time, filters, limit, before=before)
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See AllowedIds."""
         with self._named("searching it"):
-            reading = self._reading()
-            messages = reading.flag("part", "0") if among is None else reading.keyed(among)
-            hits = reading.best(reading.restricted(messages, filters), most + 1)
-            return None if len(hits) > most else reading.keys([address for _, address in hits])
+            snapshot = self._snapshot()
+            messages = snapshot.flag("part", "0") if among is None else snapshot.keyed(among)
+            hits = snapshot.best(snapshot.restricted(messages, filters), most + 1)
+            return None if len(hits) > most else snapshot.keys([address for _, address in hits])
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         """How many windows there are, and how many hold each content term of `query`, the terms as it writes them.
@@ -242,10 +242,10 @@ class Lexical:
         Windows that were replaced and not yet merged away count too.
         """
         with self._named("counting"):
-            reading = self._reading()
-            term_matches = [clue(term, WINDOW) for term in content(query)]
-            windows = reading.frequency("part", "0")
-            return windows, {term_match.term.text: windows_with(reading, term_match) for term_match in term_matches}
+            snapshot = self._snapshot()
+            term_matches = [term_match_for(term, WINDOW) for term in content(query)]
+            windows = snapshot.frequency("part", "0")
+            return windows, {term_match.term.text: windows_with(snapshot, term_match) for term_match in term_matches}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt like `word`, the most similar first, each with the number of its parts.
@@ -258,7 +258,7 @@ class Lexical:
             vocabulary = self._known_words()
             if not word:
                 self._read_endings(vocabulary)
-            similar = fuzzy.spellings(self._reading(), vocabulary, word, limit)
+            similar = fuzzy.spellings(self._snapshot(), vocabulary, word, limit)
             return [(similar_word, parts) for _, similar_word, parts in similar]
 
     def count(self) -> int:
@@ -276,7 +276,7 @@ class Lexical:
 
     # -- one state of the index ----------------------------------------------------------------------------------
 
-    def _reading(self) -> Snapshot:
+    def _snapshot(self) -> Snapshot:
         vocabulary = self._vocabulary
         return Snapshot(self._schema, self._searcher(), vocabulary.endings if vocabulary is not None else None)
 

@@ -178,7 +178,7 @@ _SURE = 1000  # a word that so many parts have is no typing error
 _WORTH = (1.0, 0.5, 0.3)  # of a word that differs in so many places
 
 
-def spellings(reading: Snapshot, vocabulary: Vocabulary, word: str, limit: int) -> list[tuple[int, str, int]]:
+def spellings(snapshot: Snapshot, vocabulary: Vocabulary, word: str, limit: int) -> list[tuple[int, str, int]]:
     """(distance, word, number of parts), the most similar first, then the most frequent."""
     folded = "".join(chain.from_iterable(term.pieces for term in tokens.terms(word)))
     most = allowed(folded)
@@ -188,22 +188,22 @@ def spellings(reading: Snapshot, vocabulary: Vocabulary, word: str, limit: int) 
     for distance, same_distance in groupby(vocabulary.similar(folded, most), key=itemgetter(0)):
         if len(similar) >= limit:
             break  # what is farther comes behind them, and to count it takes time
-        counted = [(distance, similar_word, _parts(reading, similar_word)) for _, similar_word in same_distance]
+        counted = [(distance, similar_word, _parts(snapshot, similar_word)) for _, similar_word in same_distance]
         similar += sorted((row for row in counted if row[2]), key=lambda row: (-row[2], row[1]))
     return similar[:limit]
 
 
-def similar_words(reading: Snapshot, vocabulary: Vocabulary, terms: Sequence[Term]) -> list[tuple[int, Spelling]]:
+def similar_words(snapshot: Snapshot, vocabulary: Vocabulary, terms: Sequence[Term]) -> list[tuple[int, Spelling]]:
     """For each term, by its number, the words that may have been meant: of a name its pieces apart, too."""
     similar: list[tuple[int, Spelling]] = []
     for number, term in enumerate(terms):
         query_words = dict.fromkeys((term.whole, *term.spelt) if term.form is not Form.RUN else ())
         known = {term.whole, *term.spelt}
         for word in query_words:
-            if _parts(reading, word) < (_SURE if word == term.whole else 1):
+            if _parts(snapshot, word) < (_SURE if word == term.whole else 1):
                 similar += [
                     (number, Spelling(term.text, similar_word, distance))
-                    for distance, similar_word, _ in spellings(reading, vocabulary, word, _MOST_SPELLINGS)
+                    for distance, similar_word, _ in spellings(snapshot, vocabulary, word, _MOST_SPELLINGS)
                     if similar_word not in known
                 ]
     return similar
@@ -218,21 +218,21 @@ class FuzzyQuery:
     spellings: Sequence[tuple[int, Spelling]]
     _worth: list[float] = field(default_factory=list, init=False)
 
-    def worth(self, reading: Snapshot) -> list[float]:
+    def worth(self, snapshot: Snapshot) -> list[float]:
         """What each term counts in this state of the index: the same in every group, so looked up once."""
         if not self._worth:
             for place, term in enumerate(self.terms):
                 self._worth.append(
-                    _rarity(reading, term, [spelling for number, spelling in self.spellings if number == place])
+                    _rarity(snapshot, term, [spelling for number, spelling in self.spellings if number == place])
                 )
         return self._worth
 
 
-def by_closeness(reading: Snapshot, group: Group, query: FuzzyQuery, filters: Filters, limit: int) -> list[Candidate]:
+def by_closeness(snapshot: Snapshot, group: Group, query: FuzzyQuery, filters: Filters, limit: int) -> list[Candidate]:
     """Candidates of one group; `score` is a whole number for how much of the query they have, and how well below 1."""
     numbers = {spelling: number for number, spelling in query.spellings}
-    worth = query.worth(reading)
-    candidates = Ranking(reading, group, query.terms, query.quotation, query.spellings).best(filters, limit)
+    worth = query.worth(snapshot)
+    candidates = Ranking(snapshot, group, query.terms, query.quotation, query.spellings).best(filters, limit)
     for candidate in candidates:
         held = dict.fromkeys(candidate.held, 1.0)
         for spelling in candidate.spellings:
@@ -254,15 +254,15 @@ def pairs(match: Match, candidate: Candidate, terms: Sequence[Term]) -> tuple[tu
     return tuple((query_word, _written(match.text, spelling.word)) for query_word, spelling in best.items())
 
 
-def _parts(reading: Snapshot, word: str) -> int:
-    return sum(reading.frequency(group.spelt, word) for group in GROUPS)
+def _parts(snapshot: Snapshot, word: str) -> int:
+    return sum(snapshot.frequency(group.spelt, word) for group in GROUPS)
 
 
-def _rarity(reading: Snapshot, term: Term, likeliest: Sequence[Spelling]) -> float:
+def _rarity(snapshot: Snapshot, term: Term, likeliest: Sequence[Spelling]) -> float:
     """What a term counts: the rarer the more; of one that nobody wrote, its likeliest spelling."""
-    total = reading.searcher.num_docs
-    counts = [sum(reading.frequency(group.words, term.whole) for group in GROUPS)]
-    counts += [_parts(reading, spelling.word) for spelling in likeliest[:1]]
+    total = snapshot.searcher.num_docs
+    counts = [sum(snapshot.frequency(group.words, term.whole) for group in GROUPS)]
+    counts += [_parts(snapshot, spelling.word) for spelling in likeliest[:1]]
     known = [count for count in counts if count] or [1]
     return math.log(1 + (total + 1) / known[0])
 

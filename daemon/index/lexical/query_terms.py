@@ -58,7 +58,7 @@ def content(query: str) -> list[Term]:
     return [term for term in all_terms if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or all_terms[:_MOST_TERMS]
 
 
-def clue(term: Term, group: Group) -> TermMatch:
+def term_match_for(term: Term, group: Group) -> TermMatch:
     """What a document of the group must hold to match one term of the query."""
     if not group.has_order:
         return _loose(term, group)

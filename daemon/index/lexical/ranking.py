@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tantivy import DocAddress, Occur, Query
 
 from daemon.index import Filters, Match
-from daemon.index.lexical.query_terms import Spelling, TermMatch, clue, joined, stretch
+from daemon.index.lexical.query_terms import Spelling, TermMatch, joined, stretch, term_match_for
 from daemon.index.lexical.schema import GROUPS, Group
 from daemon.index.lexical.searcher import Place, Snapshot, all_of, any_of, as_match, place, text_of
 from daemon.index.tokens import Term
@@ -54,19 +54,19 @@ class Ranking:
 
     def __init__(
         self,
-        reading: Snapshot,
+        snapshot: Snapshot,
         group: Group,
         terms: Sequence[Term],
         quotation: Sequence[tuple[int, str]] = (),
         spellings: Sequence[tuple[int, Spelling]] = (),
     ) -> None:
-        self._reading = reading
+        self._snapshot = snapshot
         self._group = group
         self._terms = terms
         self._quotation = quotation if len(quotation) > 1 and len(terms) > 1 and group.has_order else ()
         self._joined = joined(terms) if group.has_order else ""
         self._spellings = spellings  # with the number of the term
-        self._clues = [clue(term, group) for term in terms]
+        self._term_matches = [term_match_for(term, group) for term in terms]
 
     def best(self, filters: Filters, limit: int, among: Query | None = None) -> list[Candidate]:
         """The best `limit` candidates, best first; of the documents `among` matches, if given, which does not score."""
@@ -74,17 +74,17 @@ class Ranking:
         scores: dict[Place, float] = {}
         for source in self._sources():
             query = source if among is None else all_of([among, source])
-            for score, address in self._reading.best(self._reading.restricted(query, filters), limit):
+            for score, address in self._snapshot.best(self._snapshot.restricted(query, filters), limit):
                 key = place(address)
                 addresses[key] = address
                 scores[key] = scores.get(key, 0.0) + score
         if not addresses:
             return []
-        is_sure = not self._spellings and not self._clues[0].pairs and not self._clues[0].conjunction
-        if len(self._clues) == 1 and is_sure:  # whatever was found holds it
+        is_sure = not self._spellings and not self._term_matches[0].pairs and not self._term_matches[0].conjunction
+        if len(self._term_matches) == 1 and is_sure:  # whatever was found holds it
             candidates = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
-            candidates = self._scored(self._reading.among(list(addresses.values())), addresses)
+            candidates = self._scored(self._snapshot.among(list(addresses.values())), addresses)
         candidates.sort(key=lambda candidate: -candidate.score)
         return candidates
 
@@ -92,27 +92,29 @@ class Ranking:
         """Queries for candidates, each quick."""
         flat = list(self._flat())
         if flat:
-            yield any_of([Query.boost_query(self._reading.term(name, token), boost) for name, token, boost in flat])
-        for term in self._clues:
-            if term.phrase is not None and (len(self._clues) == 1 or self._leads(term.phrase[0], term.phrase[1])):
-                yield self._reading.phrase(term.phrase[0], term.phrase[1])
+            yield any_of([Query.boost_query(self._snapshot.term(name, token), boost) for name, token, boost in flat])
+        for term in self._term_matches:
+            if term.phrase is not None and (
+                len(self._term_matches) == 1 or self._leads(term.phrase[0], term.phrase[1])
+            ):
+                yield self._snapshot.phrase(term.phrase[0], term.phrase[1])
             if term.conjunction and self._leads(term.conjunction[0][0], [token for _, token in term.conjunction]):
-                yield self._together(term)
-        if len(self._clues) == 1:
+                yield self._conjunction(term)
+        if len(self._term_matches) == 1:
             return
-        rarest = min(self._rarity(term) for term in self._clues)
+        rarest = min(self._rarity(term) for term in self._term_matches)
         if 0 < rarest <= _LEADS:
-            yield all_of([self._whole(term) for term in self._clues])
+            yield all_of([self._whole(term) for term in self._term_matches])
         if self._quotation and self._leads(self._group.words, [token for _, token in self._quotation]):
-            yield self._reading.quotation(self._group.words, self._quotation)
+            yield self._snapshot.quotation(self._group.words, self._quotation)
         if self._joined:
-            yield self._reading.term(self._group.words, self._joined)
+            yield self._snapshot.term(self._group.words, self._joined)
 
     def _flat(self) -> Iterator[tuple[str, str, float]]:
         """Single terms, similar spellings last; of words that are everywhere only the stem, which stands for both."""
-        flat_tokens = [token for term in self._clues for token in term.tokens]
-        crowded = sum(self._reading.frequency(name, token) for name, token, _ in flat_tokens) > _BROAD
-        for term in self._clues:
+        flat_tokens = [token for term in self._term_matches for token in term.tokens]
+        crowded = sum(self._snapshot.frequency(name, token) for name, token, _ in flat_tokens) > _BROAD
+        for term in self._term_matches:
             if crowded and term.broad is not None:
                 yield (*term.broad, sum(boost for *_, boost in term.tokens))
             else:
@@ -123,52 +125,52 @@ class Ranking:
             yield self._group.spelt, spelling.word, _BY_DISTANCE[spelling.distance]
 
     def _leads(self, name: str, sequence: Sequence[str]) -> bool:
-        return 0 < min(self._reading.frequency(name, token) for token in sequence) <= _LEADS
+        return 0 < min(self._snapshot.frequency(name, token) for token in sequence) <= _LEADS
 
     def _rarity(self, term: TermMatch) -> int:
         """About how many documents hold the term."""
-        total = sum(self._reading.frequency(name, token) for name, token, _ in term.tokens)
+        total = sum(self._snapshot.frequency(name, token) for name, token, _ in term.tokens)
         if term.phrase is not None:
-            total += min(self._reading.frequency(term.phrase[0], token) for token in term.phrase[1])
+            total += min(self._snapshot.frequency(term.phrase[0], token) for token in term.phrase[1])
         if term.conjunction:
-            total += min(self._reading.frequency(name, token) for name, token in term.conjunction)
+            total += min(self._snapshot.frequency(name, token) for name, token in term.conjunction)
         return total
 
     def _whole(self, term: TermMatch) -> Query:
         """Documents that hold the term in whatever way."""
         if term.broad is not None:
-            return self._reading.term(*term.broad)
-        clauses = [self._reading.term(name, token) for name, token, _ in term.tokens]
+            return self._snapshot.term(*term.broad)
+        clauses = [self._snapshot.term(name, token) for name, token, _ in term.tokens]
         if term.phrase is not None:
-            clauses.append(self._reading.phrase(term.phrase[0], term.phrase[1]))
+            clauses.append(self._snapshot.phrase(term.phrase[0], term.phrase[1]))
         if term.conjunction:
-            clauses.append(self._together(term))
+            clauses.append(self._conjunction(term))
         return any_of(clauses)
 
-    def _together(self, term: TermMatch) -> Query:
-        return all_of([self._reading.term(name, token) for name, token in term.conjunction])
+    def _conjunction(self, term: TermMatch) -> Query:
+        return all_of([self._snapshot.term(name, token) for name, token in term.conjunction])
 
     def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
         # Query, boost, number of the term: what holds it, then what has a good part of it, then similar words.
         pieces: list[tuple[Query, float, int]] = []
-        for number, term in enumerate(self._clues):
-            pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in term.tokens]
+        for number, term in enumerate(self._term_matches):
+            pieces += [(self._snapshot.term(name, token), boost, number) for name, token, boost in term.tokens]
             if term.phrase is not None:
-                phrase = self._reading.phrase(term.phrase[0], term.phrase[1])
+                phrase = self._snapshot.phrase(term.phrase[0], term.phrase[1])
                 pieces.append((self._optional(among, phrase, *term.phrase[:2]), term.phrase[2], number))
             if term.conjunction:
                 name, tokens = term.conjunction[0][0], [token for _, token in term.conjunction]
-                pieces.append((self._optional(among, self._together(term), name, tokens), 1.0, number))
+                pieces.append((self._optional(among, self._conjunction(term), name, tokens), 1.0, number))
         exact = len(pieces)
-        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._clues) if term.pairs]
+        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._term_matches) if term.pairs]
         parts = len(pieces)
         pieces += [
-            (self._reading.term(self._group.spelt, spelling.word), _BY_DISTANCE[spelling.distance], number)
+            (self._snapshot.term(self._group.spelt, spelling.word), _BY_DISTANCE[spelling.distance], number)
             for number, spelling in self._spellings
         ]
         extra = self._extra(among)
         limit = len(addresses)
-        sums = self._reading.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
+        sums = self._snapshot.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
         candidates = {
             key: Candidate(self._group, addresses[key], score) for key, score in sums.items() if key in addresses
         }
@@ -179,7 +181,7 @@ class Ranking:
                 partly = {pieces[number][2] for number in numbers if exact <= number < parts}
                 candidate.partly = sorted(partly.difference(candidate.held))
                 candidate.spellings = [self._spellings[number - parts][1] for number in numbers if number >= parts]
-                if len(self._clues) > 1 and len(candidate.held) == len(self._clues):
+                if len(self._term_matches) > 1 and len(candidate.held) == len(self._term_matches):
                     candidate.score *= self._group.complete
         return [
             candidate for candidate in candidates.values() if candidate.held or candidate.spellings or candidate.partly
@@ -190,11 +192,11 @@ class Ranking:
 
         However long they are: else a short text with half of it would stand above a longer one with nearly all.
         """
-        total = self._reading.searcher.num_docs
+        total = self._snapshot.searcher.num_docs
         clauses = []
         for name, token in term.pairs:
-            rarity = math.log(1 + (total + 1) / (self._reading.frequency(name, token) + 1))
-            clauses.append((Occur.Should, Query.const_score_query(self._reading.term(name, token), rarity)))
+            rarity = math.log(1 + (total + 1) / (self._snapshot.frequency(name, token) + 1))
+            clauses.append((Occur.Should, Query.const_score_query(self._snapshot.term(name, token), rarity)))
         return Query.boolean_query(clauses, minimum_number_should_match=term.least_pairs)
 
     def _optional(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
@@ -202,17 +204,17 @@ class Ranking:
 
         What is optional tantivy takes on to its next match, which then may stand thousands of documents farther.
         """
-        is_rare = min(self._reading.frequency(name, token) for token in tokens) <= _FEW
+        is_rare = min(self._snapshot.frequency(name, token) for token in tokens) <= _FEW
         return row if is_rare else all_of([among, row])
 
     def _extra(self, among: Query) -> list[tuple[Query, float]]:
         extra = []
         if self._quotation:
-            quotation = self._reading.quotation(self._group.words, self._quotation)
+            quotation = self._snapshot.quotation(self._group.words, self._quotation)
             tokens = [token for _, token in self._quotation]
             extra.append((self._optional(among, quotation, self._group.words, tokens), _IN_ORDER))
         if self._joined:
-            extra.append((self._reading.term(self._group.words, self._joined), _JOINED))
+            extra.append((self._snapshot.term(self._group.words, self._joined), _JOINED))
         return extra
 
     def _held(self, among: Query, queries: Sequence[Query], limit: int) -> dict[Place, list[int]]:
@@ -221,7 +223,7 @@ class Ranking:
         for start in range(0, len(queries), _BITS):
             batch = queries[start : start + _BITS]
             coded = [(Query.const_score_query(query, 1.0), float(1 << bit)) for bit, query in enumerate(batch)]
-            for key, total in self._reading.sums(among, coded, limit).items():
+            for key, total in self._snapshot.sums(among, coded, limit).items():
                 bits = round(total)
                 held.setdefault(key, []).extend(start + bit for bit in range(len(batch)) if bits >> bit & 1)
         return held

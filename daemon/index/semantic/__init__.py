@@ -27,11 +27,11 @@ from daemon.filesystem.durable import atomic_write
 from daemon.index import AllowedIds, Filters, Match, VectorRow
 from daemon.index.semantic import notes
 from daemon.index.semantic.chroma import NUDGE, PAGE, check, put, unit
-from daemon.index.semantic.vector_search import SEARCHED, VectorSearch
+from daemon.index.semantic.vector_search import EF_SEARCH, VectorSearch
 from daemon.model import Vector
 
 PREFIX = "opencode_messages_v1-"
-HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": SEARCHED}
+HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": EF_SEARCH}
 """Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
 
 _PER_QUERY = 100

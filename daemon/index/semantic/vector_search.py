@@ -29,10 +29,10 @@ from daemon.index.semantic.chroma import PAGE, passes, unit, where
 from daemon.index.semantic.vector_cache import Rows, VectorCache
 from daemon.model import Kind, Vector
 
-SEARCHED = 200
+EF_SEARCH = 200
 """Rows that Chroma's graph is searched for at least (ef_search)."""
 
-_READING = 4
+_READ_COST = 4
 """Reading a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
 _MOST_MESSAGES = 10_000  # allowed messages that we list: 10 ms
 _MOST_COMPARED = 60_000  # chunks whose vectors we compare one by one: 12 ms
@@ -182,7 +182,9 @@ class VectorSearch:
     def _filter_results(self, query: _Query, limit: int, allowed_count: int | None) -> list[Row] | None:
         """Those of the nearest rows that pass; None if too few do. `allowed_count`: how many of all pass, if known."""
         total = self.total()
-        deep = min(_DEEPEST, max(SEARCHED, limit * 16 if allowed_count is None else 2 * limit * total // allowed_count))
+        deep = min(
+            _DEEPEST, max(EF_SEARCH, limit * 16 if allowed_count is None else 2 * limit * total // allowed_count)
+        )
         while True:
             rows = self._chroma_query(query.vector, deep)
             passing = [row for row in rows if query.cache.has(row[0], query.filters.kinds)]
@@ -207,7 +209,7 @@ class VectorSearch:
         ]
 
     def _compared(self, vector: Vector, records: Sequence[str], limit: int) -> list[Row]:
-        if len(records) * _READING > SEARCHED * self.total() / max(1, len(records)):
+        if len(records) * _READ_COST > EF_SEARCH * self.total() / max(1, len(records)):
             return self._chroma_query(vector, limit, records)
         rows: list[Row] = []
         for start in range(0, len(records), PAGE):

@@ -16,7 +16,7 @@ from typing import Any
 from daemon.display import one_line
 from daemon.index import Match
 from daemon.model import Kind, Message, Section
-from daemon.recall.query.scope import ANYTHING, Allowed
+from daemon.recall.query.scope import ANYTHING, SectionFilter
 from daemon.redact import redact
 from daemon.transcript.document import document
 
@@ -24,7 +24,7 @@ WIDTH = 240
 SCANNED = 1 << 20
 _MOST_PLACES = 500
 _MOST_TERMS = 32
-"""Terms that are looked for, the first: no snippet has room for more, and each costs a walk through the text."""
+"""We look for the first so many terms: no snippet has room for more, and each costs a pass over the text."""
 _LONG = 16_384
 _SHORTEST_STEM = 4
 _SHORTEST_PIECE = 2
@@ -140,32 +140,36 @@ def _starts(lowered: str, form: str) -> list[int]:
 
 
 _LONG_PART = 8192
-"""Characters of a text that surely has chunks of its own; to redact it would take longer than all the rest."""
+"""A text longer than this has chunks of its own, so it shares none. Redacting it would take most of the time."""
 _JOINT = "\n\n"
 _WHOLE_KB = 1024
 
 
-def matched_part(match: Match, message: Message, title: str, allowed: Allowed, words: Sequence[str]) -> Match | None:
-    """`match`, of a chunk of `message`, as a match of the part that is `allowed`; None where the message has none.
+def matched_part(
+    match: Match, message: Message, title: str, section_filter: SectionFilter, words: Sequence[str]
+) -> Match | None:
+    """Narrow `match`, of a chunk of `message`, to a part that passes `section_filter`; None if no part passes.
 
-    `title` is the session's. Of several parts the one with most of `words`, then the longest, is taken. What was found
-    in another way than by meaning is of a part already, and comes back as it is.
+    `title` is the session's. Of several parts we take the one with most of `words`, then the longest. A match by words
+    belongs to a part already and is returned unchanged.
     """
-    if not match.record or match.part_id or allowed == ANYTHING:
+    if not match.record or match.part_id or section_filter == ANYTHING:
         return match
-    allowed_sections = [
-        section for section in _sections(message, title, is_light=True) if allowed.has(section.kind, section.tool)
+    sections = [
+        section
+        for section in _sections(message, title, is_light=True)
+        if section_filter.has(section.kind, section.tool)
     ]
     whole = _JOINT + match.text + _JOINT
-    pieces = [section for section in allowed_sections if _JOINT + section.text.strip() + _JOINT in whole]
+    pieces = [section for section in sections if _JOINT + section.text.strip() + _JOINT in whole]
     if pieces:
         return _as_match(match, _best(pieces, words))
-    if match.text and allowed.has(match.kind, match.tool):
+    if match.text and section_filter.has(match.kind, match.tool):
         return match  # a window of a long text, which shares it with nothing
-    if not allowed_sections:
-        sections = _sections(message, title, is_light=False)
-        allowed_sections = [section for section in sections if allowed.has(section.kind, section.tool)]
-    return _as_match(match, _best(allowed_sections, words)) if allowed_sections else None
+    if not sections:
+        all_sections = _sections(message, title, is_light=False)
+        sections = [section for section in all_sections if section_filter.has(section.kind, section.tool)]
+    return _as_match(match, _best(sections, words)) if sections else None
 
 
 def _sections(message: Message, title: str, *, is_light: bool) -> Iterator[Section]:

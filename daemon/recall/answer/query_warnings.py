@@ -13,7 +13,7 @@ from daemon.display import counted, shorten
 from daemon.index import TOOLS
 from daemon.model import Kind
 from daemon.recall.query import names
-from daemon.recall.query.names import Stands
+from daemon.recall.query.names import Standing
 from daemon.recall.query.parse import Query, Tier, looked_up, split
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
@@ -29,7 +29,7 @@ _UNSPELT = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingTerms:
     """What of a query was not found: `parts` are its names and words that no candidate holds.
 
     `unwritten` are those of its words that moreover no text has at all: a word of a long question may stand somewhere
@@ -40,7 +40,7 @@ class Missing:
     unwritten: tuple[str, ...] = ()
 
 
-def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Missing:
+def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> MissingTerms:
     """What no candidate holds; `held` are the names and words that candidates do, in lower case.
 
     `frequencies` tells of terms of the query, in lower case, in how many texts they stand.
@@ -50,7 +50,7 @@ def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Miss
     if set(query.words) - _SAYS_LITTLE or query.named:
         words = [word for word in words if word not in _SAYS_LITTLE]
     names = [name for name in query.named if name.lower() not in held]
-    return Missing((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
+    return MissingTerms((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
 
 
 _UNSEARCHABLE = (
@@ -75,7 +75,7 @@ def word_warnings(
     query: Query,
     mode: str,
     results: Sequence[Result],
-    missing: Missing,
+    missing: MissingTerms,
     *,
     is_inside: bool,
     is_limited: bool,
@@ -150,7 +150,7 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     return warnings
 
 
-def _absent_names(query: Query, missing: Missing, nothing: str, *, is_inside: bool) -> list[str]:
+def _absent_names(query: Query, missing: MissingTerms, nothing: str, *, is_inside: bool) -> list[str]:
     """Where results are in the order of near spellings: what of the names none of them is."""
     absent = [name for name in query.named if name in missing.parts]
     remark = "these results hold other words of the query, or such as are spelt nearly so"
@@ -181,7 +181,7 @@ def _is_single_name(query: Query) -> bool:
 def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
     """Where a part of a text was asked for that looks like a name, and each result has it in a longer one."""
     texts = [result.match.text for result in results if result.is_by_words and result.match.text]
-    if not texts or any(names.stands(name, text) is Stands.WHOLE for text in texts for name in named):
+    if not texts or any(names.stands(name, text) is Standing.WHOLE for text in texts for name in named):
         return []
     return [f"these results hold {_listed(named)} only inside longer names{_otherwise(named)}"]
 
@@ -237,11 +237,11 @@ def empty_days(query: Query, *, is_limited: bool) -> list[str]:
 
 def outside_days(query: Query, times: Sequence[int]) -> list[str]:
     """Where results, made at these epoch ms, are not of the days that the question names beside other words."""
-    bounds = [days.bounds for _, days in query.dated]
+    bounds = [days.bounds for _, days in query.nonempty_days]
     outside = sum(not any(first <= time < past for first, past in bounds) for time in times)
     if not bounds or not outside:
         return []
-    named = " or ".join(f"{_quoted(text)} ({days})" for text, days in query.dated)
+    named = " or ".join(f"{_quoted(text)} ({days})" for text, days in query.nonempty_days)
     count = f"{outside} of {len(times)} results {'is' if outside == 1 else 'are'} not"
     subject = "none of these results is" if outside == len(times) else count
     return [f"{subject} of {named}; `after` and `before` limit a search to days"]
@@ -255,7 +255,7 @@ _SERVED = "the service goes on with them by itself"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Backlog:
     """How many of the `messages` each index, lexical or semantic, does not hold yet.
 
     `unread` are those that it will never hold by meaning, because its model cannot read them.

@@ -1,6 +1,6 @@
-"""One find as clients see it: where it is from, how it was found, and the few words that show it.
+"""One result as clients see it: where it is from, how it was found, and a snippet.
 
-Only what is shown is read from the archive. Field names are those that agents know from OpenCode's recall plugin.
+Only messages that are shown are read from the archive. Agents know the field names from OpenCode's recall plugin.
 Everything is redacted: the snippet, the title, the terms of the query.
 """
 
@@ -17,9 +17,9 @@ from daemon.model import Json, Kind, Message, Part
 from daemon.recall.answer.excerpt import matched_part, snippet
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
+from daemon.recall.query.directories import Place
 from daemon.recall.query.parse import Query, Tier, split
-from daemon.recall.query.places import Place
-from daemon.recall.query.scope import ANYTHING, Allowed
+from daemon.recall.query.scope import ANYTHING, SectionFilter
 from daemon.recall.ranking.grouping import Result
 from daemon.records import table, text
 from daemon.redact import redact
@@ -53,10 +53,10 @@ _ANY_TYPE = ("text", "reasoning", "tool", "subtask")
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How finds are to be shown; `place` is what directories are measured by, `now` is epoch ms.
+    """How results are rendered; `place` is what directories are measured by, `now` is epoch ms.
 
-    `allowed` are the kinds and the tool that were asked for. From `until` on, on time.monotonic's clock, snippets are
-    the beginnings of the texts, and `late` says so.
+    `section_filter` has the requested kinds and tool. After `until`, on time.monotonic's clock, snippets are the
+    beginnings of the texts, and `late` says so.
     """
 
     query: Query
@@ -65,13 +65,13 @@ class Display:
     level: str
     place: Place | None
     now: int
-    allowed: Allowed = ANYTHING
+    section_filter: SectionFilter = ANYTHING
     until: float = math.inf
     late: list[str] = field(default_factory=list)
     redacted: dict[str, str] = field(default_factory=dict)
 
     def clean(self, content: str) -> str:
-        """Redacted; titles, directories and terms come again with each result and are looked at once."""
+        """The redacted text. Titles, directories and terms repeat in many results, so each is redacted once."""
         if content not in self.redacted:
             self.redacted[content] = redact(content)
         return self.redacted[content]
@@ -83,12 +83,12 @@ class Display:
 
 
 def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: Display) -> Json | None:
-    """The result of one find; None where its message, or what is allowed of it, has left the archive meanwhile."""
+    """The result as JSON; None if its message, or the part that passes the filter, has left the archive meanwhile."""
     message = archive.message(result.message_id)
     if message is None:
         return None
     row = rows.get(result.session_id)
-    match = matched_part(result.match, message, row.title if row else "", display.allowed, display.words)
+    match = matched_part(result.match, message, row.title if row else "", display.section_filter, display.words)
     if match is None:
         return None
     result = replace(result, match=match)
@@ -153,7 +153,7 @@ def _why(result: Result, part: Part | None, terms: Sequence[str], display: Displ
 
 
 def _fields(result: Result, part: Part | None) -> list[str]:
-    """Which text matched; ``meaning`` and ``neighbours`` where the message itself has no word of the query."""
+    """Which text matched; ``meaning`` or ``neighbours`` if the message itself has no word of the query."""
     if result.mode == "semantic":
         return ["meaning"]
     if not result.is_own:
@@ -165,7 +165,7 @@ def _fields(result: Result, part: Part | None) -> list[str]:
 
 
 def _confidence(result: Result, display: Display) -> str:
-    """high: it holds all that was asked for; medium: some of it; low: only something near it."""
+    """high: it holds all of the query; medium: some of it; low: only something similar."""
     if not result.is_by_words or result.grade > 1:
         return "low"
     if result.mode in {"literal", "regex"}:
@@ -199,7 +199,7 @@ def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Seque
 
 
 def _part(message: Message, result: Result) -> Part | None:
-    """The part that is shown. Of a find by meaning, which knows of no part, the one of its kind that has its text."""
+    """The part to show. A match by meaning names no part, so it is the part of its kind that has the text."""
     match = result.match
     if match.part_id:
         return next((part for part in message.parts if part.id == match.part_id), None)
@@ -211,7 +211,7 @@ def _part(message: Message, result: Result) -> Part | None:
 
 
 def _is_loose(result: Result) -> bool:
-    """Whether the match says nothing certain of its kind: of a whole window, or of a chunk that begins with a title."""
+    """Whether the match leaves its kind open: a match of a window, or of a chunk that begins with a title."""
     return not result.match.part_id and result.match.kind in {"", Kind.TITLE}
 
 
@@ -238,7 +238,8 @@ def _is_pruned(part: Part | None) -> bool:
 def _snippet(result: Result, part: Part | None, display: Display) -> str:
     content = result.match.text
     if not content and part is not None:
-        # Found by its neighbours: its own beginning. Redacted before it is cut, the end given away for a half secret.
+        # Found by its neighbours, so we show its own beginning. We redact before cutting and drop the end, which may be
+        # half of a secret.
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
         content = redact(whole[:_LONGEST_TEXT])
         content = content if len(whole) <= _LONGEST_TEXT else content[:-_MARGIN]

@@ -242,7 +242,9 @@ class Suggester:
     arranged: Callable[[CandidateLists, str, int], list[Result]]
     searched: frozenset[str] = frozenset()
 
-    def help(self, page: Sequence[Result], missing: query_warnings.Missing) -> tuple[list[str], list[Json], list[Json]]:
+    def help(
+        self, page: Sequence[Result], missing: query_warnings.MissingTerms
+    ) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses) beside the results of a page."""
         notes, suggestions = emptied(self.request, self.scope, self.rows)
         is_weak = not any(result.is_by_words for result in page) or (self.query.is_exact and bool(missing.parts))

@@ -148,7 +148,7 @@ class CandidateSearch:
         self._in_time(lambda: spellings.append(words.closest_spelling(name, self._lexical)), deadline)
         return spellings[0] if spellings else ""
 
-    def settled(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
+    def interpret(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
         """The query as this archive takes it; as it is where that is not told in time.
 
         Those of its names that are none here count as words, and days that it names are days where messages of then
@@ -157,11 +157,11 @@ class CandidateSearch:
         queries = [query]
 
         def lookup() -> None:
-            settled = words.settled(query, self._lexical) if query.is_exact else query
-            queries.append(settled)
+            resolved = words.resolve_names(query, self._lexical) if query.is_exact else query
+            queries.append(resolved)
             if now is not None:
                 queries.append(
-                    parse.with_days(settled, now, lambda days: bool(newest(self._lexical, days, filters, 1)))
+                    parse.with_days(resolved, now, lambda days: bool(newest(self._lexical, days, filters, 1)))
                 )
 
         self._in_time(lookup, deadline)

@@ -13,7 +13,7 @@ from itertools import count
 
 from daemon.index import Match, tokens
 from daemon.recall.query import names, parse
-from daemon.recall.query.names import Stands
+from daemon.recall.query.names import Standing
 from daemon.recall.query.parse import Query
 
 _MOST_READ = 1_000_000  # characters of texts in which names are looked for; beyond them the word index is believed
@@ -44,7 +44,7 @@ def _has_pieces(name: str) -> bool:
 
 
 def _is_among(name: str, matches: Sequence[Match]) -> bool:
-    return any(budget >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, budget in _counted(matches))
+    return any(budget >= 0 and names.stands(name, match.text) is Standing.WHOLE for match, budget in _counted(matches))
 
 
 def merged(query: Query, matches: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
@@ -81,7 +81,7 @@ def _placed(query: Query, match: Match, budget: int) -> tuple[_Place, Match]:
     """
     if not query.named or budget < 0:
         return _Place.SIMILAR, match
-    missed = [name for name in query.named if names.stands(name, match.text) is not Stands.WHOLE]
+    missed = [name for name in query.named if names.stands(name, match.text) is not Standing.WHOLE]
     unsaid = [
         name for name in query.named if name not in missed and not parse.split((name,)) <= parse.split(match.terms)
     ]
@@ -122,7 +122,7 @@ def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:
 def _is_whole(query: Query, name: str, text: str) -> bool:
     if name == query.phrase:
         return names.stands_in(name, text)
-    return names.stands(name, text) is Stands.WHOLE
+    return names.stands(name, text) is Standing.WHOLE
 
 
 def _falling(matches: Sequence[Match], scores: dict[tuple[str, str, str], float]) -> list[Match]:

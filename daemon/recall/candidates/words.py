@@ -161,7 +161,7 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 _PIECE = re.compile(r"[^\W_]+")
 
 
-def settled(query: Query, lexical: LexicalIndex) -> Query:
+def resolve_names(query: Query, lexical: LexicalIndex) -> Query:
     """The query with those of its names as plain words that are no names in this archive."""
     doubtful = [name for name in query.named if _is_doubtful(name, query)][:_MOST_DOUBTFUL]
     if not doubtful:

@@ -39,7 +39,7 @@ Holds: TypeAlias = Callable[[Facts], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Condition:
     """A condition; `values` are those that it names, by field."""
 
     holds: Holds
@@ -68,7 +68,7 @@ class Where:
         )
 
 
-def parse(value: Mapping[str, Any], now: int) -> Where | None:
+def parse(value: Mapping[str, Any], now: int) -> Condition | None:
     """The condition; None where there is none. `now` (epoch ms) is what relative times are measured from.
 
     Raises:
@@ -78,7 +78,7 @@ def parse(value: Mapping[str, Any], now: int) -> Where | None:
         return None
     values: dict[str, set[Any]] = {}
     holds = _condition(value, now, values, 0)
-    return Where(holds, {field: frozenset(field_values) for field, field_values in values.items()})
+    return Condition(holds, {field: frozenset(field_values) for field, field_values in values.items()})
 
 
 def _condition(value: object, now: int, values: dict[str, set[Any]], depth: int) -> Holds:
@@ -173,24 +173,24 @@ def _bad(value: object, why: str) -> BadRequest:
     return BadRequest(f"`where`: {redact(str(value))[:80]!r} {why}")
 
 
-def prefilter(filters: Filters, where: Where) -> Filters:
+def prefilter(filters: Filters, condition: Condition) -> Filters:
     """The filters that let through whatever may fulfil the condition, and as little else as filters can say.
 
     Raises:
         BadRequest: nothing can fulfil it together with the other filters.
     """
-    roles = where.possible("role", (filters.role,) if filters.role else ROLES)
+    roles = condition.possible("role", (filters.role,) if filters.role else ROLES)
     all_kinds = filters.kinds or _KNOWN["kind"]
-    kinds, tools, times = where.possible("kind", all_kinds), where.tools(), where.times()
+    kinds, tools, times = condition.possible("kind", all_kinds), condition.tools(), condition.times()
     if filters.tools:
-        tools = where.possible("tool", filters.tools)
+        tools = condition.possible("tool", filters.tools)
     after = max((at for at in (filters.after, times[0]) if at is not None), default=None) if times else None
     before = min((at for at in (filters.before, times[1]) if at is not None), default=None) if times else None
     is_no_time = times is None or (after is not None and before is not None and after >= before)
     for name, is_empty in (("role", not roles), ("kind", not kinds), ("tool", tools == []), ("time", is_no_time)):
         if is_empty:
             raise BadRequest(
-                f"`where` contradicts itself or another filter: no message has such a {name}; leave one out"
+                f"`condition` contradicts itself or another filter: no message has such a {name}; leave one out"
             )
     return replace(
         filters,

@@ -53,7 +53,7 @@ class Place:
         return False
 
 
-def at_hand(scope: str, rows: Mapping[str, Row], cwd: str, warnings: list[str]) -> Fits:
+def fits_current(scope: str, rows: Mapping[str, Row], cwd: str, warnings: list[str]) -> Fits:
     """The project of the directory `cwd`, or the session at hand there; what was assumed goes into `warnings`.
 
     Raises:

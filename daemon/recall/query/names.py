@@ -37,7 +37,7 @@ _MOST_READ = 100_000  # characters in which other forms of a word are looked for
 _LONGEST_WORD = 80
 
 
-class Stands(Enum):
+class Standing(Enum):
     """How a name stands in a text."""
 
     WHOLE = "whole"
@@ -59,16 +59,16 @@ class _Spelling:
     lead_inside: int = 0
 
 
-def stands(name: str, text: str) -> Stands:
+def stands(name: str, text: str) -> Standing:
     """How `name` stands in `text`, whatever the case."""
     standing = _stands(name, text)
-    if standing is Stands.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
+    if standing is Standing.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
         folded = tokens.normal(text)
         return standing if folded == text else _stands(name, folded)
     return standing
 
 
-def stands_loosely(name: str, text: str) -> Stands:
+def stands_loosely(name: str, text: str) -> Standing:
     """As `stands`, but any mark ends a name, an underscore too, and any few marks join its pieces.
 
     For the order of texts that answer a question of many words: a name in it is one hint among others, and what answers
@@ -77,13 +77,13 @@ def stands_loosely(name: str, text: str) -> Stands:
     begins, inside, whole = _loosely(name)
     places = _places(begins, text)
     if places is None:
-        return Stands.WHOLE if whole.search(text) else Stands.INSIDE if inside.search(text) else Stands.NOWHERE
-    best = Stands.NOWHERE
+        return Standing.WHOLE if whole.search(text) else Standing.INSIDE if inside.search(text) else Standing.NOWHERE
+    best = Standing.NOWHERE
     for place in places:
         if whole.match(text, place):
-            return Stands.WHOLE
-        if best is Stands.NOWHERE and inside.match(text, place):
-            best = Stands.INSIDE
+            return Standing.WHOLE
+        if best is Standing.NOWHERE and inside.match(text, place):
+            best = Standing.INSIDE
     return best
 
 
@@ -151,11 +151,11 @@ def is_plain(name: str) -> bool:
 # -- spellings -------------------------------------------------------------------------------------------------------
 
 
-def _stands(name: str, text: str) -> Stands:
-    standing = Stands.NOWHERE
+def _stands(name: str, text: str) -> Standing:
+    standing = Standing.NOWHERE
     for letter in _letters(text):
         standing = _spelt(_spelling(name, letter), text)
-        if standing is not Stands.INSIDE:
+        if standing is not Standing.INSIDE:
             break
     return standing
 
@@ -169,19 +169,19 @@ def _letters(text: str) -> Iterator[str]:
         yield _LETTER
 
 
-def _spelt(spelling: _Spelling, text: str) -> Stands:
+def _spelt(spelling: _Spelling, text: str) -> Standing:
     places = _places(spelling.begins, text)
     if places is None:
         if spelling.whole.search(text):
-            return Stands.WHOLE
-        return Stands.INSIDE if spelling.inside.search(text) else Stands.NOWHERE
-    best = Stands.NOWHERE
+            return Standing.WHOLE
+        return Standing.INSIDE if spelling.inside.search(text) else Standing.NOWHERE
+    best = Standing.NOWHERE
     for place in places:
         if place >= spelling.lead and spelling.whole.match(text, place - spelling.lead):
-            return Stands.WHOLE
+            return Standing.WHOLE
         start = place - spelling.lead_inside
-        if best is Stands.NOWHERE and start >= 0 and spelling.inside.match(text, start):
-            best = Stands.INSIDE
+        if best is Standing.NOWHERE and start >= 0 and spelling.inside.match(text, start):
+            best = Standing.INSIDE
     return best
 
 

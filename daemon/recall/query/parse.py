@@ -16,7 +16,7 @@ from daemon.days import CalendarDate, Days, mentions
 from daemon.errors import BadRequest
 from daemon.index.tokens import MARKS, STOP_WORDS, UNSPACED
 from daemon.recall.query import names
-from daemon.recall.query.names import Stands
+from daemon.recall.query.names import Standing
 
 LONGEST_QUERY = 10_000
 MOST_SHORT = 2
@@ -70,7 +70,7 @@ class Query:
 
     `plain` are what looks like names and counts as its words; `days` are the days that it names, and `without` the
     stretches that do, where they are not searched as words. `empty_days`: what names days relative to now, and which,
-    where no message is of then. `dated`: the same of days of which there are messages, beside other words.
+    where no message is of then. `nonempty_days`: the same of days of which there are messages, beside other words.
     """
 
     text: str
@@ -80,7 +80,7 @@ class Query:
     days: tuple[CalendarDate | Days, ...] = ()
     without: tuple[str, ...] = ()
     empty_days: tuple[tuple[str, Days], ...] = ()
-    dated: tuple[tuple[str, Days], ...] = ()
+    nonempty_days: tuple[tuple[str, Days], ...] = ()
 
     @property
     def searched(self) -> str:
@@ -90,7 +90,11 @@ class Query:
     @property
     def undated(self) -> Query:
         """The same without what was read as days: a month that is nowhere as a word is not missing."""
-        return parse(self.text, self.plain, self.days, [text for text, _ in self.dated]) if self.dated else self
+        return (
+            parse(self.text, self.plain, self.days, [text for text, _ in self.nonempty_days])
+            if self.nonempty_days
+            else self
+        )
 
     @property
     def is_of_days(self) -> bool:
@@ -177,16 +181,20 @@ def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool])
     """
     named = mentions(_QUOTED.sub(' " ', query.text), now)  # what stands around a quotation is not one stretch
     days = [mention.days for mention in named]
-    dated = [(mention, span) for mention in named if (span := _latest(mention.days, now))]
-    there = [(mention, span) for mention, span in dated if has_messages(span)]
-    empty = tuple(
-        (mention.text, span) for mention, span in dated if mention.is_relative and (mention, span) not in there
+    day_mentions = [(mention, span) for mention in named if (span := _latest(mention.days, now))]
+    nonempty = [(mention, span) for mention, span in day_mentions if has_messages(span)]
+    empty_days = tuple(
+        (mention.text, span)
+        for mention, span in day_mentions
+        if mention.is_relative and (mention, span) not in nonempty
     )
-    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in there])
+    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in nonempty])
     if parsed.is_of_days:
-        return replace(parsed, days=tuple(span for _, span in there), empty_days=empty)
-    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
-    return replace(parsed, empty_days=empty, dated=tuple((mention.text, span) for mention, span in there))
+        return replace(parsed, days=tuple(span for _, span in nonempty), empty_days=empty_days)
+    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in nonempty if mention.is_relative])
+    return replace(
+        parsed, empty_days=empty_days, nonempty_days=tuple((mention.text, span) for mention, span in nonempty)
+    )
 
 
 def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
@@ -262,14 +270,14 @@ def _is_name(token: str, bare: str) -> bool:
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
 
-def tier(query: Query, text: str, stands: Callable[[str, str], Stands] = names.stands) -> Tier:
+def tier(query: Query, text: str, stands: Callable[[str, str], Standing] = names.stands) -> Tier:
     """How well `text` holds the query's named things, as `stands` tells; WHOLE when it names none."""
     held = [stands(name, text) for name in query.named]
-    if all(standing is Stands.WHOLE for standing in held):
+    if all(standing is Standing.WHOLE for standing in held):
         return Tier.WHOLE
-    if Stands.WHOLE in held:
+    if Standing.WHOLE in held:
         return Tier.SOME
-    return Tier.INSIDE if Stands.INSIDE in held else Tier.NONE
+    return Tier.INSIDE if Standing.INSIDE in held else Tier.NONE
 
 
 def split(terms: Iterable[str]) -> set[str]:

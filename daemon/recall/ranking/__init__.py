@@ -16,10 +16,11 @@ from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
+from daemon.recall.ranking.by_date import DEPTH, order_note, sort_by_date
 from daemon.recall.ranking.grouping import Contents, PageTarget, Result, folded, spread
-from daemon.recall.ranking.holding import DEPTH, dated, held, order_note
 from daemon.recall.ranking.order import Archived, ordered
 from daemon.recall.ranking.plan import Budget, Outcome, Plan
+from daemon.recall.ranking.tiers import held_terms
 from daemon.recall.weights import SIMILAR_SPELLING_SHARE
 from daemon.redact import redact
 
@@ -117,9 +118,9 @@ class Search:
         outcome.results, outcome.below = self._above(results), self._below
         outcome.instead, outcome.is_inside, outcome.is_full = tuple(instead.items()), False, retry.is_full
         outcome.is_below_partly = retry.is_full
-        if retry.dated:
+        if retry.order_note:
             is_newest, number = plan.sort == "newest", len(outcome.results)
-            outcome.dated = order_note(
+            outcome.order_note = order_note(
                 "hold what was searched for instead", number, is_newest_first=is_newest, is_full=retry.is_full
             )
 
@@ -196,18 +197,22 @@ class Search:
         """All that one set of filters lets through and that holds what was asked for, by date, with what is there."""
         plan, is_newest_first = self._plan, self._plan.sort == "newest"
         candidates, is_full = self._gather_all(mode, filters, telling)
-        selection = dated(self._ordered(candidates, mode, DEPTH), plan.query, mode, is_newest_first=is_newest_first)
+        selection = sort_by_date(
+            self._ordered(candidates, mode, DEPTH), plan.query, mode, is_newest_first=is_newest_first
+        )
         results = self._above(selection.results)
         outcome.rounds += 1
         outcome.is_full |= is_full
         outcome.is_unchecked |= self._refuses and is_full and len(results) < plan.results
         self._note(outcome, candidates)
         outcome.is_below_partly |= is_full and bool(self._below)
-        both = dated([*outcome.results, *results], plan.query, "literal", is_newest_first=is_newest_first).results
+        both = sort_by_date(
+            [*outcome.results, *results], plan.query, "literal", is_newest_first=is_newest_first
+        ).results
         outcome.results = grouping.grouped(both, plan.group)
         if self._folds:
             outcome.results = folded(outcome.results, self._contents)
-        outcome.dated = order_note(
+        outcome.order_note = order_note(
             selection.description, len(outcome.results), is_newest_first=is_newest_first, is_full=outcome.is_full
         )
 
@@ -242,7 +247,7 @@ class Search:
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
         outcome.late += [late for late in candidates.late if late not in outcome.late]
         outcome.below |= self._below
-        outcome.held |= held(self._plan.query, candidates)
+        outcome.held_terms |= held_terms(self._plan.query, candidates)
         for term, count in candidates.stats.frequencies.items():
             outcome.frequencies[term.lower()] = max(count, outcome.frequencies.get(term.lower(), 0))
         outcome.candidates += sum(self._known[i] is not None for i in candidates.best())

@@ -20,7 +20,7 @@ from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier
 from daemon.recall.ranking import fuse
 from daemon.recall.ranking.grouping import Result
-from daemon.recall.ranking.holding import holding, tier_of
+from daemon.recall.ranking.tiers import hold_of, tier_of
 
 NOT_LOOKED_AT = 9
 _TIMES_NEEDED = 2  # texts are searched, for names that add to the score, in this many times the wanted results
@@ -170,7 +170,7 @@ def _fused(
             graded = [(grade, hit) for grade, hit in graded if grade != Tier.NONE]
         return graded
     if query.is_short:
-        return _best_first(fused, holding(query, candidates), needed, archived)
+        return _best_first(fused, hold_of(query, candidates), needed, archived)
     return [(0, hit) for hit in fused]
 
 

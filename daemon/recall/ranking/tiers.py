@@ -1,28 +1,25 @@
-"""How well messages hold the names and words of a question; and results sorted by date.
+"""How well messages hold the names and words of a query.
 
-A search by date shows only messages that hold the words, so it is decided here too. Texts are searched for names and
-phrases up to MOST_READ characters; beyond that we rely on what the word index says.
+Texts are searched for names and phrases up to MOST_READ characters; beyond that we rely on what the word index says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from daemon.display import counted
 from daemon.index import TOOLS
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.query import names, parse
-from daemon.recall.query.names import Stands
-from daemon.recall.query.parse import Hold, Query, Tier, split
-from daemon.recall.ranking.grouping import Result
+from daemon.recall.query.names import Standing
+from daemon.recall.query.parse import Hold, Query, Tier
 
 MOST_READ = 1_000_000
 """Characters of texts that are searched for names and phrases."""
 
 
 def tier_of(
-    query: Query, candidates: CandidateLists, stands: Callable[[str, str], Stands] = names.stands
+    query: Query, candidates: CandidateLists, stands: Callable[[str, str], Standing] = names.stands
 ) -> Callable[[str], int]:
     """How well a message, by its id, holds the names.
 
@@ -48,7 +45,7 @@ def tier_of(
     return tier
 
 
-def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
+def hold_of(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
     """How well a message, by its id, holds a short query.
 
     The list of phrases has only the newest matches, so older texts are searched for the phrase here. A tool output that
@@ -68,7 +65,7 @@ def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
     return hold
 
 
-def held(query: Query, candidates: CandidateLists) -> set[str]:
+def held_terms(query: Query, candidates: CandidateLists) -> set[str]:
     """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
     words = {term.lower() for terms in candidates.terms().values() for term in terms}
     words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in candidates.lists.get(name, [])[:1]}
@@ -113,59 +110,3 @@ class _Reader:
             return ""
         self._budgets[source] -= len(text)
         return text
-
-
-# -- results in the order of time --------------------------------------------------------------------------------------
-
-
-DEPTH = 1000
-"""Candidates a list: what is less relevant than so many is not sorted, and that is said."""
-_SINGULAR = {"are": "is", "hold": "holds", "match": "matches"}
-_AS_IT_STANDS = frozenset({"literal", "regex"})
-
-
-@dataclass(frozen=True, slots=True)
-class Dated:
-    """Results sorted by date; `description` says which results these are, as the end of a sentence (`order_note`)."""
-
-    results: list[Result]
-    description: str
-
-
-def dated(results: Sequence[Result], query: Query, mode: str, *, is_newest_first: bool) -> Dated:
-    """The results that hold what was searched for, sorted by date; at equal dates the better one first.
-
-    In a search by words these are the messages that hold all words, or if there are none, those that hold some: being
-    new is no reason to show a message that is only similar before one that holds the words.
-    """
-    chosen, description = _chosen(results, query, mode)
-    sign = -1 if is_newest_first else 1
-    in_order = sorted(chosen, key=lambda result: (sign * result.created, -result.score, result.message_id))
-    return Dated(in_order, description)
-
-
-def order_note(description: str, number: int, *, is_newest_first: bool, is_full: bool) -> str:
-    """A sentence that says which results were sorted."""
-    order = "newest" if is_newest_first else "oldest"
-    limit = f"; there may be more: only the {DEPTH} best of each index were looked at" if is_full else ""
-    verb, blank, predicate = description.partition(" ")
-    held = f"{_SINGULAR[verb] if number == 1 else verb}{blank}{predicate}"
-    return f"sorted by date, {order} first: {counted(number, 'result')} that {held}{limit}"
-
-
-def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Result], str]:
-    if mode in _AS_IT_STANDS:
-        return list(results), "match"
-    by_words = [result for result in results if result.is_by_words]
-    if mode == "semantic" or not by_words:
-        own = [result for result in results if result.is_own]
-        return own or list(results), "hold nearly such words" if mode == "fuzzy" else "are similar in meaning"
-    if query.is_of_days:
-        return by_words, "are of these days"
-    held: dict[str, set[str]] = {}
-    for result in by_words:
-        names = split(query.named) if result.grade == Tier.WHOLE else set[str]()
-        held.setdefault(result.message_id, set()).update(split(result.terms) | names)
-    query_words = split((*query.named, *query.words))
-    whole = [result for result in by_words if held[result.message_id] >= query_words]
-    return (whole, "hold all of the words") if whole else (by_words, "hold some of the words")

@@ -214,7 +214,7 @@ def test_similarities_of_messages_are_those_of_a_query_for_all(house: House, lis
 def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_search, "_MOST_COMPARED", 0)
     monkeypatch.setattr(vector_search, "_DEEPEST", 1)
-    monkeypatch.setattr(vector_search, "SEARCHED", 1)
+    monkeypatch.setattr(vector_search, "EF_SEARCH", 1)
     filters = FILTERS["hardly any"]
     assert house.best(filters, 3, unit(5)) == expected(filters, 3, unit(5))
 

@@ -108,13 +108,13 @@ def test_texts_that_no_model_can_embed_are_no_records(house: Recorded):
 
 def test_what_was_read_after_all_is_not_told_any_more(house: Recorded):
     known = Quarantine(house.archive)
-    assert known.now().count == 0
+    assert known.summary().count == 0
     _set_aside(house, "message msg_broken")
-    assert known.now().count == 1
+    assert known.summary().count == 1
     batch = house.archive.batch()
     batch.release("test", "message msg_broken")
     house.archive.commit(batch)
-    assert known.now().count == 0
+    assert known.summary().count == 0
 
 
 def test_it_costs_a_question_nothing(house: Recorded):
@@ -124,8 +124,8 @@ def test_it_costs_a_question_nothing(house: Recorded):
     house.archive.commit(batch)
     known = Quarantine(house.archive)
     began = time.process_time()
-    known.now()
+    known.summary()
     first, began = time.process_time() - began, time.process_time()
     for _ in range(100):
-        known.now()
+        known.summary()
     assert (time.process_time() - began) / 100 < first / 100
