@@ -1,8 +1,7 @@
 """Walking through the records: one message, the messages around it, a session page by page, the list of sessions.
 
-Nothing is ranked and nothing is left out silently: what was assumed, cut or is not indexed yet stands in `warnings`.
-All that is shown is redacted. What OpenCode has deleted, a session, a message or a part, is shown and marked. Times are
-epoch ms.
+Nothing is ranked. `warnings` name everything that was assumed, cut or is not indexed yet. All output is redacted.
+Sessions, messages and parts that OpenCode has deleted are shown and marked. Times are epoch ms.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from daemon.recall.query.directories import Fits, absolute, fits_current, is_wit
 from daemon.redact import redact
 
 _NO_LIMIT = 1_000_000
-"""More parts than a session has: no match is left out."""
+"""More parts than any session has."""
 _UNBOUNDED = 1 << 62
 _NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
 
 
 def get(archive: Archive, request: RecallGet) -> Json:
-    """``{ok, message, parts, context, warnings}``: one message in full (shown.item).
+    """``{ok, message, parts, context, warnings}``: one message in full (messages.item).
 
-    `message` has ``orphan: true`` where its own record was gone and only its parts were found.
+    `message` has ``orphan: true`` if its own record was lost and only its parts were found.
 
     Raises:
         BadRequest: the message is not in the archive.
@@ -43,9 +42,9 @@ def get(archive: Archive, request: RecallGet) -> Json:
 def context(archive: Archive, request: RecallContext) -> Json:
     """``{ok, messages, context, hasMoreBefore, hasMoreAfter, warnings}``: a message and those around it.
 
-    `messages` are items (shown.item), the one asked for marked `center`; with format ``messages`` they are entries of
-    Ollama's ``messages[]``, whole messages only, those nearest to the one asked for that fit into the budget; where it
-    does not fit alone, its texts are cut.
+    `messages` are items (messages.item), the requested one marked `center`. With format ``messages`` they are entries
+    of Ollama's ``messages[]``: the nearest messages that fit into the budget, each whole. If the requested message
+    alone does not fit, its texts are cut.
 
     Raises:
         BadRequest: the message is not in the archive.
@@ -79,8 +78,8 @@ def context(archive: Archive, request: RecallContext) -> Json:
 def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallMessages, cwd: str) -> Json:
     """``{ok, messages, context, pagination: {offset, returned, total, hasMore}, warnings}``: a session's messages.
 
-    Without a session the latest one of the directory `cwd` is taken, and said. `query` is looked for in every text of
-    a message but the session's title, as it stands, case-insensitively.
+    Without a session we take the latest one of the directory `cwd`, and a warning says so. `query` is a literal,
+    case-insensitive filter on every text of a message, but not on the session's title.
 
     Raises:
         BadRequest: the session is not in the archive, or none is given and `cwd` has none.
@@ -134,7 +133,7 @@ def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, cwd: s
     page = fitting[request.offset : request.offset + request.limit]
     warnings += _why_empty(rows, request, there=len(there), fitting=len(fitting))
     for row in page:
-        archive.secrets.learn(row.id)  # the rows are kept in memory: nothing of the session is read for them
+        archive.secrets.learn(row.id)  # the rows are in memory, so their secrets were not loaded with a record
     return {
         "ok": True,
         "sessions": [_listed(archive, row) for row in page],
@@ -147,7 +146,7 @@ def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, cwd: s
 
 
 def _place(rows: Mapping[str, Row], request: RecallSessions, cwd: str, warnings: list[str]) -> Fits:
-    """Whether a session is where it should be. Scope project with a directory means the project of that directory."""
+    """A filter by place. Scope project with a directory means the project of that directory."""
     directory = absolute(request.directory, cwd, "directory")
     if not directory:
         return fits_current("project", rows, cwd, warnings) if request.scope == "project" else lambda _: True
@@ -164,7 +163,7 @@ def _place(rows: Mapping[str, Row], request: RecallSessions, cwd: str, warnings:
 
 
 def _why_empty(rows: Mapping[str, Row], request: RecallSessions, *, there: int, fitting: int) -> list[str]:
-    """What was asked for and is nowhere, where a list without it would only look short."""
+    """Warnings about a project, directory or offset that matches nothing, which a short list would not show."""
     project, directory = request.projectID.strip(), request.directory.strip()
     reasons = []
     if project and not any(row.project_id == project for row in rows.values()):
@@ -208,7 +207,7 @@ def _listed(archive: Archive, row: Row) -> Json:
 
 
 def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Message, list[str]]:
-    """The message, and a warning where it is in another session than the one that was named."""
+    """The message, and a warning if it is in another session than the named one."""
     message = archive.message(message_id.strip())
     if message is None:
         raise BadRequest(
@@ -221,14 +220,14 @@ def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Messag
 
 
 def _session(archive: Archive, catalog: Catalog, session_id: str, cwd: str) -> tuple[str, list[str]]:
-    """The session that was named, or the latest one of `cwd` with a warning that says so."""
+    """The named session, or the latest one of `cwd` with a warning that says so."""
     if session_id:
         if archive.session(session_id) is None and not archive.message_ids(session_id):
             raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
         return session_id, []
     rows = catalog.rows()
     where = absolute(cwd, "", "directory") if cwd.strip().startswith("/") else ""
-    # What somebody works in at the moment is not gone.
+    # The current session is not a deleted one.
     live = {row.id: row for row in rows.values() if row.deleted is None}
     latest = (latest_at(live, where) or latest_at(rows, where)) if where else None
     if latest is None:

@@ -2,7 +2,7 @@
 
 `RecallEngine.answer` takes a request as clients write it and gives the JSON they get; `RecallEngine.search` is the same
 search for callers in this process, limited by index filters, with typed results. Both read the indexes and the archive
-and change neither. Whatever was unavailable, left out or deleted at its source is said in the answer.
+and change neither. The answer names everything that was unavailable, left out or deleted at its source.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ANY = Filters()
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found, best first; `degraded` are those of the warnings that say what did not answer."""
+    """Hits, best first. `degraded` are the warnings that say what did not answer."""
 
     hits: tuple[Hit, ...]
     warnings: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ class RecallEngine:
         """`semantic` returns the current semantic index, or None while it is being rebuilt.
 
         `on_failure` gets the name of an index that failed, lexical or semantic, and its error, so that its owner can
-        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins. `in_memory`:
-        how many of the newest messages that wait for the lexical index `lexical` has in memory.
+        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins. `in_memory`
+        is the number of waiting messages that `lexical` already has in memory.
         """
         self._archive, self._lexical, self._on_failure = archive, lexical, on_failure
         is_off = "semantic" in archive.off
@@ -85,10 +85,10 @@ class RecallEngine:
         self._budget_s = budget_s
         self._prepare = prepare
         self._in_memory = in_memory
-        self._is_served = is_served  # by the service, which puts into the indexes what waits
+        self._is_served = is_served  # by the service, which indexes waiting messages
 
     def _is_behind(self) -> bool:
-        """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
+        """Whether the word index may lack messages that the semantic index has: only while it is rebuilt."""
         return self._archive.waiting("lexical") > self._archive.waiting("semantic")
 
     def answer(self, request: Recall, cwd: str = "", now: int | None = None) -> Json:
@@ -129,7 +129,7 @@ class RecallEngine:
     def newest(self, filters: Filters, limit: int, besides: Collection[str] = ()) -> tuple[Hit, ...]:
         """At most `limit` of the newest messages that pass `filters`, without those whose ids are in `besides`.
 
-        Where the lexical index fails, `on_failure` is called and what was read until then is returned.
+        If the lexical index fails, `on_failure` is called and the hits so far are returned.
         """
         rows, excluded, hits = self._catalog.rows(), set(besides), list[Hit]()
         display = Display(Query(""), _SNIPPET, False, "message", None, 0, SectionFilter(filters.kinds, filters.tools))
@@ -154,7 +154,7 @@ class RecallEngine:
             return []
 
     def _respond(self, request: Recall, scope: Scope, budget: Budget, now: int, *, folds: bool = False) -> Response:
-        """Search, and what its answer is made from; `folds`: copies of a message are one result."""
+        """Search; `folds`: copies of a message are one result."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
         if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
@@ -193,7 +193,7 @@ class RecallEngine:
     def _passing(
         self, scope: Scope, rows: Mapping[str, Row], candidates: CandidateSearch
     ) -> Callable[[Result], bool] | None:
-        """Whether a result fulfils the condition of the argument `where`; None where there is none."""
+        """A predicate for the condition of the argument `where`; None without a condition."""
         condition = scope.condition
         if condition is None:
             return None

@@ -1,7 +1,7 @@
 """Which sessions touched a path, or anything beneath it: what they changed, what they read, when.
 
-From the recorded edits of the archive, under the path's former names too; on request also sessions that only mention
-the path, from the lexical index. All that is shown is redacted; times are epoch ms.
+Read from the recorded edits of the archive, also under the path's former names. Sessions that only mention the path
+come from the lexical index, on request. All output is redacted; times are epoch ms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from daemon.recall.query.directories import absolute
 from daemon.redact import redact
 
 MOST_FILES = 20
-"""Paths named of a session, those it touched last."""
+"""Paths listed for a session, those it touched last."""
 
 _PAGE = 256
 _FOREVER = 1 << 53
@@ -65,7 +65,7 @@ def sessions_by_path(archive: Archive, lexical: LexicalIndex, catalog: Catalog, 
         warnings.append(f"more sessions mention {redact(path)} than are counted here; raise `limit` to see them")
     newest = sorted(by_session, key=lambda session_id: (-by_session[session_id].last, session_id))
     for session_id in newest[: request.limit]:
-        archive.secrets.learn(session_id)  # the rows are kept in memory: nothing of the session is read for them
+        archive.secrets.learn(session_id)  # the rows are in memory, so their secrets were not loaded with a record
     return {
         "ok": True,
         "path": redact(path),
@@ -78,7 +78,7 @@ def sessions_by_path(archive: Archive, lexical: LexicalIndex, catalog: Catalog, 
 
 
 def _from_edits(archive: Archive, path_names: Sequence[Name]) -> dict[str, _Touch]:
-    """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
+    """Sessions by their recorded edits. A move within the path has two paths and counts once."""
     by_session: dict[str, _Touch] = {}
     counted: set[tuple[str, str, int]] = set()
     for edit, path in touches(archive.files, path_names):
@@ -104,7 +104,7 @@ def _add_mentions(
     *,
     most: int,
 ) -> bool:
-    """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
+    """Add up to `most` sessions, the latest first, that only mention the path; return whether there are more."""
     added = 0
     for name in dict.fromkeys(path_name.old for path_name in path_names):
         remaining = set(rows) - set(by_session)
@@ -129,7 +129,7 @@ def _add_mentions(
 
 
 def _first(archive: Archive, lexical: LexicalIndex, name: str, session_id: str, default: int) -> int:
-    """When a session mentioned the path first."""
+    """When a session first mentioned the path."""
     oldest = lexical.by_time(0, Filters(path=name, session_id=session_id), 1, before=False)
     state = archive.state(oldest[0].message_id) if oldest else None
     return default if state is None else int(state["created"])

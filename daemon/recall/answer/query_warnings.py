@@ -14,7 +14,7 @@ from daemon.index import TOOLS
 from daemon.model import Kind
 from daemon.recall.query import names
 from daemon.recall.query.names import Standing
-from daemon.recall.query.parse import Query, Tier, looked_up, split
+from daemon.recall.query.parse import Query, Tier, searched_terms, split
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
 
@@ -99,7 +99,7 @@ def word_warnings(
         unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
-    held = "a part of that" if set(unwritten).issuperset(looked_up(query)) else "the other words"
+    held = "a part of that" if set(unwritten).issuperset(searched_terms(query)) else "the other words"
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
@@ -116,7 +116,7 @@ def word_warnings(
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
-    query_terms = _listed(looked_up(query)) or _quoted(query.text)
+    query_terms = _listed(searched_terms(query)) or _quoted(query.text)
     has_spellings = any(result.spelling_pairs for result in results)
     remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
@@ -125,12 +125,12 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
         advice = (
             ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
         )
-        inside = [query.phrase] if query.phrase else looked_up(query)
+        inside = [query.phrase] if query.phrase else searched_terms(query)
         return _inside_longer(inside, "words") + advice
     if has_spellings:
         return f"{nothing} {query_terms}; these results hold words that are spelt nearly so"
-    is_looked_up = query.is_exact or len(looked_up(query)) <= 1
-    return f"{nothing} {query_terms if is_looked_up else _as_words(looked_up(query))}; {remark}"
+    is_looked_up = query.is_exact or len(searched_terms(query)) <= 1
+    return f"{nothing} {query_terms if is_looked_up else _as_words(searched_terms(query))}; {remark}"
 
 
 def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:

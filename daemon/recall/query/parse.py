@@ -1,7 +1,6 @@
-"""What a query asks for, and how well a text holds it; pure functions.
+"""Parses a query, and says how well a text holds it; pure functions.
 
-A query that names an identifier or quotes a phrase asks for that very thing: a text that holds it stands above those
-that are merely similar.
+If a query names an identifier or quotes a phrase, texts that hold it rank above texts that are merely similar.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from daemon.recall.query.names import Standing
 
 LONGEST_QUERY = 10_000
 MOST_SHORT = 2
-"""Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
+"""Content words of a short query: one or two words are looked up verbatim, more are a question."""
 
 _QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`|「([^」\n]{2,})」|『([^』\n]{2,})』')
 _WORD = re.compile(rf"[\w{MARKS}{UNSPACED}]+")
 _TRIM = ".,;:!?()[]{}<>'\"`…"
-# White space, and what is put between words where none is: ideographic and full-width marks, but no 々 or 〇.
+# What separates words: white space, ideographic and full-width marks, but not 々 or 〇.
 _BETWEEN = re.compile(r"[\s\u3000-\u3004\u3008-\u303f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")
-# Where a script without spaces meets another, letter beside letter; a path of both (docs/设计.md) is left whole.
+# The border between a script without spaces and another one; a path of both (docs/设计.md) stays whole.
 _BORDER = re.compile(rf"(?<=[{UNSPACED}])(?=[^\W_{UNSPACED}])|(?:(?<=[^\W_{UNSPACED}])|(?<=\(\)))(?=[{UNSPACED}])")
 _SPACED_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 _ROW_MARK = re.compile(r"[/:]")
 _OF_DAYS = frozenset({"happen", "happened", "happening", "work", "worked", "working", "done", "doing", "ask", "asked"})
-"""What a question of days alone may say besides stop words."""
+"""Words, besides stop words, that a question about days alone may have."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
 _COMPOUND = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")
 _SHAPES = (
@@ -47,30 +46,32 @@ _SHAPES = (
 
 
 class Tier(IntEnum):
-    """How well a text holds what was named; a better tier always stands above a worse one."""
+    """How well a text holds the names of a query; a better tier always ranks above a worse one."""
 
-    WHOLE = 0  # every named thing, as it stands
+    WHOLE = 0  # every name, verbatim
     SOME = 1  # some of them
     INSIDE = 2  # only inside a longer name
     NONE = 3
 
 
 class Hold(IntEnum):
-    """Which of a short query's words a message holds; better ones stand above worse ones."""
+    """Which words of a short query a message holds; better ones rank above worse ones."""
 
-    PHRASE = 0  # the query as it stands
+    PHRASE = 0  # the query, verbatim
     ALL = 1
     SOME = 2
-    NONE = 3  # only its meaning is near
+    NONE = 3  # only similar in meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart: `named` must be found as they stand, `words` are what else it says.
+    """A parsed query.
 
-    `plain` are what looks like names and counts as its words; `days` are the days that it names, and `without` the
-    stretches that do, where they are not searched as words. `empty_days`: what names days relative to now, and which,
-    where no message is of then. `nonempty_days`: the same of days of which there are messages, beside other words.
+    * `named`: names and quotations, which are searched verbatim; `words`: all other content words
+    * `plain`: tokens that look like names but count as words
+    * `days`: the days that it names; `without`: the stretches of text that name days and are not searched as words
+    * `empty_days`: (text, days) of relative dates without messages
+    * `nonempty_days`: (text, days) of dates with messages, if the query has other words
     """
 
     text: str
@@ -84,12 +85,12 @@ class Query:
 
     @property
     def searched(self) -> str:
-        """The text that is searched by words and meaning: what counts as its words stands there as words."""
+        """The text that is searched by words and meaning; names that count as words are split into them."""
         return with_names(self._without_days, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
 
     @property
     def undated(self) -> Query:
-        """The same without what was read as days: a month that is nowhere as a word is not missing."""
+        """The query without its dates, so that a month that no text has as a word does not count as missing."""
         return (
             parse(self.text, self.plain, self.days, [text for text, _ in self.nonempty_days])
             if self.nonempty_days
@@ -98,7 +99,7 @@ class Query:
 
     @property
     def is_of_days(self) -> bool:
-        """Whether it asks what there was on certain days, and nothing else."""
+        """Whether it asks only about certain days."""
         return bool(self.without) and not self.named and not self.words
 
     @property
@@ -108,12 +109,12 @@ class Query:
 
     @property
     def is_short(self) -> bool:
-        """Whether it is a word or two to be looked up, and no question."""
+        """Whether it is a word or two, and not a question."""
         return not self.named and len(self.words) <= MOST_SHORT and len(self._without_days.split()) <= MOST_SHORT + 1
 
     @property
     def phrase(self) -> str:
-        """A short query as it may stand in a text."""
+        """A short query as a phrase; "" for a longer one."""
         return " ".join(self._without_days.split()).strip(_TRIM) if self.is_short else ""
 
     @property
@@ -122,7 +123,7 @@ class Query:
 
 
 def check(query: str) -> None:
-    """Refuse what is no query.
+    """Check the length of a query.
 
     Raises:
         BadRequest: it is empty, or too long to be one.
@@ -139,10 +140,10 @@ def parse(
     days: Sequence[CalendarDate | Days] | None = None,
     without: Sequence[str] = (),
 ) -> Query:
-    """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
+    """Split a query into names (quoted phrases, identifiers) and other words, in order, each once.
 
-    A query of marks alone names them. Those of `plain` count as their words; the stretches `without` do not count.
-    `days`: those that it names; None for those of the calendar, which are read here.
+    A query of marks alone is a name. Names in `plain` count as words; the stretches `without` are ignored. `days`: the
+    days that it names; None: calendar dates are read here.
     """
     if not _WORD.search(text):
         return Query(text, (text.strip(),) if text.strip() else ())
@@ -174,12 +175,12 @@ def parse(
 
 
 def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool]) -> Query:
-    """The query with the days that it names as seen from `now`, which is naive and local.
+    """The query with the days that it names, relative to `now`, which is naive and local.
 
-    Where messages of then exist, as `has_messages` tells, what names the days is not searched as words: "last week" is
-    no "most recent call last". What names a day of the calendar goes only where the query asks for nothing else.
+    If there are messages of these days (`has_messages`), a relative date is not searched as words: "last week" is not
+    "most recent call last". A calendar date stays among the words, unless the query asks for nothing else.
     """
-    named = mentions(_QUOTED.sub(' " ', query.text), now)  # what stands around a quotation is not one stretch
+    named = mentions(_QUOTED.sub(' " ', query.text), now)  # a date does not span a quotation
     days = [mention.days for mention in named]
     day_mentions = [(mention, span) for mention in named if (span := _latest(mention.days, now))]
     nonempty = [(mention, span) for mention, span in day_mentions if has_messages(span)]
@@ -202,7 +203,7 @@ def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
 
 
 def _without(text: str, stretches: Collection[str]) -> str:
-    """The text without these stretches wherever they stand as words of their own and are not quoted."""
+    """The text without these stretches, where they are whole words and not quoted."""
     if not stretches:
         return text
     longest_first = "|".join(re.escape(stretch) for stretch in sorted(stretches, key=len, reverse=True))
@@ -232,8 +233,8 @@ def _with_tokens(text: str, replacements: Mapping[str, str]) -> str:
     return replaced
 
 
-def looked_up(query: Query) -> tuple[str, ...]:
-    """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
+def searched_terms(query: Query) -> tuple[str, ...]:
+    """The terms of a query as they were searched: names, words, and ``don't`` and ``foo-bar`` each as one."""
     terms = dict.fromkeys(query.named)
     for token, bare in _tokens(_without(query.text, query.without)):
         if (not _is_name(token, bare) or bare in query.plain) and (words := _content(bare)):
@@ -242,9 +243,7 @@ def looked_up(query: Query) -> tuple[str, ...]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """What stands between white space or borders of scripts and is not quoted, and the same without the marks of a
-    sentence.
-    """
+    """(token, token without sentence marks), split at white space and borders of scripts, without quotations."""
     for run in filter(None, _BETWEEN.split(_QUOTED.sub(" ", text))):
         for token in _BORDER.split(run):
             yield token, _bare(token)
@@ -271,7 +270,7 @@ def _is_name(token: str, bare: str) -> bool:
 
 
 def tier(query: Query, text: str, stands: Callable[[str, str], Standing] = names.stands) -> Tier:
-    """How well `text` holds the query's named things, as `stands` tells; WHOLE when it names none."""
+    """How well `text` holds the query's names, according to `stands`; WHOLE if it has none."""
     held = [stands(name, text) for name in query.named]
     if all(standing is Standing.WHOLE for standing in held):
         return Tier.WHOLE
@@ -281,12 +280,12 @@ def tier(query: Query, text: str, stands: Callable[[str, str], Standing] = names
 
 
 def split(terms: Iterable[str]) -> set[str]:
-    """The words of `terms` in lower case, cut as `parse` cuts a query: ``foo-bar`` is foo and bar."""
+    """The words of `terms` in lower case, split as `parse` splits a query: ``foo-bar`` is foo and bar."""
     return {word for term in terms for word in _WORD.findall(term.lower())}
 
 
 def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
-    """How well a message holds a short query: `terms` are the words of it that the word index found there."""
+    """How well a message holds a short query; `terms` are the words that the word index found in it."""
     if has_phrase:
         return Hold.PHRASE
     held = split(terms)

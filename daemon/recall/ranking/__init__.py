@@ -1,4 +1,4 @@
-"""One search: rounds over filters, each deeper where too little came back, until there is enough or time is up."""
+"""One search: a round for each set of filters, deeper if there are few results, until the deadline."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from daemon.recall.weights import SIMILAR_SPELLING_SHARE
 from daemon.redact import redact
 
 _GROUP_DEPTH = 200
-"""Candidates for results that stand for many: a session that has several good messages should show all of them."""
+"""Candidates for results that group several: a session with several good messages should have all of them."""
 _SINGLE_LEVELS = ("part", "message")
 _LEAST_LOOK = 0.05
-"""The part of the budget that looking again beside a noisy session may always take; else as long as the first look."""
+"""The share of the budget that a second search, without a noisy session, may always take."""
 
 
 class Search:
@@ -77,11 +77,11 @@ class Search:
         return outcome
 
     def arrange(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
-        """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
+        """The candidates as results: in order, one for each group, the first page diverse, scores falling."""
         return grouping.falling(self._arranged(candidates, mode, needed))
 
     def _search_instead(self, outcome: Outcome) -> None:
-        """Where no text has the names: their paths without a line; else the nearest spelling of a bare name."""
+        """Search again if no text has the names: for paths without the line, or for the most similar spelling."""
         all_results = [*outcome.results, *outcome.below.values()]
         plan, held = self._plan, [result for result in all_results if result.is_by_words]
         if any(result.grade <= Tier.SOME for result in held) or redact(plan.query.text) != plan.query.text:
@@ -94,7 +94,7 @@ class Search:
             return
         text = with_names(plan.query.text, instead)
         query = parse(text, plan.query.plain)
-        if set(instead.values()).isdisjoint(query.named):  # a word, but meant as a name all the same
+        if set(instead.values()).isdisjoint(query.named):  # the substitute is a plain word, but stands for a name
             query = Query(text, tuple(instead.values()))
         retry = Outcome()
         self._plan = replace(plan, query=query, threshold=0.0)
@@ -125,7 +125,7 @@ class Search:
             )
 
     def _fall_back(self, outcome: Outcome) -> None:
-        """No text has the words: near spellings of all of them, else what is near in meaning, if it can be asked."""
+        """No text has the words, so search for similar spellings of all of them, then by meaning."""
         (relevance, filters), is_full = self._plan.rounds[0], outcome.is_full
         self._round(outcome, "fuzzy", filters, relevance)
         outcome.results = [result for result in outcome.results if self._has_all_terms(result)]
@@ -156,11 +156,11 @@ class Search:
         return bool(pairs) and parsed_words((*result.terms, *(term for term, _ in pairs))) >= query_words
 
     def _round(self, outcome: Outcome, mode: str, filters: Filters, relevance: str) -> None:
-        """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
+        """Search with one set of filters; deeper, at most twice, if full lists gave too few groups."""
         plan = self._plan
         is_single = plan.group in _SINGLE_LEVELS
         depth = max(50, 3 * plan.results) if is_single else _GROUP_DEPTH
-        # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
+        # A search by meaning always fills its list, so only the lists by words tell whether there is more.
         telling = WORDS if mode != "semantic" else WITHOUT_WORDS
         if plan.sort != "relevance":
             self._add_dated(outcome, mode, filters, telling)
@@ -168,7 +168,7 @@ class Search:
         for deeper in (True, True, False):
             candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
             copies = sum(len(result.copies) for result in results)
-            # Only in a list by meaning is nothing deeper of a higher score.
+            # Scores fall with depth only in a list by meaning.
             is_cut = bool(self._below) and mode == "semantic"
             is_enough = len(results) >= plan.results or is_cut
             if is_single and plan.passes is None and not self._below:
@@ -194,7 +194,7 @@ class Search:
             outcome.results = folded(outcome.results, self._contents)
 
     def _add_dated(self, outcome: Outcome, mode: str, filters: Filters, telling: Sequence[str]) -> None:
-        """All that one set of filters lets through and that holds what was asked for, by date, with what is there."""
+        """Add all results that pass one set of filters and hold the query, sorted by date with the results so far."""
         plan, is_newest_first = self._plan, self._plan.sort == "newest"
         candidates, is_full = self._gather_all(mode, filters, telling)
         selection = sort_by_date(
@@ -217,9 +217,9 @@ class Search:
         )
 
     def _gather_all(self, mode: str, filters: Filters, telling: Sequence[str]) -> tuple[CandidateLists, bool]:
-        """The DEPTH best candidates of each list, which are then sorted by date, and whether there may be more.
+        """The DEPTH best candidates of each list, and whether there may be more.
 
-        Matches of a literal or pattern come newest first, so to find the oldest it searches on before the last of them.
+        Matches of a literal or pattern come newest first, so to find the oldest we search on before the last of them.
         """
 
         def gather(limits: Filters) -> CandidateLists:
@@ -230,7 +230,7 @@ class Search:
         while is_in_order and more.is_full(DEPTH, telling) and not self._budget.is_over:
             before = 1 + max(self._oldest(matches) for matches in more.lists.values() if len(matches) >= DEPTH)
             if filters.before is not None and before >= filters.before:
-                break  # so many in one millisecond
+                break  # more than DEPTH matches in one millisecond
             filters = replace(filters, before=before)
             more = gather(filters)
             candidates = grouping.together(candidates, more)
@@ -241,7 +241,7 @@ class Search:
         return min((about.created for match in matches if (about := self._about(match.message_id))), default=0)
 
     def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
-        """What a round tells besides its results."""
+        """Add the warnings, states and counts of a round to the outcome."""
         outcome.is_inside |= candidates.is_inside
         outcome.states |= {i: state for i, state in candidates.states.items() if outcome.states.get(i) != "failed"}
         outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
@@ -256,7 +256,7 @@ class Search:
     def _searched(
         self, mode: str, filters: Filters, depth: int, telling: Sequence[str]
     ) -> tuple[CandidateLists, list[Result], bool, bool]:
-        """What one depth has, as results; whether lists were full; whether other sessions have nothing more."""
+        """(candidates, results, whether lists were full, whether other sessions have nothing more), for one depth."""
 
         def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             limits, until = replace(filters, besides=besides), min(until, self._budget.deadline)
@@ -272,7 +272,7 @@ class Search:
         began = time.monotonic()
         candidates = gather(mode, frozenset(), self._budget.deadline)
         is_full = candidates.is_full(depth, telling)
-        if self._is_semantic_fallback(mode):  # the nearest are always as many as are asked for
+        if self._is_semantic_fallback(mode):  # a list by meaning is always full
             is_full = is_full and candidates.similar().issuperset(candidates.ids("semantic"))
         if filters.session_id or not is_full or self._budget.is_over:
             return candidates, arranged(candidates), is_full, False
@@ -282,7 +282,7 @@ class Search:
         return candidates, results, is_full, is_all
 
     def _ordered(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
-        """Candidates by relevance, one result a matching part."""
+        """The candidates by relevance, one result for each matching part."""
         plan = self._plan
         archived = {i: about for i in candidates.best() if (about := self._about(i)) is not None}
         if self._is_semantic_fallback(mode) or (mode == "semantic" and plan.sort != "relevance"):
@@ -299,12 +299,12 @@ class Search:
         return passing
 
     def _legible_texts(self, candidates: CandidateLists) -> float:
-        """The share of the messages with words of the question that the model can read, and so have vectors."""
+        """The share of the messages with words of the question that the model can read, so that they have vectors."""
         with_words = candidates.by_words()
         return 1 - len(self._archive.unread_among(with_words)) / max(1, len(with_words))
 
     def _above(self, results: list[Result]) -> list[Result]:
-        """Those that reach the threshold; the best of each group that does not is kept."""
+        """The results that reach the threshold. Of each other group the best result is stored in `_below`."""
         plan = self._plan
         above = [result for result in results if result.score >= plan.threshold]
         low = sorted((result for result in results if result.score < plan.threshold), key=lambda result: result.score)
@@ -332,11 +332,11 @@ class Search:
         return self._plan.folds and self._plan.group in _SINGLE_LEVELS
 
     def _is_semantic_fallback(self, mode: str) -> bool:
-        """Whether nobody asked for likeness, and only what is near enough counts."""
+        """Whether mode smart fell back on meaning, so that only similar enough messages count."""
         return mode == "semantic" and self._plan.match == "smart"
 
     def _about(self, message_id: str) -> Archived | None:
-        """What the archive knows of a candidate, read once; None for one that it does not have."""
+        """A candidate's state in the archive, read once; None if it is not there."""
         if message_id not in self._known:
             state = self._archive.state(message_id)
             row = self._rows.get(state["session"]) if state is not None else None

@@ -10,7 +10,7 @@ from daemon.recall.query.parse import Query, Tier, split
 from daemon.recall.ranking.grouping import Result
 
 DEPTH = 1000
-"""Candidates a list: what is less relevant than so many is not sorted, and that is said."""
+"""Candidates of each list; less relevant ones are not sorted, and the answer says so."""
 _SINGULAR = {"are": "is", "hold": "holds", "match": "matches"}
 _VERBATIM_MODES = frozenset({"literal", "regex"})
 
@@ -24,10 +24,10 @@ class SortedResults:
 
 
 def sort_by_date(results: Sequence[Result], query: Query, mode: str, *, is_newest_first: bool) -> SortedResults:
-    """The results that hold what was searched for, sorted by date; at equal dates the better one first.
+    """The results that hold the query, sorted by date; at equal dates the better one first.
 
-    In a search by words these are the messages that hold all words, or if there are none, those that hold some: being
-    new is no reason to show a message that is only similar before one that holds the words.
+    In a search by words these are the messages with all words, or if there are none, those with some. Messages that are
+    only similar are left out, because new ones would come before those that hold the words.
     """
     chosen, description = _chosen(results, query, mode)
     sign = -1 if is_newest_first else 1

@@ -21,9 +21,9 @@ MOST_READ = 1_000_000
 def tier_of(
     query: Query, candidates: CandidateLists, stands: Callable[[str, str], Standing] = names.stands
 ) -> Callable[[str], int]:
-    """How well a message, by its id, holds the names.
+    """Returns a function from a message id to its Tier: how well the message holds the names of the query.
 
-    The word index knows of whole names; the text is read for the rest.
+    The word index knows whole names; other names are searched in the text.
     """
     terms, read = candidates.terms(), _Reader(candidates)
     standing = {*candidates.ids("named"), *candidates.ids("tools")}
@@ -31,9 +31,9 @@ def tier_of(
     def tier(message_id: str) -> int:
         known = set(terms.get(message_id, ()))
         text, unverified = read.text(message_id), query.named
-        if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
+        if stands is names.stands_loosely:  # rely on the index, except for plain words, which it stems
             unverified = tuple(name for name in unverified if name not in known or names.is_plain(name))
-        elif not text:  # too long to be looked through: the word index is believed
+        elif not text:  # too long to be searched, so we trust the word index
             unverified = tuple(name for name in unverified if name not in known)
         if not unverified:
             return Tier.WHOLE
@@ -46,10 +46,10 @@ def tier_of(
 
 
 def hold_of(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
-    """How well a message, by its id, holds a short query.
+    """Returns a function from a message id to its Hold: which words of a short query the message holds.
 
-    The list of phrases has only the newest matches, so older texts are searched for the phrase here. A tool output that
-    has the phrase counts as one that has all of the words: it does not rank before a message that says them all.
+    The list of phrases has only the newest matches, so older texts are searched for the phrase here. A tool output with
+    the phrase counts only as one with all of the words, so that it does not rank above prose with all of the words.
     """
     with_phrase, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
     terms, read = candidates.terms(), _Reader(candidates)
@@ -66,7 +66,7 @@ def hold_of(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
 
 
 def held_terms(query: Query, candidates: CandidateLists) -> set[str]:
-    """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
+    """The words of the query that any candidate holds, and the names that one holds whole; in lower case."""
     words = {term.lower() for terms in candidates.terms().values() for term in terms}
     words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in candidates.lists.get(name, [])[:1]}
     for name in query.named:
@@ -88,7 +88,7 @@ def _stands_whole(name: Query, candidates: CandidateLists) -> bool:
 
 
 class _Reader:
-    """The matched texts of messages; stops after MOST_READ characters of what was said, and as many of tool outputs."""
+    """The matched texts of messages, up to MOST_READ characters of prose and as many of tool texts."""
 
     def __init__(self, candidates: CandidateLists) -> None:
         self._spoken: dict[str, dict[str, None]] = {}
@@ -99,7 +99,7 @@ class _Reader:
             texts.setdefault(match.message_id, {})[match.text] = None
 
     def text(self, message_id: str, *, with_tools: bool = True) -> str:
-        """The texts that matched, those by tools unless excluded; "" for what the limit leaves no characters for."""
+        """The matched texts of a message, with those of tools unless excluded; "" if the limit is used up."""
         texts = [self._read(self._spoken, message_id), self._read(self._printed, message_id) if with_tools else ""]
         return "\n".join(text for text in texts if text)
 

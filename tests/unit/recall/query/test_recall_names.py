@@ -113,7 +113,7 @@ def test_marks_are_asked_for_as_they_are(query: str, expected: tuple[tuple[str, 
 
 
 def test_what_is_asked_for_is_told_as_it_was_looked_up():
-    assert parse.looked_up(parse.parse('"a phrase" max-shard Don\'t rateLimit Why')) == (
+    assert parse.searched_terms(parse.parse('"a phrase" max-shard Don\'t rateLimit Why')) == (
         "a phrase",
         "rateLimit",
         "max-shard",
