@@ -1,7 +1,7 @@
 """The best results in full: the message, its surroundings, or an array of chat messages, within budgets.
 
-A budget that is too small is never an error: what fits is given, cut texts say that they were cut, and a warning says
-what was left out. All texts come from `messages`, which redacts them.
+A budget that is too small is never an error: we return what fits, mark texts that were cut, and warn about the rest.
+All texts come from `messages`, which redacts them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import Result
 
 _AUTO_MOST = 12
-"""Messages on each side that window "auto" looks at for the beginning and the end of a turn."""
+"""Messages on each side in which window "auto" looks for the beginning and the end of a turn."""
 _LEAST_CHARS = 200
-"""A message of which less than this could be shown is left out."""
+"""If less of a message could be shown, it is left out."""
 _LEAST_PART = 40
 _UNBOUNDED = 1 << 62
 _MARKS = 3 * len(messages.TRUNCATED)
@@ -35,7 +35,7 @@ _MARKS = 3 * len(messages.TRUNCATED)
 
 @dataclass(slots=True)
 class Expansion:
-    """What was added to an answer; `is_short` says that a budget left something out, `late` what the deadline did."""
+    """Expanded results; `is_short`: a budget left something out; `late`: what the deadline left out."""
 
     expanded: list[Json] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -46,12 +46,12 @@ class Expansion:
 def expand(
     archive: Archive, rows: Mapping[str, Row], request: Recall, results: Sequence[Result], until: float = math.inf
 ) -> Expansion:
-    """`results` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
+    """Expand the first `expandResults` of the shown `results`.
 
-    From `until` on, on time.monotonic's clock, nothing more is begun; the best result is expanded in any case.
+    After `until`, on time.monotonic's clock, no further result is expanded; the best one always is.
 
-    A message is shown once: an expansion that would have it again names it in ``shownBefore``, a list of
-    ``{messageID, resultIndex}``, by the result that shows it.
+    A message is shown once. A later expansion lists it in ``shownBefore``, as ``{messageID, resultIndex}`` with the
+    result that shows it.
     """
     expansion = Expansion()
     if request.expand == "none" or not results:
@@ -80,7 +80,7 @@ def expand(
 def _expanded(
     archive: Archive, request: Recall, number: int, result: Result, *, result_numbers: dict[str, int], budget: _Budget
 ) -> tuple[Json, int]:
-    """One result expanded, empty where nothing of it is shown, and how many of its messages found no room.
+    """One expanded result, empty if nothing of it fits, and how many of its messages did not fit.
 
     `result_numbers` maps the messages that were shown before to the number of their result; those of this one are
     added.
@@ -142,7 +142,7 @@ class _Budget:
 
 
 def _items(archive: Archive, ids: Sequence[str], center: str, budget: _Budget) -> tuple[list[Json], int]:
-    """Messages as items, in order, and how many found no room; the one in the middle takes its room first."""
+    """Messages as items, in order, and how many did not fit. The one in the middle goes first."""
     items: dict[str, Json] = {}
     missing = 0
     middle = ids.index(center) if center in ids else 0
@@ -162,7 +162,7 @@ def _items(archive: Archive, ids: Sequence[str], center: str, budget: _Budget) -
 
 
 def _fitting(show: Callable[..., Json], budget: _Budget) -> Json:
-    """A message in what is left of the room; of one that is too long the longest parts are cut, the last left out."""
+    """A message within the remaining budget. If it is too long, its longest parts are cut and its last ones dropped."""
     item = show()
     if _size(item) > budget.chars:
         budget.was_cut = True
@@ -182,7 +182,7 @@ def _fitting(show: Callable[..., Json], budget: _Budget) -> Json:
 
 
 def _part_limit(item: Json, chars: int) -> int:
-    """The length at which parts are cut so that all of them about fit: short ones stay whole, long ones give."""
+    """The length to cut parts to, so that all of them about fit: short ones stay whole, long ones are cut."""
     sizes = sorted(_texts(part) for part in item["parts"])
     for number, size in enumerate(sizes):
         share = chars // (len(sizes) - number)
@@ -197,7 +197,7 @@ def _size(item: Json) -> int:
 
 
 def _texts(part: Json) -> int:
-    """Characters of a part's texts: what it says, what a tool was given and what it printed."""
+    """Characters of a part's texts: its content, and a tool's input and output."""
     return sum(_length(part.get(name)) for name in ("content", "input", "output", "error"))
 
 
@@ -208,7 +208,7 @@ def _length(value: object) -> int:
 
 
 def _around(archive: Archive, order: Sequence[str], place: int, neighbours: int | str) -> tuple[int, int]:
-    """First and last place of the surroundings; "auto": from the prompt that began the turn to its last answer."""
+    """First and last place of the neighbours; "auto": from the prompt that began the turn to its last answer."""
     if isinstance(neighbours, int):
         side = max(0, min(neighbours, 50))
         return max(0, place - side), min(len(order) - 1, place + side)
@@ -273,9 +273,10 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
 
 
 def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> tuple[int, int, int]:
-    """How many of the spans, and how many messages before and after each, at most `side`, are no more than `most`.
+    """(spans, messages before each, messages after each), so that all are at most `most` messages.
 
-    A span is a session's messages and the place of one of them. What one side has no use for the other may have.
+    A span is a session's messages and the place of one of them. At most `side` messages are on a side; if one side
+    needs fewer, the other may have more.
     """
     count = len(spans)
     while count > 1 and len(_union(spans[:count], 0, 0)) > most:
@@ -290,7 +291,7 @@ def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> 
 
 
 def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) -> set[str]:
-    """The messages that the spans have with so many neighbours."""
+    """The messages of the spans with so many neighbours."""
     return {
         message_id
         for order, place in spans
@@ -300,7 +301,7 @@ def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) 
 
 
 def _fits(entries: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:
-    """Whether messages for a model are within both budgets, measured as context.window does."""
+    """Whether messages for a model are within both budgets, measured as messages.window does."""
     if sum(len(json.dumps(entry, ensure_ascii=False)) for entry in entries) > chars:
         return False
     return budget_tokens is None or sum(tokens(entry) for entry in entries) <= budget_tokens

@@ -1,10 +1,10 @@
 """Messages as clients see them: as items with all their parts, or as a `messages[]` array for a model.
 
 Field names are those of OpenCode's recall plugin. Every text is redacted before it is cut, so that no half of a secret
-is left. A tool's output is the archive's, also where OpenCode has pruned it. No shape of record raises.
+remains. A tool's output comes from the archive, even if OpenCode has pruned it. No form of a record raises an error.
 
-In an array for a model nothing stands twice, not even what a fork has copied; sessions come by time, messages whole,
-and the budget is never exceeded: the least relevant results go first, then the farthest neighbours.
+In an array for a model nothing is repeated, not even copies by a fork. Sessions are in order of time, and messages are
+whole. The budget is never exceeded: we drop the least relevant results first, then the farthest neighbours.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ def item(
 ) -> Json:
     """``{message: {id, role, time (epoch ms), agent?, model?, error?, deleted?, orphan?}, parts: [...], center?}``.
 
-    A part is ``{id, type, pruned, deleted?, content?, toolName?, title?, status?, input?, output?, error?}``; `pruned`
-    says that OpenCode no longer shows the output to the model, `deleted` that it has the part no more (`gone`: the ids
-    of those). `max_chars` above 0: at most so many characters of each part, the
-    mark of the cut and a call's title not counted. `center`: it is the one that was asked for. `deleted`: no source
-    has it any more.
+    A part is ``{id, type, pruned, deleted?, content?, toolName?, title?, status?, input?, output?, error?}``. `pruned`:
+    OpenCode no longer shows the output to the model. `deleted`: OpenCode no longer has the part (its id is in `gone`),
+    or the message. `max_chars` above 0: at most so many characters of each part, without the mark of a cut and a call's
+    title. `center`: it is the requested message.
     """
     head: Json = {"id": message.id, "role": message.role, "time": message.created}
     model = message.data.get("model")
@@ -51,7 +50,7 @@ def item(
     head |= {name: _cut(redact(value), max_chars or _ALL) for name, value in named.items() if value}
     if deleted:
         head["deleted"] = True
-    if message.data.get("orphan") is True:  # made up for parts whose message OpenCode had removed
+    if message.data.get("orphan") is True:  # a substitute for a message that OpenCode removed without its parts
         head["orphan"] = True
     parts = [_part(part, max_chars or _ALL) | ({"deleted": True} if part.id in gone else {}) for part in message.parts]
     rendered: Json = {"message": head, "parts": parts}
@@ -82,7 +81,7 @@ def _part(part: Part, most: int) -> Json:
 
 
 def _called(part: Part, most: int) -> Json:
-    """A tool call. Of what it was given at most half the room is shown where its answer needs the other half."""
+    """A tool call. If its output is long, its input gets at most half of the characters."""
     state = table(part.data.get("state"))
     rendered: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
     for name, value in (
@@ -109,7 +108,7 @@ def _called(part: Part, most: int) -> Json:
 
 
 def _output(state: Json) -> str:
-    """What the tool printed; of a call that was stopped or failed, what it had printed until then."""
+    """The output of a tool; of a stopped or failed call, the output until then."""
     return readable(redact_value(state.get("output"))) or text(table(state.get("metadata")).get("output"))
 
 
@@ -118,7 +117,7 @@ def _size(value: object) -> int:
 
 
 def _cut_input(tool_input: object, most: int) -> Any:
-    """What a tool was given, its longest fields cut: a path beside a long content is shown whole."""
+    """The input of a tool with its longest fields cut, so that a path beside a long content stays whole."""
     if _size(tool_input) <= most:
         return tool_input
     if not isinstance(tool_input, dict):
@@ -134,7 +133,7 @@ def _cut_input(tool_input: object, most: int) -> Any:
     return ordered if len(ordered) == len(tool_input) else ordered | {"": TRUNCATED}
 
 
-# -- parts that are no calls: what each says, in a line where it is no text of its own ------------------------------
+# -- parts other than calls: their text, or a line that describes them ------------------------------------------------
 
 
 def _text(data: Json) -> str:
@@ -195,16 +194,16 @@ BUDGET_CHARS = 48_000
 CHARS_PER_TOKEN = 4
 IMAGE_TOKENS = 1_000
 _LEAST_SHARE = 16
-"""Characters of a text below which nothing is shown of it."""
+"""If a text would have fewer characters, it is not shown."""
 _FRAME_TOKENS = 4
-"""What a chat template puts around a message: its role and its ends."""
+"""Tokens that a chat template adds to a message."""
 
 _AS_THEY_ARE = frozenset({"role", "images"})
 _NAMES = frozenset({"role", "name", "tool_name", "tool_call_id", "id", "type"})
 _Copy: TypeAlias = tuple[str, int]
-"""Role, time and replay of a message, as JSON, and how often its session had said just this before.
+"""The key of a message and its copies: role, time and replay as JSON, and how often its session has the same before.
 
-A fork of a session has copies of its messages, under new ids: by this they are the same.
+A fork of a session has copies of its messages under new ids.
 """
 _NOT_LATIN = re.compile("[^\x00-\u024f]")
 
@@ -233,9 +232,9 @@ def window(
 ) -> list[OllamaMessage]:
     """The hits' messages with `before` and `after` neighbours each, redacted, as Ollama takes them.
 
-    `hits` come best first. At most `budget_chars` characters of JSON and, unless it is None, `budget_tokens` of what
-    `tokens` estimates. A hit whose surroundings do not fit is taken with fewer of them, at last alone; one that does
-    not fit alone is left out.
+    `hits` come best first. The limits are `budget_chars` characters of JSON and `budget_tokens` estimated tokens, None
+    for no limit. If the neighbours of a hit do not fit, it gets fewer or none. A hit that does not fit alone is left
+    out.
     """
     orders: dict[str, list[str]] = {}
     selection = _Selection(archive, budget_chars, budget_tokens)
@@ -252,8 +251,8 @@ def around(
 ) -> tuple[list[str], list[OllamaMessage]]:
     """A message with its neighbours within `budget` tokens: the ids of the messages that fit, and their array.
 
-    The ids are an unbroken stretch of the conversation; both are empty where the message alone does not fit (see
-    `cut_to_fit`), or is not in the archive.
+    The ids are consecutive in the conversation. Both are empty if the message alone does not fit (see `cut_to_fit`), or
+    is not in the archive.
     """
     state = archive.state(message_id)
     order = archive.message_ids(state["session"]) if state is not None else []
@@ -264,9 +263,9 @@ def around(
 
 
 def cut_to_fit(archive: Archive, message_id: str, chars: int, budget_tokens: int | None) -> list[OllamaMessage]:
-    """A message that is too long for a budget as `window` has it, with its texts cut and marked; empty if it is gone.
+    """The entries of a message that is too long for a budget, with its texts cut and marked; empty if it is gone.
 
-    All its entries are there if they fit with some of each text, else the first says that it was cut.
+    If they do not fit even with a little of each text, there is one entry that says that it was cut.
     """
     message = archive.message(message_id)
     if message is None:
@@ -287,7 +286,7 @@ def cut_to_fit(archive: Archive, message_id: str, chars: int, budget_tokens: int
 
 
 def _cut_entry(entry: OllamaMessage, most: int) -> OllamaMessage:
-    """An entry with each of its texts at most so long, and without its images."""
+    """An entry with its texts cut to `most` characters, and without its images."""
 
     def cut(value: object) -> Any:
         if isinstance(value, str):
@@ -301,7 +300,7 @@ def _cut_entry(entry: OllamaMessage, most: int) -> OllamaMessage:
 
 
 class _Selection:
-    """Messages that were taken so far, and the room that is left for others; None is no limit."""
+    """The selected messages, and the remaining budget; None means no limit."""
 
     def __init__(self, archive: Archive, chars: int | None, tokens_: int | None) -> None:
         self._archive = archive
@@ -314,7 +313,7 @@ class _Selection:
         return message_id in self._copies
 
     def grow(self, order: Sequence[str], place: int, before: int, after: int) -> None:
-        """Take the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
+        """Add the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
         if not self._add(order[place]):
             return
         preceding = list(reversed(order[max(0, place - before) : place]))
@@ -332,7 +331,7 @@ class _Selection:
         content = _json([message.role, message.created, entries]) if message is not None else message_id
         session_id = message.session_id if message is not None else ""
         copy = (content, self._repeats[content, session_id])
-        if copy in self._replays:  # a copy is shown once, and has its room already
+        if copy in self._replays:  # a copy is shown once, so its size is counted already
             entries = []
         chars = self._chars if self._chars is None else self._chars - sum(len(_json(entry)) for entry in entries)
         remaining_tokens = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
@@ -345,7 +344,7 @@ class _Selection:
         return True
 
     def messages(self, ordered: Iterable[str]) -> list[OllamaMessage]:
-        """What was taken, in this order; what a fork has copied of its session stands where it comes first."""
+        """The entries of the selected messages, in this order; a copy by a fork counts where it comes first."""
         copies = dict.fromkeys(self._copies[message_id] for message_id in ordered if message_id in self._copies)
         return [entry for copy in copies for entry in self._replays[copy]]
 

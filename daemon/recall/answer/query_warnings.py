@@ -1,6 +1,6 @@
-"""What must be said beside the results, so that nobody takes something else for what was searched for.
+"""Warnings beside the results, so that nobody mistakes other names or similar texts for what was searched.
 
-And what an answer cannot know of: messages that are not indexed or embedded yet, or not legible, with their share.
+Also warnings about messages that are not indexed or embedded yet, or that the model cannot read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from daemon.redact import redact
 _MOST_LISTED = 8
 _LONGEST_QUOTE = 80
 _SAYS_LITTLE = frozenset({"many", "much", "often", "ever"})
-"""Words of a question that ask and name nothing: that no text has them is no news."""
+"""Words of a question that are not worth a warning if no text has them."""
 
 
 _UNSPELT = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
-"""Names with digits, which the index does not have among the words that it knows near spellings of."""
+"""Names with digits, for which the index knows no similar spellings."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTerms:
-    """What of a query was not found: `parts` are its names and words that no candidate holds.
+    """Terms of a query that were not found: `parts` are its names and words that no candidate holds.
 
-    `unwritten` are those of its words that moreover no text has at all: a word of a long question may stand somewhere
-    and be in none of the candidates.
+    `unwritten` are those of its words that no text has at all. A word of a long question may be in some text and in
+    none of the candidates.
     """
 
     parts: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class MissingTerms:
 
 
 def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> MissingTerms:
-    """What no candidate holds; `held` are the names and words that candidates do, in lower case.
+    """The terms that no candidate holds; `held` are those that some do, in lower case.
 
-    `frequencies` tells of terms of the query, in lower case, in how many texts they stand.
+    `frequencies` says in how many texts each term of the query is, in lower case.
     """
     pieces = split(held)
     words = [word for word in query.words if word not in pieces]
@@ -59,9 +59,9 @@ _UNSEARCHABLE = (
 
 
 def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
-    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is.
+    """Whether there are results, but none holds a word of the query, or the name if the query is a bare name.
 
-    Whoever asks for meaning gets it: words were not searched then, so nothing can be said of them.
+    Always False for mode semantic, which does not search words.
     """
     if mode == "semantic":
         return False
@@ -81,12 +81,12 @@ def word_warnings(
     is_limited: bool,
     is_sure: bool,
 ) -> list[str]:
-    """What must be said so that nobody takes another name, or a mere likeness, for what was asked for.
+    """Warnings if results hold other names, or are only similar.
 
-    `is_inside`: the words stand only in longer ones; `is_limited`: filters were on, so not all texts were searched;
-    `is_sure`: words were searched to the end.
+    `is_inside`: the words are only inside longer ones; `is_limited`: filters excluded texts; `is_sure`: the search by
+    words was complete.
     """
-    if redact(query.text) != query.text:  # whether it is recorded must not be told either
+    if redact(query.text) != query.text:  # do not reveal whether the secret is recorded
         return [_UNSEARCHABLE]
     nothing = "no current text within the filters holds" if is_limited else "no current text holds"
     if not is_sure:
@@ -103,7 +103,7 @@ def word_warnings(
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
-    if mode == "fuzzy":  # near spellings have no tiers
+    if mode == "fuzzy":  # similar spellings have no tiers
         warnings = _absent_names(query, missing, nothing, is_inside=is_inside)
     else:
         alike = sum(result.mode == "semantic" for result in results)
@@ -115,7 +115,7 @@ def word_warnings(
 
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
-    """Where no result holds a word as it was asked for."""
+    """The warning if no result holds a word of the query."""
     query_terms = _listed(searched_terms(query)) or _quoted(query.text)
     has_spellings = any(result.spelling_pairs for result in results)
     remark = "these results are only similar in meaning" if results else "nothing was found"
@@ -151,7 +151,7 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
 
 
 def _absent_names(query: Query, missing: MissingTerms, nothing: str, *, is_inside: bool) -> list[str]:
-    """Where results are in the order of near spellings: what of the names none of them is."""
+    """Warnings of mode fuzzy about names that no result holds."""
     absent = [name for name in query.named if name in missing.parts]
     remark = "these results hold other words of the query, or such as are spelt nearly so"
     if not absent:
@@ -162,7 +162,7 @@ def _absent_names(query: Query, missing: MissingTerms, nothing: str, *, is_insid
 
 
 def _unsought(absent: Sequence[str]) -> list[str]:
-    """Which absent names no near spelling is looked for: so that nobody takes them for looked up in this way too."""
+    """A warning about absent names for which no similar spellings were searched."""
     unsought = [name for name in absent if _UNSPELT.search(name)]
     return [f"typing errors are only looked for in words of letters alone, not in {_listed(unsought)}"] * bool(unsought)
 
@@ -179,7 +179,7 @@ def _is_single_name(query: Query) -> bool:
 
 
 def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Where a part of a text was asked for that looks like a name, and each result has it in a longer one."""
+    """A warning if the query looks like a name, and each result has it only inside a longer one."""
     texts = [result.match.text for result in results if result.is_by_words and result.match.text]
     if not texts or any(names.stands(name, text) is Standing.WHOLE for text in texts for name in named):
         return []
@@ -187,13 +187,13 @@ def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
 
 
 def _otherwise(named: Sequence[str]) -> str:
-    """What a name in which marks count may be found as besides."""
+    """An addition for names with marks, which may be in the text with other marks."""
     is_plain = all(re.fullmatch(r"[^\W_][\w -]*[^\W_]", name) for name in named)
     return "" if is_plain else ", or with other marks"
 
 
 def _as_words(words: Sequence[str]) -> str:
-    """What was looked for as words only: it may well stand inside longer ones."""
+    """Terms that were searched as whole words; they may be inside longer ones."""
     return f"{_listed(words)} as {'a word' if len(words) == 1 else 'words'}"
 
 
@@ -214,14 +214,14 @@ def _results(number: int) -> str:
 
 
 def substituted_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
-    """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
+    """Warnings if no text has a name: `instead` are (name, name that was searched for instead)."""
     nothing = "no current text within the filters holds" if is_limited else "no current text holds"
     remark = "these are results for" if is_any else "what was searched for instead is"
     return [f"{nothing} {_quoted(name)}; {remark} {_quoted(substitute)}" for name, substitute in instead]
 
 
 def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
-    """Where days are all that was asked for; `kinds` are those of the results."""
+    """The warning for a query that names only days; `kinds` are those of the results."""
     days = ", ".join(map(str, query.days))
     if not kinds:
         return [f"none of the newest messages of {days} passes the filters"]
@@ -230,13 +230,13 @@ def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
 
 
 def empty_days(query: Query, *, is_limited: bool) -> list[str]:
-    """Where days that the question names have no message, so that what names them was searched as words."""
+    """Warnings about dates without messages, which were therefore searched as words."""
     nothing = "no message within the filters is" if is_limited else "no message is"
     return [f"{nothing} of {_quoted(text)} ({days})" for text, days in query.empty_days]
 
 
 def outside_days(query: Query, times: Sequence[int]) -> list[str]:
-    """Where results, made at these epoch ms, are not of the days that the question names beside other words."""
+    """A warning if results, of these epoch ms, are not of the days that the query names beside other words."""
     bounds = [days.bounds for _, days in query.nonempty_days]
     outside = sum(not any(first <= time < past for first, past in bounds) for time in times)
     if not bounds or not outside:
@@ -258,8 +258,8 @@ _SERVED = "the service goes on with them by itself"
 class Backlog:
     """How many of the `messages` each index, lexical or semantic, does not hold yet.
 
-    `unread` are those that it will never hold by meaning, because its model cannot read them.
-    `is_served`: the service answers. `has_tools`: tool calls are embedded too; those of `missing["tools"]` are not yet.
+    `unread` messages are never embedded, because the model cannot read them. `is_served`: the service answers.
+    `has_tools`: tool calls are embedded too; `missing["tools"]` counts messages whose calls are not embedded yet.
     """
 
     messages: int
@@ -271,9 +271,9 @@ class Backlog:
     def shortfalls(
         self, states: Mapping[str, str], model: str, *, by_meaning_alone: bool, kinds: Collection[str] = ()
     ) -> list[str]:
-        """A sentence for each index that was asked and is not complete.
+        """A sentence for each index that was searched and is not complete.
 
-        What the model cannot read lacks only where nothing is found by words. `kinds`: nothing else is searched.
+        Messages that the model cannot read count only for a search by meaning alone. `kinds`: the only kinds searched.
         """
         searched = {index for index, state in states.items() if state != "off"}
         unread = self.unread if by_meaning_alone and "semantic" in searched else 0

@@ -1,8 +1,8 @@
-"""What to try where there is little or nothing by words; each next call is tried before it is offered.
+"""Suggestions if there are few or no results by words; each suggested call is tried before it is offered.
 
-A suggestion is ``{reason, action, example}``, its example the arguments of the next call. Functions make the texts;
-`Suggester` asks the indexes for them until a time is over, and does not offer what it could not try by then. No text
-claims more than was looked at.
+A suggestion is ``{reason, action, example}``; the example has the arguments of the next call. Functions write the
+texts. `Suggester` tries the calls until a deadline, and offers none that it could not try. No text claims more than was
+checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BY_WORDS = {"hybrid": "smart", "semantic": "smart"}
 
 
 MOST_WORDS = 4
-"""Absent words of a query for which near spellings are looked up."""
+"""Absent words of a query for which we look up similar spellings."""
 
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -46,7 +46,7 @@ _OF_SESSIONS = frozenset({"sessionID", "scope", "projectID", "title", "archived"
 
 
 def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
-    """A suggestion for each absent word that something is spelt like; `similar` gives (word, number of parts)."""
+    """A suggestion for each absent word with similar spellings; `similar` returns (word, number of parts)."""
     suggestions = []
     for word in missing[:MOST_WORDS]:
         results = [(spelling, parts) for spelling, parts in similar(word) if spelling.lower() != word.lower()]
@@ -66,7 +66,7 @@ def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, i
 
 
 def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
-    """A suggestion of `spelt` that finds something only without the filters."""
+    """A suggestion by `spelt` that finds something only without the filters."""
     action = f"{suggestion['action']}; only what the filters ({limits(scope)}) leave out has it"
     example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
     return suggestion | {"action": action, "example": example}
@@ -91,7 +91,7 @@ def _limit(name: str) -> str:
 
 
 def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
-    """(warnings, suggestions) where a filter leaves no session at all to be searched."""
+    """(warnings, suggestions) if no session passes a filter."""
     name = scope.emptied_by
     if not name:
         return [], []
@@ -112,14 +112,14 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
 
 
 def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
-    """Suggestions where filters are on and nothing was found."""
+    """Suggestions to search without filters, if nothing was found with them."""
     if scope.emptied_by or not scope.limited_by:
         return []
     names = limits(scope)
     if scope.eligible < known:
         reason = f"only {scope.eligible} of {counted(known, 'session')} searched, limited by {names}"
     elif set(scope.limited_by) <= _OF_SESSIONS:
-        return []  # they left nothing out
+        return []  # they excluded nothing
     else:
         reason = f"of each session only what fits was searched, limited by {names}"
     return [
@@ -132,7 +132,7 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
 
 
 def tool_in_lower_case(request: Recall, tool: str) -> list[Json]:
-    """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
+    """A suggestion if the named tool has no results, but `tool`, in lower case, has."""
     name, spelling = redact(request.toolName.strip()), redact(tool)
     reason = f"`toolName` is a tool's exact name: nothing fits {name!r}, something fits {spelling!r}"
     return [
@@ -141,7 +141,7 @@ def tool_in_lower_case(request: Recall, tool: str) -> list[Json]:
 
 
 def alternative_modes(request: Recall, query: Query) -> tuple[str, ...]:
-    """Modes that may find something where nothing was found, the likeliest first."""
+    """Other modes that may find something, the likeliest first."""
     if request.match in {"literal", "regex"}:
         return ("hybrid",)
     is_bare = query.is_exact and not query.words
@@ -149,7 +149,7 @@ def alternative_modes(request: Recall, query: Query) -> tuple[str, ...]:
 
 
 def alternative_mode(request: Recall, mode: str) -> list[Json]:
-    """Another way to ask, where nothing was found."""
+    """A suggestion to use another mode."""
     reason = "a bare name is only answered by that name"
     if request.match in {"literal", "regex"}:
         reason = f"nothing {request.match} was found"
@@ -169,7 +169,7 @@ def _in_mode(request: Recall, mode: str) -> Json:
 
 
 def _without(request: Recall, *names: str) -> Json:
-    """The arguments as they were asked, but for those of the named filters; such as are the default go unsaid."""
+    """The arguments of the request, without those of the named filters and without defaults."""
     gone = {argument for name in names for argument in _ARGUMENTS.get(name, (name,))}
     defaults = Recall(query="")
     example: Json = {}
@@ -188,7 +188,7 @@ def _redacted(value: object) -> Any:
 
 
 def held_by(result: Result, query: Query, mode: str) -> str:
-    """In words, what a near miss that was found in `mode` holds of the query: no more than was seen in it."""
+    """A sentence about what a near miss found in `mode` holds of the query."""
     if mode in {"literal", "regex"}:
         return "holds it"
     if result.spelling_pairs:
@@ -198,7 +198,9 @@ def held_by(result: Result, query: Query, mode: str) -> str:
         return "follows messages that hold some of the words"
     if query.is_exact and result.grade == Tier.INSIDE:
         return "holds it inside a longer name"
-    is_whole = mode == "smart" and result.grade == Tier.WHOLE  # else only the terms tell whether it holds the names
+    is_whole = (
+        mode == "smart" and result.grade == Tier.WHOLE
+    )  # otherwise only the terms show whether it holds the names
     held = split(result.terms) | (split(query.named) if is_whole else set())
     return "holds all of the words" if held >= split((*query.named, *query.words)) else "holds some of the words"
 
@@ -206,7 +208,7 @@ def held_by(result: Result, query: Query, mode: str) -> str:
 def near_misses(
     results: Sequence[Result], rows: Mapping[str, Row], reason: Callable[[Result], str], most: int = 3
 ) -> list[Json]:
-    """The sessions of finds that are no answer, best first, each with why it is none, as `reason` says of a find."""
+    """The sessions of results that are no answer, best first, each with the reason."""
     by_session: dict[str, Json] = {}
     for result in results:
         if len(by_session) == most:
@@ -227,10 +229,10 @@ def near_misses(
 
 @dataclass(frozen=True, slots=True)
 class Suggester:
-    """Knows the question and whom to ask; `until` is on time.monotonic's clock.
+    """Tries calls for suggestions, until `until` on time.monotonic's clock.
 
-    `arranged` orders candidates of a mode as finds, as many as are needed. `searched` are the spellings, in lower case,
-    that were searched for already.
+    `arranged` orders the candidates of a mode as results. `searched` are spellings, in lower case, that were searched
+    already.
     """
 
     candidates: CandidateSearch
@@ -259,12 +261,12 @@ class Suggester:
             return notes, suggestions, []
         misses = self._near_misses()
         suggestions += self._tool_case()
-        if misses or self._is_over():  # else nothing lies outside the filters either
+        if misses or self._is_over():  # otherwise there is nothing outside the filters either
             suggestions += limiting(self.request, self.scope, len(self.rows))
         return notes, suggestions + self._alternative(), misses
 
     def _spelt(self, missing: Sequence[str]) -> list[Json]:
-        """Near spellings of what no text has, within the filters if these let one through, else without them."""
+        """Similar spellings of words that no text has, within the filters if possible, else without them."""
 
         def similar(word: str) -> list[tuple[str, int]]:
             is_tried, is_written = self._is_written(word)
@@ -275,7 +277,7 @@ class Suggester:
             return []
         suggestions = spelt(missing, similar, self.request)
         if not self.scope.limited_by and self.request.match != "literal":
-            return suggestions  # the spellings are of the index
+            return suggestions  # all spellings are in the index, so they need no try
         tried: list[Json] = []
         for suggestion in suggestions:
             text = suggestion["example"]["query"]
@@ -286,12 +288,12 @@ class Suggester:
         return tried
 
     def _is_written(self, word: str) -> tuple[bool, bool]:
-        """Whether it could be told, and whether any text has the word: what only the filters leave out is no error."""
+        """(whether we know, whether any text has the word). A word that only the filters exclude is not misspelt."""
         written = self.candidates.is_written(word, self.until)
         return written is not None, bool(written)
 
     def _tool_case(self) -> list[Json]:
-        """A tool is asked for by its exact name, which OpenCode writes in small letters."""
+        """A suggestion for the tool in lower case, as OpenCode writes tool names."""
         tool = self.request.toolName.strip()
         fitting = [replace(filters, tools=(tool.lower(),)) for _, filters in self.scope.rounds]
         if tool == tool.lower() or not self._finds(self.request.query, among=fitting):
@@ -305,7 +307,7 @@ class Suggester:
         return []
 
     def _finds(self, text: str, mode: str = "", among: Sequence[Filters] = ()) -> bool:
-        """Whether a call like this one, but in this mode and with these filters, finds anything; hybrid, by words."""
+        """Whether the call finds anything in this mode and with these filters; hybrid counts by words."""
         mode = mode or self.request.match
         query = Query(text) if mode == "regex" else parse.parse(text)
         for filters in among or [filters for _, filters in self.scope.rounds]:
@@ -315,7 +317,7 @@ class Suggester:
         return False
 
     def _near_misses(self) -> list[Json]:
-        """Sessions that hold it outside the filters, in the mode asked for; else such that hold nearly such words."""
+        """Sessions outside the filters that hold the query; without filters, sessions with similar spellings."""
         request, scope = self.request, self.scope
         if request.match == "regex" and not scope.limited_by:
             return []
@@ -335,7 +337,7 @@ class Suggester:
             return None
         try:
             return self.candidates.gather(query, mode, filters, depth, deadline=self.until, with_windows=False)
-        except (Retry, Skip):  # the owner of the index was told; a hint is no reason to fail
+        except (Retry, Skip):  # the owner of the index was notified; a hint is no reason to fail
             return None
 
     def _is_over(self) -> bool:

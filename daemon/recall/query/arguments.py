@@ -1,9 +1,9 @@
-"""Reads clients' arguments: lenient where nothing can go wrong, strict where the answer would be to another question.
+"""Reads clients' arguments: lenient if that is harmless, strict if the answer would be to another question.
 
 Agents and scripts send numbers as text, blanks for what they leave out, `session_id` for `sessionID`, and limits that
-are too large. All of that is understood, the last with a warning. An argument that does not exist is a warning too,
-or an error where the structure forbids it. What cannot be understood (an unknown mode, a list where a number belongs)
-is BadRequest and names the argument, its value and what is allowed. An argument without effect gets a warning that
+are too large. All of these are accepted, the last with a warning. An unknown argument is a warning too, or an error if
+the structure forbids it. A value that cannot be understood (an unknown mode, a list in place of a number) is a
+BadRequest that names the argument, its value and the allowed values. An argument without effect gets a warning that
 says why.
 """
 
@@ -27,19 +27,19 @@ from daemon.recall.query import CALLS, Recall, RecallContext, RecallSessions
 T = TypeVar("T")
 
 _GREATEST = 2**53 - 1
-"""Whole numbers that every JSON reader keeps exact; what is beyond is no sensible count."""
+"""The largest integer that every JSON reader keeps exact."""
 WORDS = {"kinds": tuple(str(kind) for kind in Kind)}
-"""What lists of words may hold where `Recall` says only that they are texts."""
+"""Allowed words of lists that `Recall` declares as lists of texts."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _KIN = {
     "mode": "match", "limit": "results", "count": "results", "tool": "toolName", "text": "query", "q": "query",
     "search": "query", "id": "messageID", "message": "messageID", "file": "path", "filename": "path", "folder": "path",
 }  # fmt: skip
-"""Names that other tools give to an argument, for the hint."""
+"""Names that other tools use for an argument, for the hint."""
 
 
 class _Unfit(Exception):  # never leaves this module
-    """The value cannot be understood; its text says what is allowed."""
+    """The value cannot be understood; the message says what is allowed."""
 
 
 @overload
@@ -102,14 +102,14 @@ def _fields(schema: type[Struct]) -> dict[str, inspect.Field]:
 
 
 def _refuse_blanks(name: str, arguments: Json) -> None:
-    """As an empty shell variable makes them: without the condition the answer would be about everything."""
+    """Refuse blank values, which an empty shell variable gives: without its filter a call would be about everything."""
     for key, value in arguments.items():
         if _is_blank(value):
             raise BadRequest(f"{name}: {_repr(key)} is blank; give it a value, or leave it out")
 
 
 def _named(arguments: dict[Any, Any], fields: Iterable[str], unknown: list[str]) -> dict[str, Any]:
-    """The arguments that say something, by our names; those that do not exist go into `unknown`."""
+    """The arguments that are not blank, by our names; the names of unknown ones go into `unknown`."""
     folded = {_folded(name): name for name in fields}
     values: dict[str, Any] = {}
     for key, value in arguments.items():
@@ -140,7 +140,7 @@ def _fit(value: object, kind: inspect.Type, name: str, warnings: list[str]) -> A
 
 
 def _fit_any(value: object, kinds: Iterable[inspect.Type], bounds: Json, name: str, warnings: list[str]) -> Any:
-    """The first of several kinds that fits; a number is tried first, and a moment may be one or a text."""
+    """The value as the first of several kinds that fits, a number first; a moment may be a number or a text."""
     kinds = [kind for kind in kinds if not isinstance(kind, inspect.NoneType)]
     if any(isinstance(kind, inspect.FloatType) for kind in kinds):
         return _moment(value)
@@ -154,7 +154,7 @@ def _fit_any(value: object, kinds: Iterable[inspect.Type], bounds: Json, name: s
 
 
 def _moment(value: object) -> Any:
-    """Epoch ms or a text that says a time; whether it does is for whoever knows the clock."""
+    """Epoch ms or a text; the text is parsed later, because that needs the clock."""
     if isinstance(value, str) or _is_number(value):
         return value
     raise _Unfit("epoch ms, or a date like 2026-01-31")
@@ -169,7 +169,7 @@ def _word(value: object, allowed: tuple[str, ...]) -> str:
 
 
 def _words(value: object, kind: inspect.Type, name: str) -> list[str]:
-    """A list of words; one word, or several with commas, do as well."""
+    """A list of words; also accepts one word, or several separated by commas."""
     if not isinstance(value, str | list | tuple):
         raise _Unfit("a list of words")
     value = [value] if isinstance(value, str) else value
@@ -184,7 +184,7 @@ def _is_blank(value: object) -> bool:
 
 
 def _share(value: object) -> float:
-    """From 0 to 1; what lies outside is no limit that anything could be measured by."""
+    """A number from 0 to 1."""
     try:
         number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
     except ValueError:
@@ -257,7 +257,7 @@ def _folded(name: str) -> str:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that was perhaps meant; empty where none is like it."""
+    """A hint with the most similar known name; empty if none is similar."""
     by_folded = {_folded(each): each for each in known}
     kin = _KIN.get(_folded(name), "")
     similar = (
@@ -272,7 +272,7 @@ def _or(words: Iterable[str]) -> str:
 
 
 def _repr(value: object) -> str:
-    """A value in a message: short, in one line, however large or deep it is."""
+    """A short repr of a value, on one line, however large or deep the value is."""
     try:
         return _SHORT.repr(value)
     except ValueError:  # Python refuses to write out a number of thousands of digits

@@ -1,8 +1,8 @@
-"""Conditions on what is known of a message, as vector stores take them: ``{"role": "user", "time": {"$gte": "7d"}}``.
+"""Conditions on messages, in the syntax of vector stores: ``{"role": "user", "time": {"$gte": "7d"}}``.
 
 Fields are role, kind, tool, session, project, directory and time; several in one object must all hold. A condition is
-evaluated with what is known so far: True, False, or None while that leaves it open. So it narrows a search before
-anything is found (`prefilter`), and decides about each result (`Where.holds`).
+evaluated with the facts known so far: True, False, or None if they do not decide it. So it can limit a search before
+anything is found (`prefilter`), and decide on each result (`Condition.holds`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {"role": ROLES, "kind": tuple(map(str, Kind
 _ALIASES = {"sessionID": "session", "projectID": "project", "toolName": "tool", "created": "time"}
 FIELDS = ("role", "kind", "tool", "session", "project", "directory", "time")
 _Span: TypeAlias = tuple[int, int]
-"""The first and the last epoch ms of a time: of a day, week or month all of it, else twice the same."""
+"""The first and the last epoch ms of a day, week or month; twice the same for a moment."""
 _OF_SETS = {"$in": True, "$nin": False}
 _ORDER: dict[str, Callable[[int, _Span], bool]] = {
     "$gt": lambda moment, span: moment > span[1],
@@ -34,13 +34,13 @@ _ORDER: dict[str, Callable[[int, _Span], bool]] = {
 _DEEPEST = 20
 
 Facts: TypeAlias = Mapping[str, Any]
-"""What is known of a message, by field."""
+"""Known values of a message, by field."""
 Holds: TypeAlias = Callable[[Facts], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition; `values` are those that it names, by field."""
+    """A parsed condition; `values` are those that it names, by field."""
 
     holds: Holds
     values: Mapping[str, frozenset[Any]]
@@ -50,12 +50,12 @@ class Condition:
         return [value for value in values if self.holds({field: value}) is not False]
 
     def tools(self) -> list[str] | None:
-        """The tools that a part must be of; None where others pass, or parts without."""
+        """The tools that a part must be of; None if other tools pass, or parts without a tool."""
         named = self.values.get("tool", frozenset())
         return None if not named or self.holds({"tool": ""}) is not False else self.possible("tool", sorted(named))
 
     def times(self) -> tuple[int | None, int | None] | None:
-        """(first, first after the last) epoch ms that a message may be of, None for no bound; None where none may."""
+        """(first, first after the last) epoch ms that may pass, None for no bound; None if no time passes."""
         moments = self.values.get("time", frozenset())
         if not moments:
             return None, None
@@ -69,10 +69,10 @@ class Condition:
 
 
 def parse(value: Mapping[str, Any], now: int) -> Condition | None:
-    """The condition; None where there is none. `now` (epoch ms) is what relative times are measured from.
+    """The condition; None for an empty one. Relative times count from `now` (epoch ms).
 
     Raises:
-        BadRequest: an unknown field, operator or value, or a structure that is no condition.
+        BadRequest: an unknown field, operator or value, or an invalid structure.
     """
     if not value:
         return None
@@ -174,7 +174,7 @@ def _bad(value: object, why: str) -> BadRequest:
 
 
 def prefilter(filters: Filters, condition: Condition) -> Filters:
-    """The filters that let through whatever may fulfil the condition, and as little else as filters can say.
+    """Filters that pass everything that may fulfil the condition, and as little else as possible.
 
     Raises:
         BadRequest: nothing can fulfil it together with the other filters.
@@ -203,10 +203,10 @@ def prefilter(filters: Filters, condition: Condition) -> Filters:
 
 
 def kinds_of(message: Message, match: Match, title: str) -> list[tuple[str, str]]:
-    """(kind, tool) of the texts of a message that a match without a part may be of.
+    """(kind, tool) of each text of a message that a match without a part may belong to.
 
-    A chunk, as meaning finds them, may hold several, the title among them where its text has it; `title` is the
-    session's, empty where it would not be shown. What was found by its neighbours stands for what was said in it.
+    A chunk may hold several texts, also the session's `title` if its text has it; `title` is empty if titles are not
+    shown. A match by neighbours counts as the prose of its message.
     """
     spoken = Kind.PROMPT if message.role == "user" else Kind.ANSWER
     if not match.record:
