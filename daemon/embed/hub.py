@@ -1,10 +1,10 @@
-"""A model of the Hugging Face hub: downloaded once into the cache, and then used like any directory.
+"""A model of the Hugging Face hub: downloaded once into the cache, then used like any directory.
 
 Only the files that embedding needs are fetched: one network in ONNX form with its weights, the tokenizer, and
-the configuration of sentence-transformers. Each is checked against the hash that the hub gives. A download that breaks
-off continues where it stopped, in another process too. Nothing is asked of the hub once the model is here.
+the configuration of sentence-transformers. Each is checked against the hub's hash. An interrupted download is resumed,
+also by another process. After the download we do not contact the hub again.
 
-The hub's own client is not used, because huggingface_hub 2.4 starts a file of 0.5 GB anew in every process.
+We do not use the hub's own client, because huggingface_hub 2.4 restarts a file of 0.5 GB in every process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PREFIX = "hf:"
 _ENDPOINT = "https://huggingface.co"
 _COMPLETE = ".complete"
-"""Written last: the commit whose files these are."""
+"""Written last; contains the commit of the files."""
 _PART = ".part"
 _CONFIGS = (
     "modules.json", "config.json", "config_sentence_transformers.json", "sentence_bert_config.json",
@@ -49,7 +49,7 @@ _LOG = log.get("embed")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a model; `sha256` of a large one, else `blob`, its hash in Git."""
+    """A file of a model; large files have a `sha256`, others only `blob`, their hash in Git."""
 
     name: str
     size: int
@@ -57,7 +57,7 @@ class HubFile:
     blob: str
 
     def is_at(self, path: Path) -> bool:
-        """Whether the file there is this one."""
+        """Whether the file at `path` is this one."""
         if not path.is_file() or path.stat().st_size != self.size:
             return False
         digest = hashlib.sha256() if self.sha256 else hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
@@ -70,7 +70,7 @@ class HubFile:
 class HubModel:
     """The model that ``hf:OWNER/NAME`` or ``hf:OWNER/NAME@REVISION`` names; `cache` has a directory for each.
 
-    The address is $HF_ENDPOINT, else the hub's; $HF_TOKEN is sent if it is set, which models with a licence ask for.
+    $HF_ENDPOINT replaces the hub's address. $HF_TOKEN is sent if set; models behind a licence need it.
     """
 
     def __init__(self, name: str, cache: Path) -> None:
@@ -83,14 +83,14 @@ class HubModel:
 
     @property
     def is_downloaded(self) -> bool:
-        """Whether all of it was downloaded."""
+        """Whether all files are downloaded."""
         return (self.directory / _COMPLETE).is_file()
 
     def check(self) -> None:
-        """See that it is here, without waiting for it.
+        """Check without waiting that the model is downloaded.
 
         Raises:
-            ModelUnavailable: it is not, or not yet.
+            ModelUnavailable: it is not.
         """
         if not self.is_downloaded:
             raise ModelUnavailable(
@@ -98,7 +98,7 @@ class HubModel:
             )
 
     def size(self) -> int:
-        """Bytes that are to be downloaded; asks the hub.
+        """Bytes to download; asks the hub.
 
         Raises:
             ModelUnavailable: see fetch.
@@ -107,10 +107,10 @@ class HubModel:
             return sum(file.size for file in self._files(client)[1])
 
     def fetch(self) -> None:
-        """Download what is missing; nothing where all is here.
+        """Download missing files.
 
         Raises:
-            ModelUnavailable: the hub does not answer, or has no such model, or none in ONNX form; what came is kept.
+            ModelUnavailable: the hub does not answer, or has no such model, or none in ONNX form; files stay.
             DiskFull: there is no room for it.
         """
         if self.is_downloaded:
@@ -131,7 +131,7 @@ class HubModel:
     # -- the hub -----------------------------------------------------------------------------------------------------
 
     def _files(self, client: httpx.Client) -> tuple[str, list[HubFile]]:
-        """The commit that is meant, and the files of it that are needed."""
+        """The commit of the revision, and its files that we need."""
         about = f"/api/models/{self._repository}/revision/{quote(self._revision, safe='')}"
         answer = client.get(about, params={"blobs": "true"})
         self._check_status(answer)
@@ -168,7 +168,7 @@ class HubModel:
         part.replace(place)
 
     def _check_status(self, answer: httpx.Response) -> None:
-        """Raise for what is no success; the hub says 401 for a model that does not exist, too."""
+        """Raise an error unless the request succeeded; the hub also says 401 for a model that does not exist."""
         if answer.is_success:
             return
         failure = f"{self._endpoint}: {self.name}: HTTP {answer.status_code}"
@@ -179,11 +179,11 @@ class HubModel:
 
     @contextmanager
     def _connected(self) -> Iterator[httpx.Client]:
-        # Late: it takes 0.4 s to import, which only a download is worth.
+        # Imported late: it takes 0.4 s, and only a download needs it.
         import httpx  # noqa: PLC0415 - see above
 
         token = os.environ.get("HF_TOKEN", "")
-        headers = {"Accept-Encoding": "identity"}  # so that a length is one of the file
+        headers = {"Accept-Encoding": "identity"}  # so that lengths are those of the file
         if token:
             headers["Authorization"] = f"Bearer {token}"  # httpx sends it to no other host
         try:
@@ -208,7 +208,7 @@ class HubModel:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One process at a time."""
+        """Allows one process at a time."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with open(self.directory / ".lock", "wb") as lock:
             try:
@@ -227,7 +227,7 @@ class HubModel:
 
 
 def needed(model: str, names: Sequence[str] | Json) -> list[str]:
-    """The files to fetch of those that the hub lists, small ones first.
+    """The files to download of those that the hub lists, small ones first.
 
     Raises:
         ModelUnavailable: the model has no network in ONNX form, or no tokenizer.

@@ -1,8 +1,8 @@
 """Words that are spelt like those of a query: the index's vocabulary in memory, and the parts that have them.
 
-The distance of two words is the number of letters that must be added, left out, changed or exchanged with their
-neighbours. Many words are compared at a time: those of one length are rows of a table, compared letter by letter only
-when the letters that occur in them allow it. A part with a word of the query always ranks above a part with a similar
+The distance of two words is the number of letters to add, remove, change or exchange with their neighbours. Many words
+are compared at a time: words of one length are rows of a table, and are compared letter by letter only if the sets of
+their letters are similar. A part with a word of the query always ranks above a part with a similar
 spelling.
 """
 
@@ -32,20 +32,20 @@ Codes: TypeAlias = NDArray[np.uint32]
 Words: TypeAlias = NDArray[np.str_]
 Letters: TypeAlias = NDArray[np.uint64]
 _REMEMBERED = 256
-"""Words whose similar words are cached: one answer looks the same words up several times, and so does the next."""
+"""Words whose similar words are cached, because answers look up the same words several times."""
 
 
 def allowed(word: str) -> int:
-    """In how many places a spelling of `word` may differ; 0 for short words and whatever is not of letters alone."""
+    """In how many places a spelling of `word` may differ; 0 for short words and words with other signs than letters."""
     if not tokens.is_spelt(word) or len(word) < 4:
         return 0
     return 1 if len(word) < 8 else 2
 
 
 class Vocabulary:
-    """A set of words that finds the similar ones of a word, among those of letters alone. Thread-safe.
+    """A set of words that finds similar spellings, among words of letters only. Thread-safe.
 
-    `endings` has all others as well, from `know_endings` on; until then it is None.
+    `endings` has all words by their endings after `know_endings`; until then it is None.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -59,7 +59,7 @@ class Vocabulary:
             self._table(length)
 
     def add(self, words: Iterable[str]) -> None:
-        """Take in more words; what is known already changes nothing."""
+        """Add words; known ones change nothing."""
         words = set(words)
         with self._lock:
             if self.endings is not None:
@@ -67,17 +67,17 @@ class Vocabulary:
             for word in words:
                 if tokens.is_spelt(word):
                     self._fresh[len(word)].add(word)
-            self._remembered = {}  # a new one: who is still looking puts what he finds into the old one
+            self._remembered = {}  # a new dict, so that a lookup in progress writes to the old one
 
     def know_endings(self, words: Iterable[str]) -> None:
-        """Of all words that there are, and of those added from now on. None may be added meanwhile."""
+        """Fill `endings` with all words, and keep it up to date. No words may be added meanwhile."""
         endings = Endings()
         endings.add(words)
         self.endings = endings
 
     def similar(self, word: str, most: int) -> list[tuple[int, str]]:
         """(distance, word) for all others at most `most` apart, the most similar first."""
-        remembered = self._remembered  # taken before the words are looked at
+        remembered = self._remembered  # read before the words, see `add`
         known = remembered.get((word, most))
         if known is None:
             known = tuple(self._compared(word, most))
@@ -104,7 +104,7 @@ class Vocabulary:
         return sorted((distance, neighbour) for neighbour, distance in similar.items())
 
     def _table(self, length: int) -> tuple[Words, Letters]:
-        """The words of one length in order, those sorted in that came since somebody asked."""
+        """The words of one length in order; new ones are sorted in here."""
         with self._lock:
             words, letters = self._sorted.get(length) or (np.empty(0, f"U{length}"), np.empty(0, np.uint64))
             fresh = self._fresh.pop(length, None)
@@ -173,9 +173,9 @@ def _distances(possible: Sequence[Words], word: str, most: int) -> NDArray[np.ui
     return distances
 
 
-_MOST_SPELLINGS = 8  # spellings of one word
-_SURE = 1000  # a word that so many parts have is no typing error
-_WORTH = (1.0, 0.5, 0.3)  # of a word that differs in so many places
+_MOST_SPELLINGS = 8  # similar spellings of one word
+_SURE = 1000  # a word that is in so many parts is no typing error
+_WORTH = (1.0, 0.5, 0.3)  # the value of a word, by distance
 
 
 def spellings(snapshot: Snapshot, vocabulary: Vocabulary, word: str, limit: int) -> list[tuple[int, str, int]]:
@@ -187,14 +187,14 @@ def spellings(snapshot: Snapshot, vocabulary: Vocabulary, word: str, limit: int)
     similar: list[tuple[int, str, int]] = []
     for distance, same_distance in groupby(vocabulary.similar(folded, most), key=itemgetter(0)):
         if len(similar) >= limit:
-            break  # what is farther comes behind them, and to count it takes time
+            break  # more distant words come later, and counting them takes time
         counted = [(distance, similar_word, _parts(snapshot, similar_word)) for _, similar_word in same_distance]
         similar += sorted((row for row in counted if row[2]), key=lambda row: (-row[2], row[1]))
     return similar[:limit]
 
 
 def similar_words(snapshot: Snapshot, vocabulary: Vocabulary, terms: Sequence[Term]) -> list[tuple[int, Spelling]]:
-    """For each term, by its number, the words that may have been meant: of a name its pieces apart, too."""
+    """(number of the term, similar word) for each term, and for the pieces of a name."""
     similar: list[tuple[int, Spelling]] = []
     for number, term in enumerate(terms):
         query_words = dict.fromkeys((term.whole, *term.spelt) if term.form is not Form.RUN else ())
@@ -219,7 +219,7 @@ class FuzzyQuery:
     _worth: list[float] = field(default_factory=list, init=False)
 
     def worth(self, snapshot: Snapshot) -> list[float]:
-        """What each term counts in this state of the index: the same in every group, so looked up once."""
+        """The value of each term in this state of the index; the same in every group, so computed once."""
         if not self._worth:
             for place, term in enumerate(self.terms):
                 self._worth.append(
@@ -229,7 +229,7 @@ class FuzzyQuery:
 
 
 def by_closeness(snapshot: Snapshot, group: Group, query: FuzzyQuery, filters: Filters, limit: int) -> list[Candidate]:
-    """Candidates of one group; `score` is a whole number for how much of the query they have, and how well below 1."""
+    """Candidates of one group. `score` is an integer for how much of the query they hold, plus their rank below 1."""
     numbers = {spelling: number for number, spelling in query.spellings}
     worth = query.worth(snapshot)
     candidates = Ranking(snapshot, group, query.terms, query.quotation, query.spellings).best(filters, limit)
@@ -259,7 +259,7 @@ def _parts(snapshot: Snapshot, word: str) -> int:
 
 
 def _rarity(snapshot: Snapshot, term: Term, likeliest: Sequence[Spelling]) -> float:
-    """What a term counts: the rarer the more; of one that nobody wrote, its likeliest spelling."""
+    """The value of a term, higher for rare ones; for a term that no text has, that of its likeliest spelling."""
     total = snapshot.searcher.num_docs
     counts = [sum(snapshot.frequency(group.words, term.whole) for group in GROUPS)]
     counts += [_parts(snapshot, spelling.word) for spelling in likeliest[:1]]
@@ -268,6 +268,6 @@ def _rarity(snapshot: Snapshot, term: Term, likeliest: Sequence[Spelling]) -> fl
 
 
 def _written(text: str, word: str) -> str:
-    """`word` as the text has it; written with separators there, it is given as it was folded."""
+    """`word` in the case of the text; unchanged if the text has it with separators."""
     start = text.lower().find(word)
     return text[start : start + len(word)] if start >= 0 else word

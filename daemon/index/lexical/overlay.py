@@ -1,9 +1,8 @@
-"""A few messages laid over the lexical index before it has them: its commit takes time, a search need not wait for it.
+"""Overlays the lexical index with a small one of the newest messages, so that a search need not wait for a commit.
 
-What the small index holds stands for its messages, in whatever version the large one has them. Best-first answers are
-merged by score: the small one's are brought to the scale of the large one's, since rarity means nothing among a handful
-of texts. Answers in the order of time are merged by nobody's score but cut from both, the small one's first: its
-messages are the newest.
+The small index replaces its messages in the large one, whatever version that has. Best-first answers are merged by
+score. The scores of the small index are scaled to those of the large one, because rarity means nothing among a handful
+of texts. Answers in the order of time are concatenated, the small index first, because its messages are the newest.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import replace
 
 from daemon.index import PROSE, Entry, Filters, LexicalIndex, Match, number_of, tokens
 
-_PART = 0.5  # of a term that is held in part only
+_PART = 0.5  # the value of a term that a text holds only in part
 
 
 class Overlay:
@@ -116,7 +115,7 @@ class Overlay:
         return self._index.count()
 
     def close(self) -> None:
-        """See LexicalIndex; what lies over it is its owner's."""
+        """See LexicalIndex; the small index belongs to its owner."""
         self._index.close()
 
     def _newest(self, search: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
@@ -131,16 +130,16 @@ class Overlay:
         return [*search(self._fresh, limit), *self._unshadowed(search, limit)]
 
     def _unshadowed(self, search: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
-        """The large index's answer, without the messages that the small one stands for."""
+        """The matches of the large index, without messages that the small one has."""
         results = search(self._index, limit)
         unshadowed = [match for match in results if match.message_id not in self._shadowed]
-        if len(unshadowed) < len(results) == limit:  # what was taken out may have pushed others out
+        if len(unshadowed) < len(results) == limit:  # the removed matches may have displaced others
             unshadowed = [match for match in search(self._index, limit * 2) if match.message_id not in self._shadowed]
         return unshadowed[:limit]
 
 
 def _scaled(own: list[Match], large: Sequence[Match], query: str) -> list[Match]:
-    """The small index's matches, best first, in the scale of the large one's, as far as they hold as much."""
+    """The matches of the small index, scaled to the large one's; lower if they hold fewer terms."""
     if not own or not large or own[0].score <= 0:
         return own
     query_terms = {term.text for term in tokens.terms(query)}

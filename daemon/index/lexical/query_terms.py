@@ -1,8 +1,8 @@
-"""What an index must hold for the words of a query to count as found: pure values, no index needed.
+"""What a document must hold to match the words of a query. Pure values, no index needed.
 
-A word is found by itself or by its stem, a name by its spelling without separators or by its pieces in order, a path
-by its segments in order or as a whole, a run of a script without spaces by its pairs of characters in order; where
-there is no order, by all of them.
+A word matches by itself or by its stem, a name by its spelling without separators or by its pieces in order, a path by
+its segments in order or as a whole, a run of a script without spaces by its pairs of characters in order, or by all of
+them in a field without order.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from daemon.index.lexical.schema import Group
 from daemon.index.tokens import Form, Term
 
 _MOST_TERMS = 48
-_LONG_RUN = 4  # characters: two words of Chinese or Japanese as a rule; of a shorter one a part is another word
-_ENOUGH = 6  # pairs of a very long run, a whole sentence, that make a text worth showing
+_LONG_RUN = 4  # characters, usually two words of Chinese or Japanese; part of a shorter run is another word
+_ENOUGH = 6  # pairs of a very long run, such as a sentence, that a text must have to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class TermMatch:
 
     @property
     def least_pairs(self) -> int:
-        """How many of `pairs` a text must have to be shown where no text holds what was asked."""
+        """How many of `pairs` a text must have to be shown if no text holds the whole run."""
         return min((len(self.pairs) + 1) // 2, _ENOUGH)
 
 
 def content(query: str) -> list[Term]:
-    """The distinct terms of a query without the words that every text has, unless it has no others."""
+    """The distinct terms of a query, without stop words unless it has no others."""
     distinct = {(term.form, term.whole): term for term in reversed(list(tokens.terms(query)))}
     all_terms = list(reversed(distinct.values()))
     return [term for term in all_terms if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or all_terms[:_MOST_TERMS]
@@ -73,7 +73,7 @@ def term_match_for(term: Term, group: Group) -> TermMatch:
 
 
 def quotation(query: str) -> list[tuple[int, str]]:
-    """The tokens of the whole query as a text that quotes it has them: (place, token), stop words only as gaps."""
+    """(place, token) for a text that quotes the whole query, with gaps for stop words."""
     places: list[tuple[int, str]] = []
     place = 0
     for term in tokens.terms(query):
@@ -84,7 +84,7 @@ def quotation(query: str) -> list[tuple[int, str]]:
 
 
 def stretch(term: Term, text: str) -> str:
-    """The longest part, of two characters or more, that `text` has of a run; empty where it has none."""
+    """The longest part of a run, of two characters or more, in `text`; empty if there is none."""
     whole, folded = term.whole, tokens.fold(text)
     longest, start = "", 0
     for end in range(2, len(whole) + 1):
@@ -96,7 +96,7 @@ def stretch(term: Term, text: str) -> str:
 
 
 def joined(terms: Sequence[Term]) -> str:
-    """``rate limit`` means rateLimit as well; empty where the query is no few plain words."""
+    """The words as one, because ``rate limit`` also means rateLimit; empty unless the query is 2 to 4 plain words."""
     plain = [term.whole for term in terms if term.form is Form.WORD]
     return "".join(plain) if 1 < len(plain) == len(terms) <= 4 else ""
 

@@ -1,8 +1,8 @@
 """The best documents of one group for the words of a query.
 
-First candidates, from queries that tantivy answers quickly however common the words are: a plain disjunction of terms,
-which it prunes; conjunctions and phrases as far as a rare word leads them. Then the candidates alone are scored with
-everything that counts: the words, their stems, all of them, in their order.
+First we collect candidates, with queries that are fast even for common words: a plain disjunction of terms, which
+tantivy prunes, and conjunctions and phrases with a rare word. Then we score only the candidates, by everything that
+counts: the words, their stems, all of them together, their order.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from daemon.index.lexical.schema import GROUPS, Group
 from daemon.index.lexical.searcher import Place, Snapshot, all_of, any_of, as_match, place, text_of
 from daemon.index.tokens import Term
 
-_IN_ORDER = 0.5  # of what has all words: their sequence
-_JOINED = 0.75  # of what has all words: written as one
-_BY_DISTANCE = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
-_LEADS = 40_000  # a conjunction or phrase is worth asking for when its rarest word is in no more documents
-_FEW = 5000  # documents, among which the next match is found at once
-_PART = 0.25  # of a run that is held in part only
-_BROAD = 120_000  # postings from which on a word is looked for by its stem alone
+_IN_ORDER = 0.5  # boost: all words, in their order
+_JOINED = 0.75  # boost: all words, written as one
+_BY_DISTANCE = (1.0, 0.3, 0.15)  # boost by the distance of a similar word
+_LEADS = 40_000  # a conjunction or phrase is fast if its rarest word is in no more documents
+_FEW = 5000  # in so few documents the next match is found at once
+_PART = 0.25  # boost: only a part of a run
+_BROAD = 120_000  # from so many postings on, words are searched only by their stems
 _MOST_PAIRS = 48  # of one run, for candidates
 _BITS = 20  # a sum of powers of two that a 32-bit float holds exactly
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A candidate: which terms of the query it holds, and of which it has a good part only, as numbers of the query's
-    terms; and the similar spellings that it has.
+    """A candidate document.
+
+    `held` and `partly` are numbers of terms of the query: those that it holds, and those of which it has a good part.
     """
 
     group: Group
@@ -45,7 +46,7 @@ class Candidate:
 
 
 def worthwhile(candidates: list[Candidate]) -> list[Candidate]:
-    """Those that hold a term or a similar spelling; if none does, those that have a good part of a term."""
+    """The candidates with a term or a similar spelling; if there are none, those with a good part of a term."""
     return [candidate for candidate in candidates if candidate.held or candidate.spellings] or candidates
 
 
@@ -65,11 +66,11 @@ class Ranking:
         self._terms = terms
         self._quotation = quotation if len(quotation) > 1 and len(terms) > 1 and group.has_order else ()
         self._joined = joined(terms) if group.has_order else ""
-        self._spellings = spellings  # with the number of the term
+        self._spellings = spellings  # each with the number of its term
         self._term_matches = [term_match_for(term, group) for term in terms]
 
     def best(self, filters: Filters, limit: int, among: Query | None = None) -> list[Candidate]:
-        """The best `limit` candidates, best first; of the documents `among` matches, if given, which does not score."""
+        """The best `limit` candidates, best first, among the documents of `among` if given; `among` does not score."""
         addresses: dict[Place, DocAddress] = {}
         scores: dict[Place, float] = {}
         for source in self._sources():
@@ -81,7 +82,7 @@ class Ranking:
         if not addresses:
             return []
         is_sure = not self._spellings and not self._term_matches[0].pairs and not self._term_matches[0].conjunction
-        if len(self._term_matches) == 1 and is_sure:  # whatever was found holds it
+        if len(self._term_matches) == 1 and is_sure:  # every match holds the term
             candidates = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
             candidates = self._scored(self._snapshot.among(list(addresses.values())), addresses)
@@ -89,7 +90,7 @@ class Ranking:
         return candidates
 
     def _sources(self) -> Iterator[Query]:
-        """Queries for candidates, each quick."""
+        """Fast queries for candidates."""
         flat = list(self._flat())
         if flat:
             yield any_of([Query.boost_query(self._snapshot.term(name, token), boost) for name, token, boost in flat])
@@ -111,7 +112,7 @@ class Ranking:
             yield self._snapshot.term(self._group.words, self._joined)
 
     def _flat(self) -> Iterator[tuple[str, str, float]]:
-        """Single terms, similar spellings last; of words that are everywhere only the stem, which stands for both."""
+        """(field, token, boost) of single terms, then similar spellings; for very common words only the stem."""
         flat_tokens = [token for term in self._term_matches for token in term.tokens]
         crowded = sum(self._snapshot.frequency(name, token) for name, token, _ in flat_tokens) > _BROAD
         for term in self._term_matches:
@@ -137,7 +138,7 @@ class Ranking:
         return total
 
     def _whole(self, term: TermMatch) -> Query:
-        """Documents that hold the term in whatever way."""
+        """Documents that hold the term in any way."""
         if term.broad is not None:
             return self._snapshot.term(*term.broad)
         clauses = [self._snapshot.term(name, token) for name, token, _ in term.tokens]
@@ -151,7 +152,7 @@ class Ranking:
         return all_of([self._snapshot.term(name, token) for name, token in term.conjunction])
 
     def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
-        # Query, boost, number of the term: what holds it, then what has a good part of it, then similar words.
+        # (query, boost, number of the term): for whole terms, then for parts of terms, then for similar words.
         pieces: list[tuple[Query, float, int]] = []
         for number, term in enumerate(self._term_matches):
             pieces += [(self._snapshot.term(name, token), boost, number) for name, token, boost in term.tokens]
@@ -188,9 +189,10 @@ class Ranking:
         ]
 
     def _part(self, term: TermMatch) -> Query:
-        """Documents with a good part of a long run, in whatever order: the more of it, and the rarer, the better.
+        """Documents with a good part of a long run, in any order; more and rarer pairs score higher.
 
-        However long they are: else a short text with half of it would stand above a longer one with nearly all.
+        The length of the text does not count, or a short text with half of the run would rank above a longer one with
+        nearly all of it.
         """
         total = self._snapshot.searcher.num_docs
         clauses = []
@@ -200,9 +202,9 @@ class Ranking:
         return Query.boolean_query(clauses, minimum_number_should_match=term.least_pairs)
 
     def _optional(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
-        """A phrase or conjunction as an optional clause: of common words it is sought among the candidates only.
+        """A phrase or conjunction as an optional clause; for common words, restricted to the candidates.
 
-        What is optional tantivy takes on to its next match, which then may stand thousands of documents farther.
+        Tantivy advances an optional clause to its next match, which may be thousands of documents farther.
         """
         is_rare = min(self._snapshot.frequency(name, token) for token in tokens) <= _FEW
         return row if is_rare else all_of([among, row])
@@ -218,7 +220,7 @@ class Ranking:
         return extra
 
     def _held(self, among: Query, queries: Sequence[Query], limit: int) -> dict[Place, list[int]]:
-        """For each candidate the numbers of the queries that match it, several asked at once as powers of two."""
+        """For each candidate the numbers of matching queries. We run several at once, scored as powers of two."""
         held: dict[Place, list[int]] = {}
         for start in range(0, len(queries), _BITS):
             batch = queries[start : start + _BITS]
@@ -233,7 +235,7 @@ class Ranking:
 
 
 def groups_for(filters: Filters) -> Iterator[tuple[Group, Filters]]:
-    """The groups that may hold what the filters allow, each with the filters that are still needed within it."""
+    """The groups that may pass the filters, each with the filters that it still needs."""
     kinds = set(filters.kinds)
     for group in GROUPS:
         if not kinds or group.kinds <= kinds:
@@ -243,14 +245,14 @@ def groups_for(filters: Filters) -> Iterator[tuple[Group, Filters]]:
 
 
 def best_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Those that are worth showing, best first."""
+    """The candidates worth showing, best first."""
     return sorted(worthwhile(candidates), key=lambda candidate: -candidate.score)
 
 
 def unique_matches(
     snapshot: Snapshot, candidates: Sequence[Candidate], terms: Sequence[Term], limit: int
 ) -> Iterator[tuple[Match, Candidate]]:
-    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
+    """The first `limit` matches, one per part; the input and the output of a call are two."""
     parts: set[tuple[str, str, str]] = set()
     for candidate in candidates:
         document = snapshot.searcher.doc(candidate.address)
@@ -279,13 +281,13 @@ def window_matches(snapshot: Snapshot, candidates: Sequence[Candidate], terms: S
 
 
 def matched_terms(candidate: Candidate, terms: Sequence[Term], text: str) -> tuple[str, ...]:
-    """The terms that it holds, and of those that it has in part what its text has of them."""
+    """The terms that the candidate holds, and the parts that its text has of others."""
     held = [terms[number].text for number in sorted(candidate.held)]
     parts = [stretch(terms[number], text) for number in candidate.partly] if text else []
     return tuple(dict.fromkeys((*held, *filter(None, parts))))
 
 
 def windows_with(snapshot: Snapshot, term: TermMatch) -> int:
-    """In how many windows a term stands, or of a run at most."""
+    """The number of windows with a term; an upper bound for a run."""
     together = min((snapshot.frequency(name, token) for name, token in term.conjunction), default=0)
     return max([together, *(snapshot.frequency(name, token) for name, token, _ in term.tokens)])

@@ -1,9 +1,9 @@
-"""Words that certainly stand in whatever contains a given text.
+"""Words that every text with a given literal certainly has.
 
-Trigrams say that all pieces of a literal are somewhere in a text, which in long texts is so of any common words. But a
-word between two spaces of the literal is indexed as just this word, with its neighbours as neighbours. Only what holds
-for every text is used: a spelling that could be indexed in another way requires nothing. Of a literal that begins
-within a word only the ending is known; `Endings` has the words of the index by their endings.
+Trigrams only say that all pieces of a literal are somewhere in a text, which is true of most long texts if its words are
+common. But a word between two spaces of the literal is indexed as this word, next to its neighbours. We use only what
+holds for every text: a spelling that could be indexed in another way requires nothing. If a literal begins within a
+word, only the ending of that word is known; `Endings` has the words of the index by their endings.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from daemon.index import tokens
 
 LEAST = 3
-"""Letters that must be known."""
+"""Letters of an ending that must be known."""
 
 _LETTERS = re.compile(rf"[a-z]{{{LEAST}}}")
 
 
 class Endings:
-    """A set of tokens of the field of words. To be filled by one thread at a time; anyone may ask meanwhile."""
+    """Tokens of a field of words, by their endings. One thread may add at a time; others may read meanwhile."""
 
     def __init__(self) -> None:
         self._by_letters: dict[str, str] = {}  # each token between two line feeds
         self._capped: frozenset[str] = frozenset()
 
     def add(self, words: Iterable[str]) -> None:
-        """Take in more of them; what is known already changes nothing."""
+        """Add tokens; known ones change nothing."""
         fresh: defaultdict[str, set[str]] = defaultdict(set)
         for word in words:
             if tokens.may_be_capped(word):
@@ -47,8 +47,9 @@ class Endings:
                 self._by_letters[letters] = known + "\n".join(new) + "\n"
 
     def of(self, letters: str, most: int) -> list[str] | None:
-        """The tokens that end with these LEAST or more letters of a to z, or whose end is not known; None for more
-        than `most`.
+        """The tokens that end with these LEAST or more letters of a to z, and all tokens that are cut off.
+
+        None for more than `most`.
         """
         words, known = list(self._capped), self._by_letters.get(letters[-LEAST:], "\n")
         end = known.find(f"{letters}\n")
@@ -60,7 +61,7 @@ class Endings:
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 _WORD = re.compile(r"[a-z0-9]+")
-# Its letters at the end, and what belongs to no word.
+# Letters at the end of the last word, then characters that belong to no word.
 _LAST_WORD = re.compile(rf"([a-z]{{{LEAST},}})[\x00-/:-@\[-`{{-\x7f]*$")
 _MOST_TOKENS = 24
 _LEAST_PREFIX = 3
@@ -68,10 +69,10 @@ _LEAST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Tokens that stand one behind the other in the field of words.
+    """Consecutive tokens of a field of words.
 
-    Behind them, if given, one with this beginning; before them one with this ending, or one of which only the beginning
-    is known (tokens.may_be_capped).
+    After them comes a token with this `beginning`, if given; before them one with this `ending`, or a token that is cut
+    off (tokens.may_be_capped).
     """
 
     tokens: tuple[str, ...]
@@ -80,7 +81,7 @@ class WordSequence:
 
 
 def certain(needle: str) -> list[WordSequence]:
-    """What the words of every text hold whose casefolded form contains `needle`, itself casefolded."""
+    """The sequences of words in every text whose casefolded form contains `needle`, which is casefolded too."""
     first, *inner = _SPACE.split(needle)
     if not inner:
         return []
@@ -103,7 +104,7 @@ def _is_plain(chunk: str) -> bool:
 
 
 def _beginning(chunk: str) -> str:
-    """Of the first word of a text's end: its last letter may take an accent or be cut out of a longer one."""
+    """The beginning of the first word of `chunk`, without its last letter, to which an accent may belong."""
     word = _WORD.search(chunk)
     if word is None or not _is_plain(chunk[: word.end()]):
         return ""
@@ -112,7 +113,7 @@ def _beginning(chunk: str) -> str:
 
 
 def _ending(chunk: str) -> str:
-    """Of the last word of a text's beginning: it may be cut out of a longer one; a single letter may be a ``'s``."""
+    """The last word of `chunk`, as an ending: the text may have a longer word."""
     word = _LAST_WORD.search(chunk)
     return word.group(1) if word is not None else ""
 

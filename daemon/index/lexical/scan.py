@@ -1,4 +1,4 @@
-"""Going through parts in the order of time: substrings, regular expressions, what stands next to a moment."""
+"""Scans parts in the order of time: for substrings, regular expressions, or parts close to a moment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from daemon.index.lexical import prefilter
 from daemon.index.lexical.patterns import Pattern
 from daemon.index.lexical.searcher import Snapshot, as_match
 
-_NEWEST = 256  # documents that are looked at before a pattern is narrowed by its classes
-_PAGE = 2048  # to ask again costs more than a few addresses too many
+_NEWEST = 256  # documents to check before a pattern is prefiltered by its classes
+_PAGE = 2048  # a second query costs more than a few addresses too many
 _LARGEST_PAGE = 16384
 _STEP_MS = 6 * 3_600_000
 _STEPS = 6
 
 TermsOf = Callable[[bytes], tuple[str, ...] | None]
-"""The terms to show of a stored text, None where it is no match."""
+"""Returns the terms to show of a stored text, None if it does not match."""
 
 
 def literal(snapshot: Snapshot, text: str, filters: Filters, limit: int) -> list[Match]:
@@ -29,7 +29,7 @@ def literal(snapshot: Snapshot, text: str, filters: Filters, limit: int) -> list
     plain = needle.encode() if needle.isascii() else None
 
     def held(stored: bytes) -> tuple[str, ...] | None:
-        if stored.isascii():  # nearly all are, and need not be decoded
+        if stored.isascii():  # most are ASCII, and need not be decoded
             return (text,) if plain is not None and plain in stored.lower() else None
         whole = stored.decode()
         return (tokens.as_composed_in(text, whole),) if needle in tokens.caseless(whole) else None
@@ -42,7 +42,7 @@ def literal(snapshot: Snapshot, text: str, filters: Filters, limit: int) -> list
 def matching(
     snapshot: Snapshot, pattern: Pattern, filters: Filters, limit: int, within_s: float
 ) -> tuple[list[Match], bool]:
-    """Parts that the pattern matches, newest first; False when the time was over before all were looked at."""
+    """Parts that the pattern matches, newest first; False if the time was over before all were checked."""
     end = time.monotonic() + within_s
 
     def held(stored: bytes) -> tuple[str, ...] | None:
@@ -55,7 +55,7 @@ def matching(
     results: list[Match] = []
     query = prefilter.matching(snapshot, pattern, filters)
     try:
-        if not pattern.required:  # what is in most texts is among the newest; the rest is worth a closer look
+        if not pattern.required:  # a common pattern is among the newest; for a rare one a prefilter pays
             _verified([snapshot.by_time(query, _NEWEST)], snapshot, limit, held, newest)
             if len(newest) == limit:
                 return newest, True
@@ -69,7 +69,7 @@ def matching(
 def by_time(snapshot: Snapshot, moment: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
     """Parts before `moment`, newest first, or from it on, oldest first.
 
-    Looked for in a span of time that grows until it has enough: sorting all of a large index would take longer.
+    We search a span of time that grows until it has enough, because sorting a large index takes longer.
     """
     all_parts = snapshot.flag("part", "1")
     span = _STEP_MS

@@ -1,7 +1,7 @@
-"""The notes of models, searched by meaning: a second collection beside that of the messages, in the same Chroma.
+"""Notes of models, searched by meaning: a second collection in the same Chroma as the messages.
 
-The semantic index owns the client and its lock, counts failures and translates errors; it hands over a collection and
-its gate, so nothing of chromadb is imported here. A row's id is a digest of its content, so a row is never rewritten.
+The semantic index owns the client and its lock, counts failures and translates errors. It passes in a collection and
+its gate, so chromadb is not imported here. A row's id is a digest of its content, so a row is never rewritten.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class NoteVectors:
         self.is_whole = False
 
     def ids(self, owner: str, target: str = "") -> set[str]:
-        """The rows that an archive has put in, all or those of one target."""
+        """The rows of an archive, all or those of one target."""
         with self._gate("listing its notes"):
             rows = self._collection.get(where=_all(owner=owner, target=target), include=[])
             return set(rows["ids"])
 
     def upsert(self, rows: Sequence[NoteRow]) -> None:
-        """Put these in.
+        """Add these.
 
         Raises:
             BadInput: a vector that Chroma would take and never find; nothing is written.
@@ -57,7 +57,7 @@ class NoteVectors:
                 )
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget these; one that is not there is no error."""
+        """Remove these; a missing one is no error."""
         for start in range(0, len(ids), PAGE):
             with self._gate("removing notes"):
                 self._collection.delete(ids=list(ids[start : start + PAGE]))
@@ -81,7 +81,7 @@ class NoteVectors:
             return [NoteMatch(record, str(data["target"]), 1.0 - float(distance)) for record, data, distance in rows]
 
     def probe(self) -> None:
-        """Read some, and search for them by their own vectors, as far as a damaged collection would fail (C1, C2).
+        """Read a sample, and search for it by its own vectors (C1, C2).
 
         Raises:
             IndexBroken: many of them are not found.

@@ -30,7 +30,7 @@ from daemon.index.semantic.vector_cache import Rows, VectorCache
 from daemon.model import Kind, Vector
 
 EF_SEARCH = 200
-"""Rows that Chroma's graph is searched for at least (ef_search)."""
+"""The least number of rows that a search in Chroma's graph visits (ef_search)."""
 
 _READ_COST = 4
 """Reading a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
@@ -180,7 +180,7 @@ class VectorSearch:
         return None if numbers is None else query.cache.rows(numbers, query.filters.kinds)
 
     def _filter_results(self, query: _Query, limit: int, allowed_count: int | None) -> list[Row] | None:
-        """Those of the nearest rows that pass; None if too few do. `allowed_count`: how many of all pass, if known."""
+        """The nearest rows that pass; None if too few do. `allowed_count`: how many rows pass in all, if known."""
         total = self.total()
         deep = min(
             _DEEPEST, max(EF_SEARCH, limit * 16 if allowed_count is None else 2 * limit * total // allowed_count)
@@ -199,7 +199,7 @@ class VectorSearch:
             deep = min(deep * 4, _DEEPEST)
 
     def _chroma_query(self, vector: Vector, limit: int, records: Sequence[str] | None = None) -> list[Row]:
-        """The `limit` nearest rows, of all or of those that are named."""
+        """The `limit` nearest rows, of all or of `records`."""
         limit = min(limit, self.total() if records is None else len(records))
         ids = None if records is None else list(records)
         answer = self._collection.query(query_embeddings=[vector], n_results=limit, ids=ids, include=["distances"])
@@ -265,9 +265,9 @@ class VectorSearch:
         ]
 
     def _filtered_by_chroma(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
-        """Without the cache: first ask for more rows and filter them here, since each row that a filter matches costs.
+        """Without the cache: first query more rows and filter them here, because Chroma takes time for each match.
 
-        If too few of them pass, Chroma filters, and we ask for more until it has no more.
+        If too few of them pass, Chroma filters, and we query more until it has no more.
         """
         total = self.total()
         clause: Any = {"session_id": filters.session_id} if filters.session_id else None
