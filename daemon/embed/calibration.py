@@ -93,7 +93,7 @@ def measure(embedder: Embedder) -> tuple[float, ...]:
 def calibration(measured: Sequence[float]) -> Calibration:
     """The calibration of a model from the result of `measure`.
 
-    If related texts are no more similar than unrelated ones, only the latter are mapped: noise must not count as meaning.
+    If related texts are no more similar than unrelated ones, only the latter are mapped, because noise is no meaning.
     """
     middle, upper, related, _ = measured
     is_telling = related > upper > middle - _STEP

@@ -1,7 +1,7 @@
 """Words that every text with a given literal certainly has.
 
-Trigrams only say that all pieces of a literal are somewhere in a text, which is true of most long texts if its words are
-common. But a word between two spaces of the literal is indexed as this word, next to its neighbours. We use only what
+Trigrams only say that all pieces of a literal are somewhere in a text, which is true of common words in most long
+texts. But a word between two spaces of the literal is indexed as this word, next to its neighbours. We use only what
 holds for every text: a spelling that could be indexed in another way requires nothing. If a literal begins within a
 word, only the ending of that word is known; `Endings` has the words of the index by their endings.
 """
