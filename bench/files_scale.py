@@ -84,8 +84,8 @@ class World:
         if text.count(old) != 1:
             return self._write(path)
         self.texts[path] = text.replace(old, new)
-        given = {"filePath": path, "oldString": old, "newString": new}
-        return _call("edit", given, "Edit applied successfully.", {"filediff": {"file": path}})
+        arguments = {"filePath": path, "oldString": old, "newString": new}
+        return _call("edit", arguments, "Edit applied successfully.", {"filediff": {"file": path}})
 
     def _read(self, path: str) -> dict[str, Any]:
         lines = self.texts[path].split("\n")[:-1]
@@ -104,17 +104,17 @@ class World:
         return _call("bash", {"command": f"ls {path}"}, path, {"exit": 0, "output": path})
 
 
-def _call(tool: str, given: dict[str, Any], output: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    return {"tool": tool, "state": {"status": "completed", "input": given, "output": output, "metadata": metadata}}
+def _call(tool: str, arguments: dict[str, Any], output: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {"tool": tool, "state": {"status": "completed", "input": arguments, "output": output, "metadata": metadata}}
 
 
 def fill(archive: Archive, world: World, operations: int, sessions: int) -> None:
     """All operations, three calls a message, each session's one after the other, sessions spread over time."""
     clock, serial, done = START, 0, 0
     batch = archive.batch()
-    made = [_session(batch, number) for number in range(sessions)]
+    all_sessions = [_session(batch, number) for number in range(sessions)]
     while done < operations:
-        session = made[done * sessions // operations]
+        session = all_sessions[done * sessions // operations]
         serial += 1
         clock += 60
         message_id = f"msg_{(clock * 4096) & ((1 << 48) - 1):012x}{serial:014d}"
@@ -132,8 +132,8 @@ def fill(archive: Archive, world: World, operations: int, sessions: int) -> None
         head["time"] = {"created": clock - 40, "completed": clock}
         message = records.message(records.dumps(head), tuple(parts), session.id)
         hash_ = records.digest(message.raw)
-        found = edits(message, session)
-        batch.message(message, source="bench", generation=2, hash_=hash_, edits=found)
+        file_edits = edits(message, session)
+        batch.message(message, source="bench", generation=2, hash_=hash_, edits=file_edits)
         if serial % BATCH == 0:
             archive.commit(batch)
             batch = archive.batch()
@@ -239,24 +239,24 @@ def main() -> None:
     options.add_argument("--sessions", type=int, default=300)
     options.add_argument("--runs", type=int, default=3)
     options.add_argument("--keep", default="", help="work in this new folder and leave it there")
-    given = options.parse_args()
-    names = [f"{PREFIX}/pkg{number % FOLDERS:03d}/module{number:05d}.py" for number in range(given.files)]
+    arguments = options.parse_args()
+    names = [f"{PREFIX}/pkg{number % FOLDERS:03d}/module{number:05d}.py" for number in range(arguments.files)]
     world = World(random.Random(3), names)
-    with place(given.keep) as folder:
+    with place(arguments.keep) as folder:
         begun = time.perf_counter()
         with Archive(folder / "archive") as archive:
-            fill(archive, world, given.operations, given.sessions)
+            fill(archive, world, arguments.operations, arguments.sessions)
         print(f"made in {time.perf_counter() - begun:.1f} s: {len(world.texts)} files, calls {world.counts}")
         lay_out(world, folder / "tree")
-        times = measure(folder, given.runs)
+        times = measure(folder, arguments.runs)
         disk = statistics.median(times["cp -r and fsync"])
         print(f"\n{'whole process':32} {'median s':>9} {'min':>7} {'max':>7} {'/ cp+fsync':>11}")
-        for name, taken in times.items():
-            middle = statistics.median(taken)
-            print(f"{name:32} {middle:9.2f} {min(taken):7.2f} {max(taken):7.2f} {middle / disk:11.2f}")
+        for name, seconds in times.items():
+            middle = statistics.median(seconds)
+            print(f"{name:32} {middle:9.2f} {min(seconds):7.2f} {max(seconds):7.2f} {middle / disk:11.2f}")
         compare(folder, world)
-        for left in folder.glob("copy-*" if given.keep else "nothing"):
-            shutil.rmtree(left)
+        for copy in folder.glob("copy-*" if arguments.keep else "nothing"):
+            shutil.rmtree(copy)
 
 
 if __name__ == "__main__":

@@ -71,32 +71,34 @@ def candidates_of(house: quality_house.House, question: quality_house.Question, 
     """What hybrid has to order for a question; None where it finds nothing."""
     search = CandidateSearch(house.lexical, lambda: house.semantic, embedder, _fail)
     query = parse.parse(question.text)
-    found = search.gather(query, "hybrid", Filters(), _DEPTH, deadline=time.monotonic() + quality_house.BUDGET_S)
-    similar = found.similar()
-    meant = [match for match in found.every("semantic") if match.message_id in similar]
-    features = fuse.features_of(found.every("lexical"), found.every("windows"), meant, found.stats)
+    candidates = search.gather(query, "hybrid", Filters(), _DEPTH, deadline=time.monotonic() + quality_house.BUDGET_S)
+    similar = candidates.similar()
+    similar_matches = [match for match in candidates.all_matches("semantic") if match.message_id in similar]
+    features = fuse.features_of(
+        candidates.all_matches("lexical"), candidates.all_matches("windows"), similar_matches, candidates.stats
+    )
     states = {message_id: house.archive.state(message_id) for message_id in features}
     ids = [message_id for message_id, state in states.items() if state is not None]
     if not ids:
         return None
     cosines: dict[str, float] = {}
-    for match in found.every("semantic"):
+    for match in candidates.all_matches("semantic"):
         cosines[match.message_id] = max(match.score, cosines.get(match.message_id, -1.0))
     sessions = [states[i]["session"] for i in ids]
     numbers = {session: number for number, session in enumerate(dict.fromkeys(sessions))}
-    unread = house.archive.unread_among(found.by_words())
+    unread = house.archive.unread_among(candidates.by_words())
     stats = replace(
-        found.stats,
-        legible=found.legible,
-        known=found.known,
-        legible_texts=1 - len(unread) / max(1, len(found.by_words())),
+        candidates.stats,
+        legible=candidates.legible,
+        known=candidates.known,
+        legible_texts=1 - len(unread) / max(1, len(candidates.by_words())),
     )
-    made = np.array([[getattr(features[i], name) for name in NAMES] for i in ids])
-    made[:, _MEANING] *= fuse.meaning_weight(stats) / weights.FEATURES["meaning"]
+    rows = np.array([[getattr(features[i], name) for name in NAMES] for i in ids])
+    rows[:, _MEANING] *= fuse.meaning_weight(stats) / weights.FEATURES["meaning"]
     return Candidates(
-        made,
+        rows,
         np.array([cosines.get(i, -1.0) for i in ids]),
-        np.array([weights.DAY * fuse.nearness(query.days, states[i]["created"]) for i in ids]),
+        np.array([weights.DAY * fuse.date_proximity(query.days, states[i]["created"]) for i in ids]),
         np.array([numbers[session] for session in sessions]),
         np.array([session in question.right for session in numbers]),
     )
@@ -109,26 +111,30 @@ def _fail(index: str, error: Exception) -> None:
 Sets: TypeAlias = Mapping[str, Sequence[Candidates | None]]
 
 
-def mrr(asked: Sequence[Candidates | None], chosen: Floats) -> float:
+def mrr(questions: Sequence[Candidates | None], chosen: Floats) -> float:
     """The mean reciprocal rank of a set's questions with these weights."""
-    ranks = [one.rank(one.features @ chosen + one.days) if one else 0.0 for one in asked]
+    ranks = [question.rank(question.features @ chosen + question.days) if question else 0.0 for question in questions]
     return float(np.mean(ranks))
 
 
-def better_half(asked: Sequence[Candidates | None], chosen: Floats) -> float:
+def better_half(questions: Sequence[Candidates | None], chosen: Floats) -> float:
     """The better MRR of words with these weights and of meaning alone."""
     by_words = np.where(np.arange(len(NAMES)) == _MEANING, 0.0, chosen)
-    by_meaning = float(np.mean([one.rank(np.maximum(one.cosines, -1.0) + 1.0) if one else 0.0 for one in asked]))
-    return max(mrr(asked, by_words), by_meaning)
+    by_meaning = float(
+        np.mean(
+            [question.rank(np.maximum(question.cosines, -1.0) + 1.0) if question else 0.0 for question in questions]
+        )
+    )
+    return max(mrr(questions, by_words), by_meaning)
 
 
 def fitted(sets: Sets) -> Floats:
     """The weights that coordinate search ends at, meaning at its own."""
     equal = np.full(len(NAMES), float(weights.FEATURES["meaning"]))
-    halves = {name: better_half(asked, equal) for name, asked in sets.items()}
+    halves = {name: better_half(questions, equal) for name, questions in sets.items()}
 
     def value(chosen: Floats) -> float:
-        above = np.array([mrr(asked, chosen) - halves[name] for name, asked in sets.items()])
+        above = np.array([mrr(questions, chosen) - halves[name] for name, questions in sets.items()])
         return float(np.mean(above) + np.mean(np.minimum(above, 0.0)))
 
     best, chosen, is_better = value(equal), equal, True
@@ -144,21 +150,28 @@ def fitted(sets: Sets) -> Floats:
 
 
 def main() -> None:
-    given = quality.options().parse_args()
+    arguments = quality.options().parse_args()
     sets: dict[str, list[Candidates | None]] = {}
     embedder = Builtin()
-    for made in quality.wanted_sets(given):
-        with tempfile.TemporaryDirectory() as scratch, quality.housed(made, given, Path(scratch), embedder) as house:
-            sets[made.name] = [candidates_of(house, question, embedder) for question in made.questions]
-        print(f"{made.name}: {len(made.questions)} questions", file=sys.stderr, flush=True)
+    for question_set in quality.requested_sets(arguments):
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            quality.housed(question_set, arguments, Path(scratch), embedder) as house,
+        ):
+            sets[question_set.name] = [candidates_of(house, question, embedder) for question in question_set.questions]
+        print(f"{question_set.name}: {len(question_set.questions)} questions", file=sys.stderr, flush=True)
     today = np.array(list(weights.FEATURES.values()))
     print(
         f"{'set':15} {'better half':>11} {'held out':>8} {'today':>6}   weights of the other sets: {', '.join(NAMES)}"
     )
-    for name, asked in sets.items():
-        others = fitted({other: some for other, some in sets.items() if other != name})
-        columns = f"{better_half(asked, today):11.3f} {mrr(asked, others):8.3f} {mrr(asked, today):6.3f}"
-        print(f"{name:15} {columns}   {_listed(others)}", flush=True)
+    for name, questions in sets.items():
+        fitted_weights = fitted(
+            {training_set: members for training_set, members in sets.items() if training_set != name}
+        )
+        columns = (
+            f"{better_half(questions, today):11.3f} {mrr(questions, fitted_weights):8.3f} {mrr(questions, today):6.3f}"
+        )
+        print(f"{name:15} {columns}   {_listed(fitted_weights)}", flush=True)
     print(f"{'all':15} {'':27}   {_listed(fitted(sets))}")
 
 

@@ -45,7 +45,7 @@ IMPORTED = 40
 LONG_AGO = 1_700_000_000_000
 """When the imported messages begin, epoch ms."""
 
-LOOK_EVERY_S = 0.01
+POLL_S = 0.01
 GIVE_UP_S = 30.0
 GROUPS = ("prompt", "answer", "last answer")
 WORD_LIST = (
@@ -55,13 +55,15 @@ WORD_LIST = (
 
 
 @dataclass
-class Found:
-    """One message: its group, when OpenCode finished it and when a search found it (epoch seconds); `returned` is when
-    OpenCode answered the request whose turn it ends, for a last answer."""
+class MessageTiming:
+    """When OpenCode finished a message, and when a search found it (epoch seconds).
+
+    `returned`, of a last answer: when OpenCode answered the request.
+    """
 
     group: str
     finished: float
-    found: float | None
+    found_at: float | None
     returned: float | None = None
 
 
@@ -71,7 +73,7 @@ class Round:
 
     version: str
     state: str
-    messages: list[Found] = field(default_factory=list)
+    messages: list[MessageTiming] = field(default_factory=list)
     references: dict[str, list[float]] = field(default_factory=dict)
     load: float = 0.0
     busy: float = 0.0
@@ -80,52 +82,52 @@ class Round:
     def row(self) -> dict[str, Any]:
         """The figures, seconds."""
         groups = {name: [m for m in self.messages if m.group == name] for name in GROUPS}
-        taken = {name: _times(of) for name, of in {"all": self.messages, **groups}.items()}
-        after = [m.found - m.returned for m in self.messages if m.found is not None and m.returned is not None]
+        latencies = {name: _times(of) for name, of in {"all": self.messages, **groups}.items()}
+        after = [m.found_at - m.returned for m in self.messages if m.found_at is not None and m.returned is not None]
         base = sum(_quantile(times, 0.95) for times in self.references.values())
         return {
             "version": self.version,
             "state": self.state,
             "messages": len(self.messages),
-            "never found": sum(m.found is None for m in self.messages),
-            **{name: _figures(times) for name, times in taken.items()},
+            "never found": sum(m.found_at is None for m in self.messages),
+            **{name: _figures(times) for name, times in latencies.items()},
             "after the answer to the request": _figures([max(0.0, t) for t in after]),
             "references": {name: _figures(times) for name, times in self.references.items()},
-            "p95 as a multiple of the references": round(_quantile(taken["all"], 0.95) / base, 1) if base else None,
+            "p95 as a multiple of the references": round(_quantile(latencies["all"], 0.95) / base, 1) if base else None,
             "load average": round(self.load, 2),
             "share in this state": round(self.busy, 2),
         }
 
 
-class Looker(threading.Thread):
-    """Searches for the words it was given until each is found; keeps when, and in which message."""
+class Poller(threading.Thread):
+    """Searches for words until each is found; `hits` says when each was found, and in which message."""
 
     def __init__(self, daemon: Daemon) -> None:
         super().__init__(daemon=True)
         self._daemon = daemon
         self._end = threading.Event()
-        self._wanted: dict[str, None] = {}
-        self.seen: dict[str, tuple[float, str]] = {}
+        self._pending: dict[str, None] = {}
+        self.hits: dict[str, tuple[float, str]] = {}
 
     def want(self, words: Sequence[str]) -> None:
-        self._wanted = {**self._wanted, **dict.fromkeys(words)}
+        self._pending = {**self._pending, **dict.fromkeys(words)}
 
     def run(self) -> None:
         with self._daemon.client() as client:
             while not self._end.is_set():
-                for word in list(self._wanted):
+                for word in list(self._pending):
                     hits = self._daemon.search_with(client, word)
                     if hits:
-                        self.seen[word] = (time.time(), hits[0]["message_id"])
-                        self._wanted = {w: None for w in self._wanted if w != word}
-                self._end.wait(LOOK_EVERY_S)
+                        self.hits[word] = (time.time(), hits[0]["message_id"])
+                        self._pending = {w: None for w in self._pending if w != word}
+                self._end.wait(POLL_S)
 
     def wait(self, words: Sequence[str]) -> None:
-        """Until all were found, or it is no use."""
+        """Wait until all words are found, or the time is over."""
         deadline = time.monotonic() + GIVE_UP_S
-        while any(word not in self.seen for word in words) and time.monotonic() < deadline:
-            time.sleep(LOOK_EVERY_S)
-        self._wanted = {}
+        while any(word not in self.hits for word in words) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        self._pending = {}
 
     def stop(self) -> None:
         self._end.set()
@@ -175,9 +177,9 @@ def _round(binary: Path, version: str, state: str, options: argparse.Namespace, 
             write_import(opencode.data_dir / "storage", options.imported)
         with Daemon(opencode.data_dir, root / "ours").run() as daemon:
             holds = _state(daemon, state, options.imported)
-            with _looking(daemon) as looker:
+            with _polling(daemon) as poller:
                 session = opencode.create_session(project, "Garden plans")
-                talk = Talk(model, opencode, project, session, looker)
+                talk = Talk(model, opencode, project, session, poller)
                 talk.turn(0)  # OpenCode loads its provider and its tools
                 held = []
                 for number in range(1, options.turns + 1):
@@ -222,10 +224,10 @@ class Talk:
     opencode: OpenCode
     project: Path
     session: str
-    looker: Looker
+    poller: Poller
 
-    def turn(self, number: int) -> list[Found]:
-        """Say one thing; when each of its three messages was finished and found."""
+    def turn(self, number: int) -> list[MessageTiming]:
+        """Send one prompt; return when each of the three messages of the turn was finished and found."""
         words = {group: _word() for group in GROUPS}
         read = Call("read", {"filePath": str(self.project / "README.md")})
         steps = [
@@ -234,36 +236,36 @@ class Talk:
         ]
         prompt = f"Turn {number}: {_prose(12)} {words['prompt']}."
         self.model.add(prompt, steps)
-        self.looker.want(list(words.values()))
+        self.poller.want(list(words.values()))
         self.opencode.prompt(self.session, prompt)
         returned = time.time()
-        self.looker.wait(list(words.values()))
+        self.poller.wait(list(words.values()))
         messages = self.opencode.messages(self.session)[-len(GROUPS) :]
-        return [self._found(message, words, returned) for message in messages]
+        return [self._timing(message, words, returned) for message in messages]
 
-    def _found(self, message: dict[str, Any], words: dict[str, str], returned: float) -> Found:
+    def _timing(self, message: dict[str, Any], words: dict[str, str], returned: float) -> MessageTiming:
         text = " ".join(str(part.get("text", "")) for part in message["parts"])
         (group,) = (name for name, word in words.items() if word in text)
-        found, holder = self.looker.seen.get(words[group], (None, ""))
-        if found is not None and holder != message["info"]["id"]:
+        found_at, holder = self.poller.hits.get(words[group], (None, ""))
+        if found_at is not None and holder != message["info"]["id"]:
             raise RuntimeError(f"{words[group]} was found in {holder}, but {message['info']['id']} holds it")
         times = message["info"]["time"]
         finished = (times["created"] if group == "prompt" else times["completed"]) / 1000
-        return Found(group, finished, found, returned if group == GROUPS[-1] else None)
+        return MessageTiming(group, finished, found_at, returned if group == GROUPS[-1] else None)
 
 
 @contextmanager
-def _looking(daemon: Daemon) -> Iterator[Looker]:
-    looker = Looker(daemon)
-    looker.start()
+def _polling(daemon: Daemon) -> Iterator[Poller]:
+    poller = Poller(daemon)
+    poller.start()
     try:
-        yield looker
+        yield poller
     finally:
-        looker.stop()
+        poller.stop()
 
 
 def _references(daemon: Daemon, root: Path, number: int = 60) -> dict[str, list[float]]:
-    """What the machine takes for the least that any such path needs: a synced write, and a question over the socket."""
+    """The times of the two steps that every message needs at least: a synced write, and a query over the socket."""
     times: dict[str, list[float]] = {"synced write of 4 kB": [], "search that finds nothing": []}
     with (root / "reference").open("wb", buffering=0) as file, daemon.client() as client:
         for _ in range(number):
@@ -286,12 +288,12 @@ def _ask(client: httpx.Client) -> None:
 def write_import(storage: Path, messages: int) -> None:
     """An invented tree of JSON files, `IMPORTED` messages a session, about 1 kB of prose each."""
     for number in range(0, messages, IMPORTED):
-        session, made = f"ses_import{number:08d}", LONG_AGO + number * 60_000
+        session, created = f"ses_import{number:08d}", LONG_AGO + number * 60_000
         record = {"id": session, "version": "1.1.65", "projectID": "imported", "directory": "/home/dev/imported"}
-        times = {"created": made, "updated": made}
+        times = {"created": created, "updated": created}
         _write(storage / "session" / "imported" / f"{session}.json", {**record, "title": "Imported", "time": times})
         for step in range(IMPORTED):
-            at, message = made + step * 1000, f"msg_import{number + step:08d}"
+            at, message = created + step * 1000, f"msg_import{number + step:08d}"
             ids = {"sessionID": session, "messageID": message}
             head = {"id": message, "sessionID": session, "role": "user", "time": {"created": at}}
             part = {"id": f"prt_import{number + step:08d}", **ids, "type": "text", "text": _prose(150)}
@@ -312,9 +314,9 @@ def _prose(words: int) -> str:
     return " ".join(random.choices(WORD_LIST.split(), k=words))
 
 
-def _times(messages: Sequence[Found]) -> list[float]:
-    """Seconds until found; 0 for what was found before OpenCode called it finished."""
-    return [max(0.0, m.found - m.finished) if m.found is not None else float("inf") for m in messages]
+def _times(messages: Sequence[MessageTiming]) -> list[float]:
+    """Seconds until found; 0 if it was found before OpenCode called it finished."""
+    return [max(0.0, m.found_at - m.finished) if m.found_at is not None else float("inf") for m in messages]
 
 
 def _quantile(times: Sequence[float], share: float) -> float:

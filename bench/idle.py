@@ -1,4 +1,4 @@
-"""What a service costs that has nothing to do: its start, its wake-ups, its memory before, with and after meaning.
+"""What an idle service costs: its start, its wake-ups, its memory before, with and after meaning.
 
     python bench/idle.py FOLDER [--messages N] [--seconds S] [--rest S] [--checkout DIR]
 
@@ -23,11 +23,11 @@ _QUESTION = {"arguments": {"query": "why was the cache of the parser dropped", "
 
 def _family(pid: int) -> list[int]:
     """A process and all that descend from it."""
-    found = [pid]
-    for each in found:
-        for task in Path(f"/proc/{each}/task").glob("*/children"):
-            found += [int(child) for child in task.read_text().split()]
-    return found
+    pids = [pid]
+    for parent in pids:
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            pids += [int(child) for child in task.read_text().split()]
+    return pids
 
 
 def _fields(path: Path) -> dict[str, int]:
@@ -38,8 +38,8 @@ def _fields(path: Path) -> dict[str, int]:
 def figures(pid: int) -> dict[str, float]:
     """Of the process and its children: processor milliseconds, wake-ups, MB written, MB resident."""
     total = dict.fromkeys(("processor ms", "wake-ups", "written kB", "rss MB", "pss MB"), 0.0)
-    for each in _family(pid):
-        root = Path(f"/proc/{each}")
+    for process in _family(pid):
+        root = Path(f"/proc/{process}")
         times = (root / "stat").read_text().rpartition(")")[2].split()
         total["processor ms"] += 10.0 * sum(map(int, times[11:15]))  # children that have ended included
         for status in root.glob("task/*/status"):
@@ -73,7 +73,7 @@ def _fill(place: Place, messages: int) -> None:
     (place.root / "filled").touch()
 
 
-def measure(daemon: Daemon, seconds: float, rest: float) -> None:
+def measure(daemon: Daemon, seconds: float, pause_s: float) -> None:
     """Start, idle, one question by meaning, idle again."""
     assert daemon.process is not None
     pid, none = daemon.process.pid, {"processor ms": 0.0, "wake-ups": 0.0, "written kB": 0.0}
@@ -82,7 +82,7 @@ def measure(daemon: Daemon, seconds: float, rest: float) -> None:
     _row("start, to the first answer", max(1.0, time.monotonic() - began), none, figures(pid))
     daemon.settle()
     _row("start, to rest", time.monotonic() - began, none, figures(pid))
-    _idle("idle", pid, seconds)
+    _measure_idle("idle", pid, seconds)
     before, began = figures(pid), time.monotonic()
     _ask(daemon)
     _row("first question by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
@@ -90,12 +90,12 @@ def measure(daemon: Daemon, seconds: float, rest: float) -> None:
     for _ in range(20):
         _ask(daemon)
     _row("20 more questions by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
-    if rest:
-        _idle("after the questions", pid, rest)
-        _idle("idle after meaning", pid, seconds)
+    if pause_s:
+        _measure_idle("after the questions", pid, pause_s)
+        _measure_idle("idle after meaning", pid, seconds)
 
 
-def _idle(name: str, pid: int, seconds: float) -> None:
+def _measure_idle(name: str, pid: int, seconds: float) -> None:
     before = figures(pid)
     time.sleep(seconds)
     _row(name, seconds, before, figures(pid))
@@ -116,13 +116,13 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--rest", type=float, default=0, help="wait so long after the questions, and measure again")
     options.add_argument("--checkout", type=Path, default=CHECKOUT)
-    given = options.parse_args()
+    arguments = options.parse_args()
     end_cleanly()
-    place = Place(given.folder, given.checkout)
-    _fill(place, given.messages)
+    place = Place(arguments.folder, arguments.checkout)
+    _fill(place, arguments.messages)
     print(f"{'':34} {'s':>6} {'cpu ms':>9} {'% core':>7} {'wakes/s':>8} {'writ. kB':>9} {'rss MB':>7} {'pss MB':>7}")
     with Daemon(place) as daemon:
-        measure(daemon, given.seconds, given.rest)
+        measure(daemon, arguments.seconds, arguments.rest)
 
 
 if __name__ == "__main__":

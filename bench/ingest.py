@@ -166,25 +166,25 @@ def main() -> None:
     options.add_argument("--sessions", type=int, nargs="*", default=[10, 100, 1000, 5000])
     options.add_argument("--keep", type=Path, help="a folder in which the data stays for the next run")
     options.add_argument("--json", action="store_true")
-    given = options.parse_args()
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        keep = given.keep or Path(name)
-        runs = [first_run(messages, keep) for messages in given.messages]
-    adding = [one_more(length) for length in given.sessions]
+        keep = arguments.keep or Path(name)
+        runs = [first_run(messages, keep) for messages in arguments.messages]
+    adding = [one_more(length) for length in arguments.sessions]
     fits: dict[str, float] = {}
     if len(runs) > 1:
         fits["archive"] = exponent(runs, "messages", "archive_ms", per_item=True)
         fits["words"] = exponent(runs, "messages", "words_ms", per_item=True)
     if len(adding) > 1:
         fits["one message more, by the session's length"] = exponent(adding, "session", "message_ms", per_item=False)
-    if given.json:
+    if arguments.json:
         print(json.dumps({"first_run": runs, "one_more": adding, "exponents": fits}))
         return
     for rows in (runs, adding):
         if rows:
             print(table(rows), end="\n\n")
-    for what, power in fits.items():
-        print(f"{what}: exponent {power:.2f}")
+    for label, power in fits.items():
+        print(f"{label}: exponent {power:.2f}")
 
 
 if __name__ == "__main__":

@@ -167,14 +167,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--read", nargs=2, type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.read:
-        _read(*given.read)
+    arguments = parser.parse_args()
+    if arguments.read:
+        _read(*arguments.read)
         return
     print(f"{'':48}  reading        words         log  parts")
     print(f"{'case':48} {'MB':>5} {'s':>6}  {'MB':>5} {'s':>6}  {'MB':>5} {'read':>5}")
     for case in CASES:
-        if given.only not in case.name:
+        if arguments.only not in case.name:
             continue
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)

@@ -82,13 +82,15 @@ class History:
 
     def turn(self, session_id: str) -> None:
         """A prompt, a write or an edit, a command, and an answer."""
-        asked = self._id("msg")
+        prompt_id = self._id("msg")
         prompt = f"Please change how the {self._words(2)} works, so that the {self._words(3)} is right."
-        self._put(user(asked, session_id, self._now), text(self._id("prt"), asked, session_id, prompt))
+        self._put(user(prompt_id, session_id, self._now), text(self._id("prt"), prompt_id, session_id, prompt))
         for state, name in ((self._write(), "write"), (self._command(), "bash")):
-            one = self._id("msg")
-            record = assistant(one, session_id, self._now, time={"created": self._now, "completed": self._now + 900})
-            self._put(record, tool(self._id("prt"), one, session_id, name, state))
+            answer_id = self._id("msg")
+            record = assistant(
+                answer_id, session_id, self._now, time={"created": self._now, "completed": self._now + 900}
+            )
+            self._put(record, tool(self._id("prt"), answer_id, session_id, name, state))
         last = self._id("msg")
         record = assistant(last, session_id, self._now, time={"created": self._now, "completed": self._now + 900})
         answer = f"The {self._words(2)} now takes the {self._words(2)} into account. " * 3
@@ -102,18 +104,18 @@ class History:
         lines = self._texts.get(path, f'"""Does the {self._words(2)}."""\n').splitlines(keepends=True)
         lines.append(f"{self._words(1)}_{self._number} = {self._random.randrange(10**6)}\n")
         self._texts[path] = "".join(lines)
-        given = {"filePath": path, "content": self._texts[path]}
-        return self._state(given, "Wrote file successfully.", {"filepath": path, "exists": True})
+        tool_input = {"filePath": path, "content": self._texts[path]}
+        return self._state(tool_input, "Wrote file successfully.", {"filepath": path, "exists": True})
 
     def _command(self) -> dict[str, Any]:
-        given = {"command": "pytest -q", "description": "Run the tests"}
-        return self._state(given, f"{self._random.randrange(50)} passed in 0.5s", {"exit": 0})
+        tool_input = {"command": "pytest -q", "description": "Run the tests"}
+        return self._state(tool_input, f"{self._random.randrange(50)} passed in 0.5s", {"exit": 0})
 
-    def _state(self, given: dict[str, Any], output: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    def _state(self, tool_input: dict[str, Any], output: str, metadata: dict[str, Any]) -> dict[str, Any]:
         times = {"start": self._now, "end": self._now + 200}
         return {
             "status": "completed",
-            "input": given,
+            "input": tool_input,
             "output": output,
             "title": "",
             "metadata": metadata,

@@ -89,8 +89,10 @@ class Beside:
             if code:
                 return {"failed": f"{' '.join(command)}: exit {code}: {text[-300:]}"}
         took = time.perf_counter() - begun
-        kept = sum(file.stat().st_size for file in self._home.rglob("*") if file.is_file()) - database.stat().st_size
-        return {"index_s": round(took, 1), "kept_mb": round(kept / 1e6)}
+        disk_bytes = (
+            sum(file.stat().st_size for file in self._home.rglob("*") if file.is_file()) - database.stat().st_size
+        )
+        return {"index_s": round(took, 1), "kept_mb": round(disk_bytes / 1e6)}
 
     def ask(self, query: str) -> tuple[float, str]:
         begun = time.perf_counter()
@@ -135,7 +137,7 @@ def installed(venvs: Path, *, install: bool) -> Iterator[tuple[Peer, Path | None
 def side_by_side(programs: dict[str, Any], plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Every query to each program in turn."""
     times: dict[str, dict[str, list[float]]] = {name: {"known item": [], "common words": []} for name in programs}
-    found = dict.fromkeys(programs, 0)
+    hits = dict.fromkeys(programs, 0)
     for program in programs.values():  # warm
         for query in plan["warm"][:3]:
             program.ask(query)
@@ -143,44 +145,45 @@ def side_by_side(programs: dict[str, Any], plan: dict[str, Any]) -> dict[str, di
         for name, program in programs.items():
             took, text = program.ask(item["query"])
             times[name]["known item"].append(took)
-            found[name] += item["witness"] in text or item["session_id"] in text
+            hits[name] += item["witness"] in text or item["session_id"] in text
     for query in plan["common"] * 2:
         for name, program in programs.items():
             times[name]["common words"].append(program.ask(query)[0])
     count = len(plan["known"])
     return {
-        name: {kind: scale_figures.spread(taken) for kind, taken in kinds.items()} | {"found": found[name], "of": count}
+        name: {kind: scale_figures.spread(milliseconds) for kind, milliseconds in kinds.items()}
+        | {"found": hits[name], "of": count}
         for name, kinds in times.items()
     }
 
 
-def run(given: argparse.Namespace) -> dict[str, Any]:
-    result: dict[str, Any] = {"machine": scale_figures.machine(), "messages": given.messages, "programs": {}}
-    with scale_latency.place(given.keep) as folder, contextlib.ExitStack() as stack:
-        place = Place(folder / f"{given.vocabulary}-{given.messages}", Path(given.checkout))
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    result: dict[str, Any] = {"machine": scale_figures.machine(), "messages": arguments.messages, "programs": {}}
+    with scale_latency.place(arguments.keep) as folder, contextlib.ExitStack() as stack:
+        place = Place(folder / f"{arguments.vocabulary}-{arguments.messages}", Path(arguments.checkout))
         if not (place.opencode / "plan.json").exists():
-            scale_data.make(place.opencode, given.messages, given.vocabulary)
+            scale_data.make(place.opencode, arguments.messages, arguments.vocabulary)
         programs: dict[str, Any] = {}
-        for peer, venv in installed(Path(given.venvs or folder / "venvs"), install=given.install):
+        for peer, venv in installed(Path(arguments.venvs or folder / "venvs"), install=arguments.install):
             row: dict[str, Any] = {"package": peer.package, "variant": peer.variant}
             result["programs"][peer.name] = row
-            if given.peer and peer.name not in given.peer:
+            if arguments.peer and peer.name not in arguments.peer:
                 row["failed"] = "left out"
                 continue
             if venv is None:
                 row["failed"] = "not installed"
                 continue
-            beside = Beside(peer, venv, folder / "homes" / f"{peer.name}-{given.vocabulary}-{given.messages}")
+            beside = Beside(peer, venv, folder / "homes" / f"{peer.name}-{arguments.vocabulary}-{arguments.messages}")
             stack.callback(beside.stop)
             row |= beside.index(place.opencode / "opencode.db")
             print(f"  {peer.name}: {row}", flush=True)
             if "failed" not in row:
                 programs[peer.name] = beside
-        meaning = given.messages <= given.meaning
-        facts = scale_latency.prepare(place, given.messages, given.vocabulary, meaning=meaning)
+        meaning = arguments.messages <= arguments.meaning
+        facts = scale_latency.prepare(place, arguments.messages, arguments.vocabulary, meaning=meaning)
         plan = facts.pop("plan")
-        kept = sum(facts["sizes"].values())
-        ours = {"index_s": None if facts["known_archive"] else round(facts["words_s"], 1), "kept_mb": round(kept)}
+        disk_mb = sum(facts["sizes"].values())
+        ours = {"index_s": None if facts["known_archive"] else round(facts["words_s"], 1), "kept_mb": round(disk_mb)}
         daemon = stack.enter_context(Daemon(place, embedding="real" if meaning else "paused"))
         daemon.wait(lambda status: scale_figures.is_ready(status) or not meaning, 3600)
         for mode in ("smart", "hybrid"):  # the peers search words only; hybrid is our default
@@ -209,26 +212,26 @@ def table(result: dict[str, Any]) -> str:
 
 
 def options() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--messages", type=int, default=144_000)
-    made.add_argument("--vocabulary", choices=("skewed", "small"), default="skewed")
-    made.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
-    made.add_argument("--venvs", default=os.environ.get("BENCH_VENVS", ""), help="where the peers' environments are")
-    made.add_argument("--peer", action="append", help="only this one; may be repeated")
-    made.add_argument("--install", action="store_true", help="make the missing ones, from PyPI")
-    made.add_argument("--keep", default="", help="work in this folder and leave it there")
-    made.add_argument("--checkout", default=str(CHECKOUT), help="the code of ours to measure")
-    made.add_argument("--json", default="", help="write the figures here too")
-    return made
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=144_000)
+    parser.add_argument("--vocabulary", choices=("skewed", "small"), default="skewed")
+    parser.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
+    parser.add_argument("--venvs", default=os.environ.get("BENCH_VENVS", ""), help="where the peers' environments are")
+    parser.add_argument("--peer", action="append", help="only this one; may be repeated")
+    parser.add_argument("--install", action="store_true", help="make the missing ones, from PyPI")
+    parser.add_argument("--keep", default="", help="work in this folder and leave it there")
+    parser.add_argument("--checkout", default=str(CHECKOUT), help="the code of ours to measure")
+    parser.add_argument("--json", default="", help="write the figures here too")
+    return parser
 
 
 def main() -> None:
     end_cleanly()
-    given = options().parse_args()
-    result = run(given)
+    arguments = options().parse_args()
+    result = run(arguments)
     print(table(result))
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1))
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ _DRAWN = 2000
 
 def figures(places: Sequence[int]) -> tuple[float, float, float, float]:
     """hit@1, hit@5 and hit@10 in per cent, and the mean reciprocal rank; a place of 0 is not found."""
-    found = np.array(places)
-    hits = [float(100 * np.mean((found > 0) & (found <= most))) for most in (1, 5, 10)]
+    ranks = np.array(places)
+    hits = [float(100 * np.mean((ranks > 0) & (ranks <= most))) for most in (1, 5, 10)]
     return hits[0], hits[1], hits[2], float(reciprocal(places).mean())
 
 
@@ -41,9 +41,9 @@ def reciprocal(places: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.floa
     return np.array([1 / place if place else 0.0 for place in places])
 
 
-def interval(one: Sequence[int], other: Sequence[int]) -> tuple[float, float]:
+def interval(ranks: Sequence[int], baseline: Sequence[int]) -> tuple[float, float]:
     """The middle 95 % of the difference of two MRRs over the same questions, drawn anew with replacement."""
-    difference = reciprocal(one) - reciprocal(other)
+    difference = reciprocal(ranks) - reciprocal(baseline)
     drawn = np.random.default_rng(0).integers(0, len(difference), (_DRAWN, len(difference)))
     low, high = np.percentile(difference[drawn].mean(axis=1), (2.5, 97.5))
     return float(low), float(high)
@@ -51,7 +51,7 @@ def interval(one: Sequence[int], other: Sequence[int]) -> tuple[float, float]:
 
 def table_row(name: str, places: dict[str, list[int]]) -> str:
     """One line of the table."""
-    mrr = {mode: figures(some)[3] for mode, some in places.items()}
+    mrr = {mode: figures(mode_places)[3] for mode, mode_places in places.items()}
     better = max("smart", "semantic", key=lambda mode: mrr[mode])
     low, high = interval(places["hybrid"], places[better])
     columns = [
@@ -66,20 +66,20 @@ def table_row(name: str, places: dict[str, list[int]]) -> str:
 
 
 def options() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description="Ranking quality on many question sets")
-    made.add_argument("--data", type=Path, help="folder of the sets' data")
-    made.add_argument("--keep", type=Path, help="leave the archives here, and use what an earlier run left")
-    made.add_argument("--most", type=int, default=4000, help="texts of a set (turns, where they are conversations)")
-    made.add_argument("--questions", type=int, default=200, help="questions of a set")
-    made.add_argument("--only", action="append", help="a set by name; may be repeated")
-    made.add_argument("--json", type=Path, help="write each question's places here")
-    return made
+    parser = argparse.ArgumentParser(description="Ranking quality on many question sets")
+    parser.add_argument("--data", type=Path, help="folder of the sets' data")
+    parser.add_argument("--keep", type=Path, help="leave the archives here, and use what an earlier run left")
+    parser.add_argument("--most", type=int, default=4000, help="texts of a set (turns, where they are conversations)")
+    parser.add_argument("--questions", type=int, default=200, help="questions of a set")
+    parser.add_argument("--only", action="append", help="a set by name; may be repeated")
+    parser.add_argument("--json", type=Path, help="write each question's places here")
+    return parser
 
 
-def wanted_sets(given: argparse.Namespace) -> Iterator[quality_house.QuestionSet]:
-    """The sets that were asked for and have data, one after the other; the others are named on standard error."""
-    for name, read in quality_sets.sets(given.data, quality_sets.Size(given.most, given.questions)):
-        if given.only and name not in given.only:
+def requested_sets(arguments: argparse.Namespace) -> Iterator[quality_house.QuestionSet]:
+    """The requested sets that have data, one after the other; the others are named on standard error."""
+    for name, read in quality_sets.sets(arguments.data, quality_sets.Size(arguments.most, arguments.questions)):
+        if arguments.only and name not in arguments.only:
             continue
         if isinstance(read, str):
             print(f"{name}: left out: {read}", file=sys.stderr)
@@ -89,30 +89,33 @@ def wanted_sets(given: argparse.Namespace) -> Iterator[quality_house.QuestionSet
 
 @contextmanager
 def housed(
-    made: quality_house.QuestionSet, given: argparse.Namespace, scratch: Path, embedder: Builtin
+    question_set: quality_house.QuestionSet, arguments: argparse.Namespace, scratch: Path, embedder: Builtin
 ) -> Iterator[quality_house.House]:
     """The set's archive, in the folder that keeps it or in `scratch`."""
-    place = (given.keep or scratch) / made.name.replace(", ", "-").replace(" ", "-")
+    place = (arguments.keep or scratch) / question_set.name.replace(", ", "-").replace(" ", "-")
     place.mkdir(parents=True, exist_ok=True)
-    with quality_house.house(place, made.talks, embedder) as house:
+    with quality_house.house(place, question_set.talks, embedder) as house:
         house.semantic.prepare()
         yield house
 
 
 def main() -> None:
-    given = options().parse_args()
+    arguments = options().parse_args()
     heads = "".join(f" {mode + ': hit@1 @5 @10 MRR':23} |" for mode in MODES)
     print(f"{'set':15}{'asked':>5} |{heads} hybrid beside the better half")
-    every: dict[str, dict[str, list[int]]] = {}
+    places: dict[str, dict[str, list[int]]] = {}
     embedder = Builtin()
-    for made in wanted_sets(given):
-        with tempfile.TemporaryDirectory() as scratch, housed(made, given, Path(scratch), embedder) as house:
-            every[made.name] = {mode: house.places(mode, made.questions) for mode in MODES}
-        print(table_row(made.name, every[made.name]), flush=True)
+    for question_set in requested_sets(arguments):
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            housed(question_set, arguments, Path(scratch), embedder) as house,
+        ):
+            places[question_set.name] = {mode: house.places(mode, question_set.questions) for mode in MODES}
+        print(table_row(question_set.name, places[question_set.name]), flush=True)
         for note in sorted(house.notes):
             print(f"{'':15} note: {note}")
-    if given.json:
-        given.json.write_text(json.dumps(every))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(places))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Texts become recorded sessions in a real archive with real indexes, and questions are asked there.
+"""Records texts as sessions in a real archive with real indexes, and asks questions there.
 
 Messages go in as OpenCode's records, through the product's own archive, outbox, chunker, embedder and indexes, and are
 asked through `RecallEngine.answer`: what is measured is what users get.
@@ -27,7 +27,7 @@ from daemon.recall.query import Recall
 from daemon.recall.search import RecallEngine
 
 DEEP = 50
-"""Results that are asked for: what stands further down counts as not found."""
+"""Number of results requested; a session further down counts as not found."""
 BUDGET_S = 60.0
 """Long enough that a busy machine changes no figure: quality is measured here, not time."""
 _ROLES = ("user", "assistant")
@@ -75,15 +75,15 @@ class House:
         """How a mode of recall answers a question: session ids, best first."""
         answer = self.recall.answer(Recall(query=text, match=mode, group="session", results=DEEP))
         self.notes.update(map(str, answer["degraded"]))
-        return [one["sessionID"] for one in answer["results"]]
+        return [result["sessionID"] for result in answer["results"]]
 
     def places(self, mode: str, questions: Sequence[Question]) -> list[int]:
         """The place of the first right session for each question; 0 where none is among the first DEEP."""
-        found = []
+        ranks = []
         for question in questions:
             answered = enumerate(self.sessions(mode, question.text), start=1)
-            found.append(next((place for place, session in answered if session in question.right), 0))
-        return found
+            ranks.append(next((place for place, session in answered if session in question.right), 0))
+        return ranks
 
 
 @contextmanager
@@ -95,8 +95,8 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
     Raises:
         SystemExit: what is there was made of other talks, or not to the end.
     """
-    made, mark = list(talks), directory / "made-of"
-    digest = sha256(repr([_comparable(talk) for talk in made]).encode()).hexdigest()
+    recorded, mark = list(talks), directory / "made-of"
+    digest = sha256(repr([_comparable(talk) for talk in recorded]).encode()).hexdigest()
     if (directory / "archive").exists() and (not mark.exists() or mark.read_text() != digest):
         raise SystemExit(f"{directory}: made of other texts, or not to the end; remove it, or name another folder")
     with ExitStack() as stack:
@@ -108,7 +108,7 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
         archive.set_note(CONTENTS, index_contents(embedder, "all"))
         stack.callback(lexical.close)
         stack.callback(vectors.close)
-        for talk in made if not mark.exists() else ():
+        for talk in recorded if not mark.exists() else ():
             _record(archive, talk)
         mark.write_text(digest)
         words = LexicalDrain(archive, lexical, 1024)
@@ -133,7 +133,9 @@ def _words(directory: Path, archive: Archive) -> Lexical:
 
 def _comparable(talk: Talk) -> Talk:
     """The talk with a digest in place of each record, whose repr may differ from run to run."""
-    return replace(talk, messages=tuple(_digest(said) if isinstance(said, Message) else said for said in talk.messages))
+    return replace(
+        talk, messages=tuple(_digest(content) if isinstance(content, Message) else content for content in talk.messages)
+    )
 
 
 def _digest(message: Message) -> str:
@@ -147,8 +149,8 @@ def _record(archive: Archive, talk: Talk) -> None:
         "bench",
         1,
     )
-    for number, said in enumerate(talk.messages):
-        message = said if isinstance(said, Message) else _message(talk, number, said)
+    for number, content in enumerate(talk.messages):
+        message = content if isinstance(content, Message) else _message(talk, number, content)
         batch.message(message, source="bench", generation=1, hash_=_digest(message), edits=[])
     archive.commit(batch)
 

@@ -70,8 +70,8 @@ def _pairs(pairs: list[tuple[str, str]], size: Size) -> Read:
             right = numbers.setdefault(text, f"ses_{len(numbers):05d}")
             answers.setdefault(" ".join(question.split()), set()).add(right)
     talks = [Talk(session, "", _DAY, (text,)) for text, session in numbers.items()]
-    asked = [Question(question, frozenset(right)) for question, right in answers.items() if question]
-    return talks, asked[: size.questions]
+    questions = [Question(question, frozenset(right)) for question, right in answers.items() if question]
+    return talks, questions[: size.questions]
 
 
 def _sampled(questions: list[Question], size: Size) -> list[Question]:
@@ -94,16 +94,20 @@ def _locomo(folder: Path, size: Size) -> Read:
         for number, dialogue in enumerate(data if isinstance(data, list) else [data]):
             prefix = f"ses_{file.stem}_{number}"
             talks += _dialogue(prefix, dialogue.get("conversation", dialogue))
-            for one in dialogue["qa"]:
-                evidence = [found for entry in one.get("evidence") or () for found in _EVIDENCE.findall(str(entry))]
-                if one.get("evidence"):  # an entry that is malformed beyond reading is asked all the same
+            for entry in dialogue["qa"]:
+                evidence = [
+                    session_number
+                    for reference in entry.get("evidence") or ()
+                    for session_number in _EVIDENCE.findall(str(reference))
+                ]
+                if entry.get("evidence"):  # an entry that is malformed beyond reading is asked all the same
                     right = frozenset(f"{prefix}_{session}" for session in evidence)
-                    questions.append(Question(str(one["question"]), right))
+                    questions.append(Question(str(entry["question"]), right))
     return talks, _sampled(questions, size)
 
 
 def _dialogue(prefix: str, spoken: dict[str, Any]) -> Iterator[Talk]:
-    for number in sorted(int(found[1]) for key in spoken if (found := _SESSION.fullmatch(key))):
+    for number in sorted(int(match[1]) for key in spoken if (match := _SESSION.fullmatch(key))):
         if turns := spoken[f"session_{number}"]:
             created = _moment(spoken[f"session_{number}_date_time"])
             yield Talk(f"{prefix}_{number}", "", created, tuple(_turn(turn) for turn in turns))
@@ -133,20 +137,20 @@ def _meetings(folder: Path, size: Size) -> Read:
         turns = [f"{turn['speaker']}: {turn['content']}" for turn in meeting["meeting_transcripts"]]
         if talks and len(talks) * _TURNS + len(turns) > _MORE_TURNS * size.texts:
             break
-        made = [
+        sessions = [
             Talk(f"ses_{number:03d}_{start // _TURNS:03d}", "", _DAY, tuple(turns[start : start + _TURNS]))
             for start in range(0, len(turns), _TURNS)
         ]
-        talks += made
-        for one in meeting["specific_query_list"]:
-            spans = [(int(first), int(last)) for first, last in one["relevant_text_span"]]
+        talks += sessions
+        for query in meeting["specific_query_list"]:
+            spans = [(int(first), int(last)) for first, last in query["relevant_text_span"]]
             right = {
-                made[place].id
+                sessions[place].id
                 for first, last in spans
                 for place in range(first // _TURNS, last // _TURNS + 1)
-                if place < len(made)
+                if place < len(sessions)
             }
-            questions.append(Question(one["query"], frozenset(right)))
+            questions.append(Question(query["query"], frozenset(right)))
     return talks, _sampled(questions, size)
 
 
@@ -165,12 +169,12 @@ def _samples(_: Path, size: Size) -> Read:
         with tempfile.TemporaryDirectory() as place, tarfile.open(_FIXTURES / f"{name}.tar.gz") as tar:
             tar.extractall(place, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
             [records] = Path(place).glob("*/opencode")
-            for talk, asked in _recorded(records):
+            for talk, session_prompts in _recorded(records):
                 talks.append(talk)
-                prompts += [(prompt, talk.id) for prompt in asked]
+                prompts += [(prompt, talk.id) for prompt in session_prompts]
         random.Random(_SEED).shuffle(prompts)
         for prompt, session in prompts:  # also those of forks, which have the prompts of their origin
-            if prompt in answers or sum(other in answers for other, _ in prompts) < _MOST_OF_SAMPLE:
+            if prompt in answers or sum(known_prompt in answers for known_prompt, _ in prompts) < _MOST_OF_SAMPLE:
                 answers.setdefault(prompt, set()).add(session)
     return talks, _sampled([Question(prompt, frozenset(right)) for prompt, right in answers.items()], size)
 
@@ -185,12 +189,14 @@ def _recorded(data_dir: Path) -> Iterator[tuple[Talk, list[str]]]:
             for id_ in source.sessions():
                 sessions.setdefault(id_, source.read_session(id_))
                 readings = [source.read_message(id_, message_id) for message_id in source.messages(id_)]
-                messages.setdefault(id_, {}).update((one.message.id, one.message) for one in readings if one.message)
+                messages.setdefault(id_, {}).update(
+                    (reading.message.id, reading.message) for reading in readings if reading.message
+                )
         for id_, session in sorted(sessions.items()):
-            prompts = {} if session.parent_id else {one.id: _prompt(one) for one in messages[id_].values()}
-            asked = {message: prompt for message, prompt in prompts.items() if len(prompt.split()) >= _LEAST_WORDS}
-            rest = tuple(message for message in messages[id_].values() if message.id not in asked)
-            yield Talk(id_, "", session.created, rest), list(asked.values())
+            prompts = {} if session.parent_id else {message.id: _prompt(message) for message in messages[id_].values()}
+            typed = {message: prompt for message, prompt in prompts.items() if len(prompt.split()) >= _LEAST_WORDS}
+            unprompted = tuple(message for message in messages[id_].values() if message.id not in typed)
+            yield Talk(id_, "", session.created, unprompted), list(typed.values())
     finally:
         sources.close()
 
@@ -209,15 +215,15 @@ def _prompt(message: Message) -> str:
 def _web_questions(folder: Path, size: Size) -> Read:
     """CoSQA: web searches of people, and functions that were judged to answer them; the others are there too."""
     judged = json.loads((folder / "cosqa-dev.json").read_text("utf-8"))
-    others = [one for file in sorted(folder.glob("test*.json")) for one in json.loads(file.read_text("utf-8"))]
-    pairs = [(one["doc"] if one.get("label") else "", one["code"]) for one in (*judged, *others)]
+    unjudged = [entry for file in sorted(folder.glob("test*.json")) for entry in json.loads(file.read_text("utf-8"))]
+    pairs = [(entry["doc"] if entry.get("label") else "", entry["code"]) for entry in (*judged, *unjudged)]
     return _pairs(pairs, size)
 
 
 def _commands(folder: Path, size: Size) -> Read:
     """NL2Bash: what a command line does, and the command line."""
-    asked, lines = ((folder / f"all.{name}").read_text("utf-8").splitlines() for name in ("nl", "cm"))
-    pairs = dict(zip(lines, asked, strict=True))  # of several descriptions the last
+    descriptions, lines = ((folder / f"all.{name}").read_text("utf-8").splitlines() for name in ("nl", "cm"))
+    pairs = dict(zip(lines, descriptions, strict=True))  # of several descriptions the last
     return _pairs([(question, line) for line, question in pairs.items()], size)
 
 
@@ -228,7 +234,7 @@ PACKAGES = (
     *("tomlkit", "yaml", "setuptools", "structlog", "tenacity", "anyio", "httpcore", "markdown_it", "mypy"),
     *("packaging", "sortedcontainers", "referencing", "pip", "grpc", "oauthlib"),
 )
-_LEFT_OUT = frozenset({"tests", "test", "testing", "_vendor", "vendored"})
+_EXCLUDED = frozenset({"tests", "test", "testing", "_vendor", "vendored"})
 _LEAST_LINES = 4
 _SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)")
 
@@ -244,17 +250,20 @@ def _nameless_code(_: Path, size: Size) -> Read:
 
 
 def _functions(size: Size, *, with_names: bool) -> Read:
-    every = [one for package in PACKAGES for one in _documented_functions(package, with_names=with_names)]
-    sources, sentences = Counter(source for _, source in every), Counter(sentence.lower() for sentence, _ in every)
+    functions = [function for package in PACKAGES for function in _documented_functions(package, with_names=with_names)]
+    sources, sentences = (
+        Counter(source for _, source in functions),
+        Counter(sentence.lower() for sentence, _ in functions),
+    )
     pairs = [
-        (sentence if sentences[sentence.lower()] == 1 and _is_asked(sentence) else "", source)
-        for sentence, source in every
+        (sentence if sentences[sentence.lower()] == 1 and _is_question(sentence) else "", source)
+        for sentence, source in functions
         if sources[source] == 1
     ]
     return _pairs(pairs, size)
 
 
-def _is_asked(sentence: str) -> bool:
+def _is_question(sentence: str) -> bool:
     return _LEAST_WORDS < len(sentence.split()) <= _MOST_WORDS
 
 
@@ -263,7 +272,7 @@ def _documented_functions(package: str, *, with_names: bool) -> Iterator[tuple[s
     spec = find_spec(package)
     for root in map(Path, spec.submodule_search_locations or () if spec else ()):
         for file in sorted(root.rglob("*.py")):
-            if _LEFT_OUT.isdisjoint(file.relative_to(root).parts):
+            if _EXCLUDED.isdisjoint(file.relative_to(root).parts):
                 with suppress(SyntaxError, UnicodeDecodeError):  # templates and samples of other Python versions
                     yield from _documented(ast.parse(file.read_text(encoding="utf-8")), with_names=with_names)
 
@@ -281,8 +290,8 @@ def _documented(module: ast.Module, *, with_names: bool) -> Iterator[tuple[str, 
             source = source if with_names else re.sub(rf"\b{node.name}\b", "f", source)
             if source.count("\n") + 1 >= _LEAST_LINES:
                 paragraph = " ".join(re.split(r"\n\s*\n", words.strip())[0].split())
-                found = _SENTENCE.match(paragraph)
-                yield found[1] if found else paragraph, source
+                sentence_match = _SENTENCE.match(paragraph)
+                yield sentence_match[1] if sentence_match else paragraph, source
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------
@@ -301,8 +310,8 @@ def _manual(folder: Path, size: Size) -> Read:
     pairs: list[tuple[str, str]] = []
     for file in sorted(folder.glob("man*/*.gz")):
         with suppress(UnicodeDecodeError, OSError):
-            if made := _page(gzip.decompress(file.read_bytes()).decode("utf-8")):
-                pairs.append(made)
+            if page := _page(gzip.decompress(file.read_bytes()).decode("utf-8")):
+                pairs.append(page)
     return _pairs(pairs, size)
 
 

@@ -60,23 +60,23 @@ class Outcome:
     figures: Any = None
 
 
-def run(bench: Bench, given: argparse.Namespace, folder: Path) -> Outcome:
+def run(bench: Bench, arguments: argparse.Namespace, folder: Path) -> Outcome:
     """Run one script to its end, its output shown as it comes."""
-    if given.only and bench.name not in given.only:
+    if arguments.only and bench.name not in arguments.only:
         return Outcome(bench.name, "left out")
-    command = [sys.executable, str(BENCH / bench.script), *(bench.full if given.full else bench.small)]
-    command += list(_extra(bench, given))
+    command = [sys.executable, str(BENCH / bench.script), *(bench.full if arguments.full else bench.small)]
+    command += list(_extra(bench, arguments))
     figures = folder / f"{bench.name}.json"
     if bench.figures:
         command += ["--json", str(figures)] if bench.figures == "file" else ["--json"]
-    _say(f"\n== {bench.name}: {' '.join(command[1:])}", given)
+    _say(f"\n== {bench.name}: {' '.join(command[1:])}", arguments)
     begun, lines = time.monotonic(), []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:
                 lines.append(line.rstrip("\n"))
-                _say(lines[-1], given)
+                _say(lines[-1], arguments)
         except BaseException:
             process.terminate()
             raise
@@ -89,28 +89,30 @@ def run(bench: Bench, given: argparse.Namespace, folder: Path) -> Outcome:
     return outcome
 
 
-def _extra(bench: Bench, given: argparse.Namespace) -> Iterator[str]:
+def _extra(bench: Bench, arguments: argparse.Namespace) -> Iterator[str]:
     if bench.name == "peers":
-        yield from ("--venvs", given.venvs) if given.venvs else ()
-        yield from ("--install",) if given.install else ()
-    if bench.name in ("speed", "peers") and given.keep:
-        yield from ("--keep", given.keep)
+        yield from ("--venvs", arguments.venvs) if arguments.venvs else ()
+        yield from ("--install",) if arguments.install else ()
+    if bench.name in ("speed", "peers") and arguments.keep:
+        yield from ("--keep", arguments.keep)
     if bench.name == "quality":
         yield from (
-            ("--keep", str(Path(given.keep) / f"quality-{'full' if given.full else 'small'}")) if given.keep else ()
+            ("--keep", str(Path(arguments.keep) / f"quality-{'full' if arguments.full else 'small'}"))
+            if arguments.keep
+            else ()
         )
-        yield from ("--data", given.data) if given.data else ()
+        yield from ("--data", arguments.data) if arguments.data else ()
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """States, then what matters most of each: its last lines, and the targets it misses."""
+    """The state of each benchmark, with its last lines or the targets that it misses."""
     lines = ["", "== summary"]
     for outcome in outcomes:
         took = f" in {outcome.seconds:.0f} s" if outcome.seconds else ""
         lines.append(f"{outcome.name:8} {outcome.state}{took}")
         if outcome.name == "speed" and outcome.figures:
-            for name, found in outcome.figures["vocabularies"].items():
-                missed = scale_figures.misses(found["figures"])
+            for name, vocabulary in outcome.figures["vocabularies"].items():
+                missed = scale_figures.misses(vocabulary["figures"])
                 lines += [f"  {name}: {miss}" for miss in missed] or [f"  {name}: every target met"]
         elif outcome.figures:
             lines.append(f"  {json.dumps(outcome.figures)}")
@@ -119,28 +121,28 @@ def summary(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _say(line: str, given: argparse.Namespace) -> None:
-    print(line, file=sys.stderr if given.json else sys.stdout, flush=True)
+def _say(line: str, arguments: argparse.Namespace) -> None:
+    print(line, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
 
 def options() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--full", action="store_true", help="the sizes of docs/benchmarks.md; hours")
-    made.add_argument("--only", action="append", choices=[bench.name for bench in BENCHES], help="may be repeated")
-    made.add_argument("--data", default="", help="folder of question sets, supplied by the user (bench/README.md)")
-    made.add_argument("--venvs", default="", help="where the peers' virtual environments are")
-    made.add_argument("--install", action="store_true", help="fetch the peers from PyPI")
-    made.add_argument("--keep", default="", help="keep made data and archives in this folder, and use them again")
-    made.add_argument("--json", action="store_true", help="the summary as one JSON object")
-    return made
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="the sizes of docs/benchmarks.md; hours")
+    parser.add_argument("--only", action="append", choices=[bench.name for bench in BENCHES], help="may be repeated")
+    parser.add_argument("--data", default="", help="folder of question sets, supplied by the user (bench/README.md)")
+    parser.add_argument("--venvs", default="", help="where the peers' virtual environments are")
+    parser.add_argument("--install", action="store_true", help="fetch the peers from PyPI")
+    parser.add_argument("--keep", default="", help="keep made data and archives in this folder, and use them again")
+    parser.add_argument("--json", action="store_true", help="the summary as one JSON object")
+    return parser
 
 
 def main() -> int:
     end_cleanly()
-    given = options().parse_args()
+    arguments = options().parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        outcomes = [run(bench, given, Path(folder)) for bench in BENCHES]
-    if given.json:
+        outcomes = [run(bench, arguments, Path(folder)) for bench in BENCHES]
+    if arguments.json:
         rows = {o.name: {"state": o.state, "seconds": o.seconds, "figures": o.figures or o.lines} for o in outcomes}
         print(json.dumps({"machine": scale_figures.machine(), "benchmarks": rows}, indent=1))
     else:

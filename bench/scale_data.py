@@ -39,7 +39,7 @@ _MODEL = {"providerID": "bench", "modelID": "invented-1"}
 
 
 @dataclass(slots=True)
-class Made:
+class Totals:
     """What stands in a folder; sizes are of the records' JSON."""
 
     vocabulary: str
@@ -63,8 +63,8 @@ def make(folder: Path, messages: int = 144_000, name: str = "skewed", seed: int 
     _schema(database)
     words = vocabulary(name, seed)
     items = scale_queries.items(words, seed)
-    made = Made(name, seed)
-    history = _History(Texts(words, seed + 1), np.random.default_rng(seed + 2), made, messages, items)
+    totals = Totals(name, seed)
+    history = _History(Texts(words, seed + 1), np.random.default_rng(seed + 2), totals, messages, items)
     for table, rows in history.rows():
         marks = ",".join("?" * len(rows[0]))
         columns = f"({','.join(_COLUMNS[table])})" if table in _COLUMNS else ""
@@ -72,9 +72,9 @@ def make(folder: Path, messages: int = 144_000, name: str = "skewed", seed: int 
     database.commit()
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
-    made.database_bytes = (folder / "opencode.db").stat().st_size
-    made.seconds = round(time.perf_counter() - begun, 1)
-    plan = {"made": asdict(made), **scale_queries.plan(words, items, seed, history.example)}
+    totals.database_bytes = (folder / "opencode.db").stat().st_size
+    totals.seconds = round(time.perf_counter() - begun, 1)
+    plan = {"made": asdict(totals), **scale_queries.plan(words, items, seed, history.example)}
     (folder / "plan.json").write_text(json.dumps(plan, indent=1))
     return plan
 
@@ -107,11 +107,11 @@ class _History:
     """Sessions one after the other in time; what is planted comes at even distances."""
 
     def __init__(
-        self, texts: Texts, random: np.random.Generator, made: Made, messages: int, items: list[dict[str, Any]]
+        self, texts: Texts, random: np.random.Generator, totals: Totals, messages: int, items: list[dict[str, Any]]
     ) -> None:
         self._texts = texts
         self._random = random
-        self._made = made
+        self._totals = totals
         self._messages = messages
         step = max(1, messages // (len(items) + 1))
         self._planned = {step * (number + 1): item for number, item in enumerate(items)}
@@ -130,10 +130,10 @@ class _History:
         weights = 1 / np.arange(1, PROJECTS + 1) ** 0.7
         weights /= weights.sum()
         last = ""
-        while self._made.messages < self._messages:
+        while self._totals.messages < self._messages:
             project = projects[int(self._random.choice(PROJECTS, p=weights))]
             last = yield from self._session(project, last)
-            self._clock = max(self._clock + 60_000, END - YEARS_MS + int(pause * self._made.sessions))
+            self._clock = max(self._clock + 60_000, END - YEARS_MS + int(pause * self._totals.sessions))
 
     def _project(self, number: int) -> tuple[Any, ...]:
         return (
@@ -147,12 +147,12 @@ class _History:
 
     def _session(self, project: tuple[Any, ...], last: str) -> Generator[tuple[str, list[tuple[Any, ...]]], None, str]:
         self._clock += int(self._random.integers(1_000, 3_600_000))
-        made = self._made
-        made.sessions += 1
+        totals = self._totals
+        totals.sessions += 1
         session_id = self._id("ses", descending=True)
         size = int(np.clip(self._random.lognormal(np.log(30), 0.95), 2, 600))
-        size = min(size, self._messages - made.messages)
-        folder = project[1] + ("" if self._random.random() < 0.8 else f"/packages/{_project_name(made.sessions % 7)}")
+        size = min(size, self._messages - totals.messages)
+        folder = project[1] + ("" if self._random.random() < 0.8 else f"/packages/{_project_name(totals.sessions % 7)}")
         child = last if last and self._random.random() < 0.08 else None
         begun = self._clock
         self._rows, self._parts = [], []
@@ -161,28 +161,28 @@ class _History:
         archived = self._clock if self._random.random() < 0.05 else None
         model = json.dumps({"id": _MODEL["modelID"], "providerID": "bench"})
         row = (
-            session_id, project[0], child, f"bench-{made.sessions}", folder, "", title, "1.18.33", 0.01,
+            session_id, project[0], child, f"bench-{totals.sessions}", folder, "", title, "1.18.33", 0.01,
             "build", model, begun, self._clock, archived,
         )  # fmt: skip
         yield "session", [row]
         yield "message", self._rows
         yield "part", self._parts
-        if not self.example and made.messages * 2 > self._messages and size > 20:
+        if not self.example and totals.messages * 2 > self._messages and size > 20:
             self.example = {"sessionID": session_id, "directory": folder, "projectID": project[0], "time": begun}
         return session_id
 
     def _messages_of(self, session_id: str, folder: str, size: int) -> None:
-        left, parent = 0, ""
+        answers_left, parent = 0, ""
         for _ in range(size):
-            self._made.messages += 1
-            if self._made.messages in self._planned:
-                self._waiting.append(self._planned[self._made.messages])
-            if left == 0:
-                left = int(self._random.integers(1, 8))
+            self._totals.messages += 1
+            if self._totals.messages in self._planned:
+                self._waiting.append(self._planned[self._totals.messages])
+            if answers_left == 0:
+                answers_left = int(self._random.integers(1, 8))
                 parent = self._prompt(session_id)
             else:
-                left -= 1
-                self._answer(session_id, folder, parent, last=left == 0)
+                answers_left -= 1
+                self._answer(session_id, folder, parent, last=answers_left == 0)
             self._clock += int(self._random.integers(300, 9_000))
 
     def _prompt(self, session_id: str) -> str:
@@ -221,8 +221,8 @@ class _History:
             int(self._random.choice(6, p=[0.32, 0.28, 0.17, 0.11, 0.07, 0.05]))
         ]
         path = f"{folder}/src/{'/'.join(word.replace('/', '-')[:24] for word in self._texts.words(2))}.py"
-        given, output, metadata = getattr(self, f"_{name}")(path)
-        state = {"status": "completed", "input": given, "output": output}
+        tool_input, output, metadata = getattr(self, f"_{name}")(path)
+        state = {"status": "completed", "input": tool_input, "output": output}
         state |= {"metadata": metadata | {"truncated": False}, "title": path.rsplit("/", 1)[1]}
         state["time"] = {"start": self._clock + 20, "end": self._clock + 80}
         return {"type": "tool", "tool": name, "callID": f"call_{self._count}", "state": state}
@@ -230,8 +230,8 @@ class _History:
     def _bash(self, _path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
         command = f"{' '.join(self._texts.words(4))} --{self._texts.words(1)[0]}"
         output = self._texts.log(self._size(60, 1.2, 1, 4000))
-        given = {"command": command, "description": " ".join(self._texts.words(4))}
-        return given, output, {"output": output[:2000], "exit": 0}
+        tool_input = {"command": command, "description": " ".join(self._texts.words(4))}
+        return tool_input, output, {"output": output[:2000], "exit": 0}
 
     def _read(self, path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
         lines = self._texts.code(self._size(110, 1.1, 6, 4000)).split("\n")
@@ -243,8 +243,8 @@ class _History:
     def _edit(self, path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
         old, new = self._texts.code(self._size(18, 0.7, 6, 300)), self._texts.code(self._size(26, 0.8, 6, 400))
         filediff = {"file": path, "additions": new.count("\n") + 1, "deletions": old.count("\n") + 1}
-        given = {"filePath": path, "oldString": old, "newString": new}
-        return given, "Edit applied successfully.", {"diagnostics": {}, "filediff": filediff}
+        tool_input = {"filePath": path, "oldString": old, "newString": new}
+        return tool_input, "Edit applied successfully.", {"diagnostics": {}, "filediff": filediff}
 
     def _write(self, path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
         content = self._texts.code(self._size(120, 0.9, 6, 3000))
@@ -276,13 +276,13 @@ class _History:
 
     def _message(self, message_id: str, session_id: str, data: dict[str, Any]) -> None:
         body = json.dumps(data, separators=(",", ":"))
-        self._made.record_bytes += len(body)
+        self._totals.record_bytes += len(body)
         self._rows.append((message_id, session_id, self._clock, self._clock + 300, body))
 
     def _part(self, message_id: str, session_id: str, data: dict[str, Any]) -> None:
         body = json.dumps(data, separators=(",", ":"))
-        self._made.parts += 1
-        self._made.record_bytes += len(body)
+        self._totals.parts += 1
+        self._totals.record_bytes += len(body)
         self._parts.append((self._id("prt"), message_id, session_id, self._clock, self._clock + 300, body))
 
     def _id(self, prefix: str, *, descending: bool = False) -> str:
@@ -290,9 +290,9 @@ class _History:
         self._count += 1
         number = (self._clock * 4096 + self._count % 4096) & ((1 << 48) - 1)
         number = ~number & ((1 << 48) - 1) if descending else number
-        rest, letters = self._count * 6364136223846793005 + 1442695040888963407, []
+        digits, letters = self._count * 6364136223846793005 + 1442695040888963407, []
         for _ in range(14):
-            rest, digit = divmod(rest, 62)
+            digits, digit = divmod(digits, 62)
             letters.append(_BASE62[digit])
         return f"{prefix}_{number:012x}{''.join(letters)}"
 
@@ -309,8 +309,8 @@ def main() -> None:
     options.add_argument("--messages", type=int, default=144_000)
     options.add_argument("--vocabulary", choices=("skewed", "small"), default="skewed")
     options.add_argument("--seed", type=int, default=7)
-    given = options.parse_args()
-    plan = make(given.folder, given.messages, given.vocabulary, given.seed)
+    arguments = options.parse_args()
+    plan = make(arguments.folder, arguments.messages, arguments.vocabulary, arguments.seed)
     print(json.dumps(plan["made"], indent=1))
 
 

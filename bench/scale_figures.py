@@ -39,8 +39,8 @@ def short(kinds: dict[str, Any]) -> str:
 def table(figures: dict[str, Any]) -> str:
     """Modes and kinds of query, milliseconds."""
     lines = [f"  {'mode':9} {'kind of query':15} {'n':>4} {'p50':>8} {'p95':>8} {'worst':>8} {'processor':>10}  found"]
-    for mode, found in figures["modes"].items():
-        lines += [_row(mode, kind, f) for kind, f in found.items()]
+    for mode, kinds in figures["modes"].items():
+        lines += [_row(mode, kind, f) for kind, f in kinds.items()]
     for kind, f in figures["commands"].items():
         lines.append(_row("command", kind, f))
     for kind, f in figures.get("embedding_ms", {}).items():
@@ -50,37 +50,37 @@ def table(figures: dict[str, Any]) -> str:
 
 
 def _row(mode: str, kind: str, f: dict[str, Any]) -> str:
-    found = f"{f['found']}/{f['of']}" if "of" in f else ""
-    found += f" {f['errors']} errors" if "errors" in f else ""
+    hits = f"{f['found']}/{f['of']}" if "of" in f else ""
+    hits += f" {f['errors']} errors" if "errors" in f else ""
     times = " ".join(f"{f[name]:8.1f}" for name in ("p50", "p95", "worst"))
-    return f"  {mode:9} {kind:15} {f['n']:4} {times} {f.get('processor', 0):10.1f}  {found}"
+    return f"  {mode:9} {kind:15} {f['n']:4} {times} {f.get('processor', 0):10.1f}  {hits}"
 
 
 def misses(figures: dict[str, Any]) -> list[str]:
     """Every target that these figures miss, in words."""
-    found = []
+    missed = []
     for mode, kinds in figures["modes"].items():
         target = TARGETS.get(mode, MODE)
         for kind, f in kinds.items():
             if kind == "common words" and f["worst"] > WORST_COMMON and mode != "regex":
-                found.append(f"{mode}, {kind}: worst {f['worst']:.0f} ms, target {WORST_COMMON:.0f}")
+                missed.append(f"{mode}, {kind}: worst {f['worst']:.0f} ms, target {WORST_COMMON:.0f}")
             if f["p95"] > target:
-                found.append(f"{mode}, {kind}: p95 {f['p95']:.0f} ms, target {target:.0f}")
+                missed.append(f"{mode}, {kind}: p95 {f['p95']:.0f} ms, target {target:.0f}")
     for kind in ("known item", "common words"):
         f = figures["commands"][kind]
         if f["p95"] > COMMAND:
-            found.append(f"command, {kind}: p95 {f['p95']:.0f} ms, target {COMMAND:.0f}")
-    return found
+            missed.append(f"command, {kind}: p95 {f['p95']:.0f} ms, target {COMMAND:.0f}")
+    return missed
 
 
-def facts(given: dict[str, Any]) -> str:
-    made = given["made"]
-    text = f"{made['messages']} messages, {made['parts']} parts, {made['sessions']} sessions, "
-    text += f"{made['record_bytes'] / 1e6:.0f} MB of records in {made['database_bytes'] / 1e6:.0f} MB of database; "
+def facts(prepared: dict[str, Any]) -> str:
+    totals = prepared["made"]
+    text = f"{totals['messages']} messages, {totals['parts']} parts, {totals['sessions']} sessions, "
+    text += f"{totals['record_bytes'] / 1e6:.0f} MB of records in {totals['database_bytes'] / 1e6:.0f} MB of database; "
     times = {"read": "read_s", "words": "words_s", "meaning": "meaning_s"}
-    text += ", ".join(f"{name} {given[key]:.0f} s" for name, key in times.items() if key in given)
-    text += " (archive was there)" if given["known_archive"] else ""
-    return f"{text}; memory at most {given['memory_filling'].get('most')} MB; sizes {given['sizes']} MB"
+    text += ", ".join(f"{name} {prepared[key]:.0f} s" for name, key in times.items() if key in prepared)
+    text += " (archive was there)" if prepared["known_archive"] else ""
+    return f"{text}; memory at most {prepared['memory_filling'].get('most')} MB; sizes {prepared['sizes']} MB"
 
 
 def machine() -> dict[str, Any]:
@@ -98,7 +98,7 @@ def machine() -> dict[str, Any]:
         "memory_gb": round(memory, 1),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "packages": {name: installed for name in _PACKAGES if (installed := _version(name))},
         "date": time.strftime("%Y-%m-%d"),
         "load": round(os.getloadavg()[0], 1),
     }

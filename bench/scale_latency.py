@@ -42,9 +42,9 @@ def prepare(place: Place, messages: int, vocabulary: str, *, meaning: bool) -> d
         scale_data.make(place.opencode, messages, vocabulary)
     plan = json.loads(plan_path.read_text())
     count = plan["made"]["messages"]
-    kept = place.root / "facts.json"
-    if kept.exists():
-        return {**json.loads(kept.read_text()), "known_archive": True, "plan": plan}
+    facts_path = place.root / "facts.json"
+    if facts_path.exists():
+        return {**json.loads(facts_path.read_text()), "known_archive": True, "plan": plan}
     facts: dict[str, Any] = {"made": plan["made"], "known_archive": place.archive.is_dir()}
     with Daemon(place, embedding="cheap" if meaning else "paused") as daemon:
         begun = time.monotonic()
@@ -59,7 +59,7 @@ def prepare(place: Place, messages: int, vocabulary: str, *, meaning: bool) -> d
         facts["memory_filling"] = daemon.memory()
         facts["index"] = daemon.status()["index"]
     facts |= {"sizes": place.sizes()}
-    kept.write_text(json.dumps(facts, indent=1))
+    facts_path.write_text(json.dumps(facts, indent=1))
     return facts | {"plan": plan}
 
 
@@ -94,8 +94,8 @@ def measure(
 def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds: int, seconds: float) -> dict[str, Any]:
     for query in plan["warm"]:
         asker.ask(mode, query, {})
-    found: dict[str, Any] = {}
-    every: list[float] = []
+    figures: dict[str, Any] = {}
+    all_times: list[float] = []
     at_first = daemon.processor_ms()
     for kind, queries in kinds(plan, mode):
         times, hits, known = [], 0, 0
@@ -107,7 +107,7 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
                 times.append((time.perf_counter() - begun) * 1000)
                 if turn == 0 and item is not None:
                     known += 1
-                    hits += shown(answer, item)
+                    hits += is_in_results(answer, item)
             if time.monotonic() > deadline:
                 break
         spent: dict[str, float] = {"processor": round((daemon.processor_ms() - had) / len(times), 1)}
@@ -115,27 +115,27 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
             spent["errors"] = len(asker.errors)
             print(f"  {kind}: {asker.errors[0]}", flush=True)
             asker.errors.clear()
-        found[kind] = scale_figures.spread(times) | spent | ({"found": hits, "of": known} if known else {})
-        every += times
-    processor = round((daemon.processor_ms() - at_first) / len(every), 1)
-    return found | {"all of these": scale_figures.spread(every) | {"processor": processor}}
+        figures[kind] = scale_figures.spread(times) | spent | ({"found": hits, "of": known} if known else {})
+        all_times += times
+    processor = round((daemon.processor_ms() - at_first) / len(all_times), 1)
+    return figures | {"all of these": scale_figures.spread(all_times) | {"processor": processor}}
 
 
-Asked = tuple[str, dict[str, Any], dict[str, Any] | None]
+PlannedQuery = tuple[str, dict[str, Any], dict[str, Any] | None]
 
 
-def kinds(plan: dict[str, Any], mode: str) -> Iterator[tuple[str, list[Asked]]]:
+def kinds(plan: dict[str, Any], mode: str) -> Iterator[tuple[str, list[PlannedQuery]]]:
     """(kind, queries); a query is its text, its filters, and the known item it should find."""
     known = plan["near"] if mode == "fuzzy" else plan["known"]
     patterns = plan["regex"]["known"] if mode == "regex" else [item["query"] for item in known]
     if mode == "literal":
         patterns = [item["name"] for item in known]
     pairs = list(zip(patterns, known, strict=True))
-    meant = mode == "semantic"
-    yield "known item", [(query, {}, None if meant else item) for query, item in pairs]
-    other = plan["regex"] if mode == "regex" else plan
-    yield "few words", [(query, {}, None) for query in other["few"]]
-    yield "common words", [(query, {}, None) for query in other["common"]]
+    is_semantic = mode == "semantic"
+    yield "known item", [(query, {}, None if is_semantic else item) for query, item in pairs]
+    source = plan["regex"] if mode == "regex" else plan
+    yield "few words", [(query, {}, None) for query in source["few"]]
+    yield "common words", [(query, {}, None) for query in source["common"]]
     if mode not in ("regex", "literal"):
         yield "question", [(query, {}, None) for query in plan["question"]]
     example = plan["example"]
@@ -145,10 +145,10 @@ def kinds(plan: dict[str, Any], mode: str) -> Iterator[tuple[str, list[Asked]]]:
         "in a month": {"after": example["time"], "before": example["time"] + 30 * DAY},
         "prompts only": {"kinds": ["prompt"]},
     }.items():
-        yield name, [(query, limits, None) for query in [*other["few"][:8], *other["common"]]]
+        yield name, [(query, limits, None) for query in [*source["few"][:8], *source["common"]]]
 
 
-def shown(answer: dict[str, Any], item: dict[str, Any]) -> bool:
+def is_in_results(answer: dict[str, Any], item: dict[str, Any]) -> bool:
     results = answer.get("results") or []
     return item["message_id"] in json.dumps(results[:10])
 
@@ -170,14 +170,14 @@ class Asker:
 
 def _commands(daemon: Daemon, plan: dict[str, Any]) -> dict[str, Any]:
     """Whole processes, their start included."""
-    asked: dict[str, list[tuple[str, ...]]] = {
+    command_sets: dict[str, list[tuple[str, ...]]] = {
         "known item": [("recall", item["query"]) for item in plan["known"]],
         "common words": [("recall", query) for query in plan["common"] * 2],
         "--version": [("--version",)] * 5,
     }
     figures: dict[str, Any] = {}
     texts: dict[str, list[str]] = {}
-    for kind, commands in asked.items():
+    for kind, commands in command_sets.items():
         times, had = [], _children_ms()
         for command in commands:
             took, _, text = _timed(daemon, *command)
@@ -185,8 +185,8 @@ def _commands(daemon: Daemon, plan: dict[str, Any]) -> dict[str, Any]:
             texts.setdefault(kind, []).append(text)
         spent = {"processor": round((_children_ms() - had) / len(commands), 1)}
         figures[kind] = scale_figures.spread(times) | spent
-    found = sum(item["witness"] in text for item, text in zip(plan["known"], texts["known item"], strict=True))
-    figures["known item"] |= {"found": found, "of": len(plan["known"])}
+    hits = sum(item["witness"] in text for item, text in zip(plan["known"], texts["known item"], strict=True))
+    figures["known item"] |= {"found": hits, "of": len(plan["known"])}
     return figures
 
 
@@ -238,43 +238,45 @@ def place(keep: str) -> Iterator[Path]:
         yield Path(name)
 
 
-def run(given: argparse.Namespace) -> dict[str, Any]:
-    result: dict[str, Any] = {"messages": given.messages, "machine": scale_figures.machine(), "vocabularies": {}}
-    with place(given.keep) as folder:
-        for name in ("skewed", "small") if given.vocabulary == "both" else (given.vocabulary,):
-            there = Place(folder / f"{name}-{given.messages}", Path(given.checkout))
-            meaning = given.messages <= given.meaning
-            print(f"{name} vocabulary, {given.messages} messages", flush=True)
-            facts = prepare(there, given.messages, name, meaning=meaning)
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    result: dict[str, Any] = {"messages": arguments.messages, "machine": scale_figures.machine(), "vocabularies": {}}
+    with place(arguments.keep) as folder:
+        for name in ("skewed", "small") if arguments.vocabulary == "both" else (arguments.vocabulary,):
+            data_place = Place(folder / f"{name}-{arguments.messages}", Path(arguments.checkout))
+            meaning = arguments.messages <= arguments.meaning
+            print(f"{name} vocabulary, {arguments.messages} messages", flush=True)
+            facts = prepare(data_place, arguments.messages, name, meaning=meaning)
             plan = facts.pop("plan")
             print("  " + scale_figures.facts(facts), flush=True)
-            modes = given.modes.split(",")
-            figures = measure(there, plan, modes, rounds=given.rounds, seconds=given.seconds, meaning=meaning)
+            modes = arguments.modes.split(",")
+            figures = measure(
+                data_place, plan, modes, rounds=arguments.rounds, seconds=arguments.seconds, meaning=meaning
+            )
             result["vocabularies"][name] = {"facts": facts, "figures": figures}
             print(scale_figures.table(figures), flush=True)
     return result
 
 
 def options() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--messages", type=int, default=144_000)
-    made.add_argument("--vocabulary", choices=("skewed", "small", "both"), default="both")
-    made.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
-    made.add_argument("--modes", default=",".join(MODES), help="these alone, separated by commas")
-    made.add_argument("--rounds", type=int, default=3)
-    made.add_argument("--seconds", type=float, default=60, help="no further round of one kind after so long")
-    made.add_argument("--keep", default="", help="work in this folder and leave it there; made data is used again")
-    made.add_argument("--checkout", default=str(CHECKOUT), help="the code to measure")
-    made.add_argument("--json", default="", help="write the figures here too")
-    return made
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=144_000)
+    parser.add_argument("--vocabulary", choices=("skewed", "small", "both"), default="both")
+    parser.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
+    parser.add_argument("--modes", default=",".join(MODES), help="these alone, separated by commas")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=60, help="no further round of one kind after so long")
+    parser.add_argument("--keep", default="", help="work in this folder and leave it there; made data is used again")
+    parser.add_argument("--checkout", default=str(CHECKOUT), help="the code to measure")
+    parser.add_argument("--json", default="", help="write the figures here too")
+    return parser
 
 
 def main() -> None:
     end_cleanly()
-    given = options().parse_args()
-    result = run(given)
-    if given.json:
-        Path(given.json).write_text(json.dumps(result, indent=1))
+    arguments = options().parse_args()
+    result = run(arguments)
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

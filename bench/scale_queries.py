@@ -1,4 +1,4 @@
-"""What the benchmarks of speed ask: known items, few words, many common words, questions, patterns, near spellings."""
+"""Queries of the speed benchmarks: known items, few words, common words, questions, patterns, near spellings."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ _QUESTIONS = (
 def items(words: Vocabulary, seed: int) -> list[dict[str, Any]]:
     """Known items to plant: a sentence, the query for it, and a witness word beside that no query has.
 
-    A third are asked for by a single word, a third by that word and two common ones, a third by an identifier.
+    A third of the queries are a single word, a third that word and two common ones, a third an identifier.
     """
     random = np.random.default_rng(seed + 50)
-    taken = {str(word).lower() for word in words.words}
-    made = []
+    used_words = {str(word).lower() for word in words.words}
+    planted = []
     for number in range(ITEMS):
-        name, witness = _unheard(random, taken), _unheard(random, taken)
+        name, witness = _unheard(random, used_words), _unheard(random, used_words)
         common = [str(words.words[place]) for place in random.choice(words.content[:80], size=4, replace=False)]
         form = ("word", "words", "identifier")[number % 3]
-        shown = f"parse{name.capitalize()}Frame" if form == "identifier" else name
-        query = f"{common[0]} {name} {common[1]}" if form == "words" else shown
-        sentence = f"Remember {common[0]} {shown} {common[1]} {witness} {common[2]} {common[3]}"
+        written_name = f"parse{name.capitalize()}Frame" if form == "identifier" else name
+        query = f"{common[0]} {name} {common[1]}" if form == "words" else written_name
+        sentence = f"Remember {common[0]} {written_name} {common[1]} {witness} {common[2]} {common[3]}"
         kind = ("prompt", "answer")[number % 2]
-        made.append(
-            {"query": query, "name": shown, "witness": witness, "form": form, "kind": kind, "sentence": sentence}
+        planted.append(
+            {"query": query, "name": written_name, "witness": witness, "form": form, "kind": kind, "sentence": sentence}
         )
-    return made
+    return planted
 
 
-def _unheard(random: np.random.Generator, taken: set[str]) -> str:
-    """A word of a shape that the vocabularies never make: consonants that no syllable of theirs ends with."""
+def _unheard(random: np.random.Generator, used_words: set[str]) -> str:
+    """A word that the vocabularies never make, with consonants that none of their syllables end with."""
     onsets, vowels, codas = ("zw", "vl", "kr", "dw", "pf"), "aeiou", ("lk", "rn", "mp", "ft", "nd")
     while True:
         word = "".join(
             onsets[int(random.integers(5))] + vowels[int(random.integers(5))] + codas[int(random.integers(5))]
             for _ in range(2)
         )
-        if word not in taken:
-            taken.add(word)
+        if word not in used_words:
+            used_words.add(word)
             return word
 
 

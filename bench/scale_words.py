@@ -71,8 +71,8 @@ def vocabulary(name: str, seed: int) -> Vocabulary:
     stop = _STOP.split()
     common = [word for word in dict.fromkeys(_COMMON.split()) if word not in stop]
     if name == "small":
-        made = _made(random, 800 - len(stop) - len(common), set(stop + common))
-        words = [*stop, *common, *made]
+        invented = _invented(random, 800 - len(stop) - len(common), set(stop + common))
+        words = [*stop, *common, *invented]
         weights = 1.0 / np.sqrt(np.arange(1, len(words) + 1) + 20.0)
     elif name == "skewed":
         head = _interleaved(stop, common)
@@ -90,37 +90,37 @@ def vocabulary(name: str, seed: int) -> Vocabulary:
 def _interleaved(stop: list[str], common: list[str]) -> list[str]:
     """Mostly stop words first, then fewer and fewer: as a word count of English on programming looks."""
     head: list[str] = []
-    rest, others = list(stop), list(common)
-    while rest or others:
-        take_common = others and (not rest or len(head) % 3 == 2)
-        head.append(others.pop(0) if take_common else rest.pop(0))
+    stop_words, common_words = list(stop), list(common)
+    while stop_words or common_words:
+        take_common = common_words and (not stop_words or len(head) % 3 == 2)
+        head.append(common_words.pop(0) if take_common else stop_words.pop(0))
     return head
 
 
-def _made(random: np.random.Generator, count: int, taken: set[str]) -> list[str]:
-    """Pronounceable words that exist nowhere, none of them in `taken`, which grows."""
+def _invented(random: np.random.Generator, count: int, used_words: set[str]) -> list[str]:
+    """Pronounceable words that exist nowhere, none of them in `used_words`, which grows."""
     syllables = _SYLLABLES.split()
-    made: list[str] = []
-    while len(made) < count:
+    invented: list[str] = []
+    while len(invented) < count:
         stem = "".join(random.choice(syllables, size=int(random.integers(2, 5))))
         word = stem + _ENDINGS[int(random.integers(len(_ENDINGS)))]
-        if len(word) > 3 and word not in taken:
-            taken.add(word)
-            made.append(word)
-    return made
+        if len(word) > 3 and word not in used_words:
+            used_words.add(word)
+            invented.append(word)
+    return invented
 
 
-def _rare(random: np.random.Generator, count: int, taken: set[str]) -> list[str]:
-    plain = _made(random, int(count * 0.66), taken)
+def _rare(random: np.random.Generator, count: int, used_words: set[str]) -> list[str]:
+    plain = _invented(random, int(count * 0.66), used_words)
     base = [*_COMMON.split(), *plain[:6000]]
     picks = random.integers(len(base), size=(count, 3))
     kinds = random.choice(5, size=count, p=[0.35, 0.3, 0.18, 0.09, 0.08])
-    found = dict.fromkeys(plain)
+    unique_names = dict.fromkeys(plain)
     for (a, b, c), kind in zip(picks.tolist(), kinds.tolist(), strict=True):
-        if len(found) >= count:
+        if len(unique_names) >= count:
             break
-        found.setdefault(_name(int(kind), base[a], base[b], base[c]))
-    names = list(found)
+        unique_names.setdefault(_name(int(kind), base[a], base[b], base[c]))
+    names = list(unique_names)
     order = random.permutation(len(names))
     return [names[place] for place in order][:count]
 

@@ -66,15 +66,15 @@ def main() -> int:
     """Regenerate examples/pages."""
     pages = EXAMPLES / "pages"
     with tempfile.TemporaryDirectory() as work:
-        made = Path(work) / "pages"
-        results = write(made, Path(work))
+        new_pages = Path(work) / "pages"
+        results = write(new_pages, Path(work))
         again = results[len(results) // 2 :]
         if any(result["model_calls"] or result["written"] for result in again):
             print("a second run asked the model or wrote pages:", again, file=sys.stderr)
             return 1
         shutil.rmtree(pages, ignore_errors=True)
         # The manifests hold digests of all our code: they would change with every line of it.
-        shutil.copytree(made, pages, ignore=shutil.ignore_patterns(MANIFEST))
+        shutil.copytree(new_pages, pages, ignore=shutil.ignore_patterns(MANIFEST))
     for result in results[: len(results) // 2]:
         print(f"{result['target']}: {result['pages']} pages, {result['model_calls']} model calls")
     print(f"Read {pages / 'README.md'}")

@@ -98,7 +98,7 @@ def folders(engine: Engine) -> list[str]:
     for session in engine.archive.sessions():
         if session.directory.startswith("/") and session.directory not in ("/", str(Path.home())):
             latest[session.directory] = max(latest.get(session.directory, 0), session.updated)
-    outer = [d for d in latest if not any(d.startswith(other.rstrip("/") + "/") for other in latest)]
+    outer = [d for d in latest if not any(d.startswith(parent.rstrip("/") + "/") for parent in latest)]
     return sorted(outer, key=lambda directory: -latest[directory])[:MOST_FOLDERS]
 
 

@@ -34,7 +34,7 @@ SAMPLE = CHECKOUT / "examples" / "opencode-sample.tar.gz"
 SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 """Debian 12's Python is 3.11.2, and the filter came with 3.11.4; the archive is our own either way."""
 
-NARROW = 12
+FULL_ROOM = 12
 """Modules; a room with more is listed."""
 
 
@@ -58,7 +58,7 @@ def rooms() -> None:
     click.echo(f"public names   {sum(map(public_names, trees))}")
     click.echo(f"Any            {sum(map(uses_of_any, trees))}")
     for room, count in sorted(by_room.items(), key=lambda item: (-item[1], item[0])):
-        click.echo(f"  {count:4} {room}" + (" *" if count > NARROW else ""))
+        click.echo(f"  {count:4} {room}" + (" *" if count > FULL_ROOM else ""))
 
 
 def public_names(tree: ast.Module) -> int:
@@ -118,14 +118,14 @@ COMMANDS = {
 
 def taking_part(words: list[str]) -> set[str]:
     """The modules of ours that run a function while the command does."""
-    seen: set[str] = set()
-    here = str(SOURCE)
+    modules: set[str] = set()
+    source = str(SOURCE)
 
     def note(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
         """A class body runs without CO_OPTIMIZED, so it is no function."""
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(here) and code.co_flags & inspect.CO_OPTIMIZED:
-            seen.add(code.co_filename.removeprefix(str(CHECKOUT) + "/"))
+        if event == "call" and code.co_filename.startswith(source) and code.co_flags & inspect.CO_OPTIMIZED:
+            modules.add(code.co_filename.removeprefix(str(CHECKOUT) + "/"))
         return None
 
     threading.setprofile(note)
@@ -138,7 +138,7 @@ def taking_part(words: list[str]) -> set[str]:
         threading.setprofile(None)
     if code:
         raise SystemExit(f"reconstitute {' '.join(words)} ended with {code}")
-    return seen
+    return modules
 
 
 if __name__ == "__main__":

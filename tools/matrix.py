@@ -51,10 +51,10 @@ def main() -> int:
     for version, python in pythons:
         begun = time.monotonic()
         try:
-            told = job(install(version, python, wheel))
+            outcome = job(install(version, python, wheel))
         except FailedError as error:
-            told, failed = f"FAILED: {error}", True
-        print(f"Python {version:8} {time.monotonic() - begun:4.0f} s  {told}", flush=True)
+            outcome, failed = f"FAILED: {error}", True
+        print(f"Python {version:8} {time.monotonic() - begun:4.0f} s  {outcome}", flush=True)
     if missing:
         print(f"Not installed here, so not run: {', '.join(missing)}")
     return int(failed)

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parent.parent
 TABLE = "tests/mutants.toml"
-WORK = HERE / ".cache" / "mutants"
+WORK = CHECKOUT / ".cache" / "mutants"
 BIN = Path(sys.executable).parent
 SURVIVED = {"survived", "no tests"}
 TIMEOUT = 120
@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="test only what survived last time or has changed since")
     parser.add_argument("--list", action="store_true", help="print unlisted survivors as entries of the table")
     options = parser.parse_args()
-    table = tomllib.loads((HERE / TABLE).read_text(encoding="utf-8"))
+    table = tomllib.loads((CHECKOUT / TABLE).read_text(encoding="utf-8"))
     only = {f"daemon.{name}" for name in options.only.split(",") if name}
     unknown = only - {module["name"] for module in table["module"]}
     if unknown:
@@ -97,7 +97,7 @@ def _install() -> None:
     """Install the tool, which no other command needs."""
     if importlib.util.find_spec("mutmut") is not None:
         return
-    groups = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    groups = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     uv = shutil.which("uv")
     pip = [uv, "pip", "install", "--python", sys.executable] if uv else [sys.executable, "-m", "pip", "install"]
     subprocess.run([*pip, "--quiet", *groups["mutants"]], check=True)
@@ -114,7 +114,7 @@ def _measure(module: dict[str, Any], jobs: int, *, again: bool) -> Result:
     work.mkdir(parents=True, exist_ok=True)
     for name in ("daemon", "tests"):
         (work / name).unlink(missing_ok=True)
-        (work / name).symlink_to(HERE / name)
+        (work / name).symlink_to(CHECKOUT / name)
     _configure(work, source, module)
     result = Result()
     _inside_functions(work, source, jobs, result)
@@ -124,7 +124,7 @@ def _measure(module: dict[str, Any], jobs: int, *, again: bool) -> Result:
 
 def _source(name: str) -> str:
     path = name.replace(".", "/")
-    return f"{path}/__init__.py" if (HERE / path).is_dir() else f"{path}.py"
+    return f"{path}/__init__.py" if (CHECKOUT / path).is_dir() else f"{path}.py"
 
 
 def _arguments(module: dict[str, Any]) -> list[str]:
@@ -143,7 +143,7 @@ def _configure(work: Path, source: str, module: dict[str, Any]) -> None:
         "timeout_multiplier": 4.0,
     }
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
-    project = (HERE / "pyproject.toml").read_text(encoding="utf-8")
+    project = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
     (work / "pyproject.toml").write_text("".join((project, "\n[tool.mutmut]\n", *lines)), encoding="utf-8")
 
 
@@ -205,9 +205,9 @@ def _constants(work: Path, source: str, module: dict[str, Any], result: Result) 
     killed = set(json.loads(killed_file.read_bytes())) if killed_file.exists() else set()
     shutil.rmtree(copy, ignore_errors=True)
     for name in ("daemon", "tests"):
-        shutil.copytree(HERE / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(HERE / "pyproject.toml", copy)
-    for mutant, text in _changed_constants((HERE / source).read_text(encoding="utf-8")):
+        shutil.copytree(CHECKOUT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "pyproject.toml", copy)
+    for mutant, text in _changed_constants((CHECKOUT / source).read_text(encoding="utf-8")):
         result.total += 1
         if str(mutant) in killed:
             continue
@@ -233,7 +233,7 @@ def _changed_constants(text: str) -> Iterator[tuple[Mutant, str]]:
         if node.end_lineno != node.lineno:
             continue
         line = lines[node.lineno - 1]
-        changed = line[: node.col_offset] + _other(node.value).encode() + line[node.end_col_offset :]
+        changed = line[: node.col_offset] + _changed(node.value).encode() + line[node.end_col_offset :]
         whole = [*lines[: node.lineno - 1], changed, *lines[node.lineno :]]
         yield Mutant("", line.decode().strip(), changed.decode().strip()), b"\n".join([*whole, b""]).decode()
 
@@ -260,7 +260,7 @@ def _module_constants(body: list[ast.stmt]) -> Iterator[ast.Constant]:
                     yield node
 
 
-def _other(value: object) -> str:
+def _changed(value: object) -> str:
     match value:
         case bool():
             return repr(not value)

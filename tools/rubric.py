@@ -47,7 +47,7 @@ _BLOCKS = frozenset({"heading_open", "paragraph_open", "list_item_open", "tr_ope
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What was found on one project's front page: the texts of its facts, and of misleading statements."""
+    """The result for one project's front page: which facts are present, and which misleading statements."""
 
     path: str
     about: str
@@ -93,15 +93,15 @@ def blocks(page: str) -> Iterator[tuple[str, str]]:
 
 def count(project: Json, page: str) -> Count:
     """Which of a project's facts stand on its front page."""
-    found = list(blocks(page))
-    facts = [(fact["text"], _stands(fact, found)) for fact in project["facts"]]
-    wrong = tuple(each["text"] for each in project.get("misleading", ()) if _stands(each, found))
+    page_blocks = list(blocks(page))
+    facts = [(fact["text"], _stands(fact, page_blocks)) for fact in project["facts"]]
+    wrong = tuple(statement["text"] for statement in project.get("misleading", ()) if _stands(statement, page_blocks))
     present = tuple(text for text, is_there in facts if is_there)
     return Count(project["path"], project["about"], present, tuple(t for t, is_there in facts if not is_there), wrong)
 
 
-def _stands(fact: Json, found: list[tuple[str, str]]) -> bool:
-    inside = [text for heading, text in found if _has(fact.get("section", ""), heading)]
+def _stands(fact: Json, page_blocks: list[tuple[str, str]]) -> bool:
+    inside = [text for heading, text in page_blocks if _has(fact.get("section", ""), heading)]
     if "absent" in fact:
         return not any(_has(pattern, text) for pattern in fact["absent"] for text in inside)
     matching = [text for text in inside if all(_has(pattern, text) for pattern in fact["blocks"])]
@@ -120,7 +120,7 @@ def front_page(project: Json, work: Path, script: Json | None = None) -> str:
     data = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(SAMPLES / project["sample"]) as tar:
         tar.extractall(work, **data)
-    [records] = [found for found in work.rglob("opencode") if (found / "snapshot").is_dir()]
+    [records] = [folder for folder in work.rglob("opencode") if (folder / "snapshot").is_dir()]
     # These pages need no embeddings: any will do.
     with FakeOllama({"embedder:latest": "ef" * 32, f"{MODEL}:latest": "cd" * 32}) as server:
         server.capabilities[f"{MODEL}:latest"] = ["completion", "tools"]
@@ -143,26 +143,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=Path, help="keep the front pages in this directory")
     parser.add_argument("--model", action="store_true", help="let the scripted model answer")
-    asked = parser.parse_args()
-    kept, least = asked.pages, LEAST_WITH_MODEL if asked.model else LEAST
+    arguments = parser.parse_args()
+    pages_dir, least = arguments.pages, LEAST_WITH_MODEL if arguments.model else LEAST
     print("| project | facts | present | misleading |\n|---|---|---|---|")
     is_good = True
     for project in projects():
-        script = answers(project) if asked.model else None
-        if asked.model and script is None:
+        script = answers(project) if arguments.model else None
+        if arguments.model and script is None:
             continue
         with tempfile.TemporaryDirectory() as work:
             page = front_page(project, Path(work), script)
-        if kept is not None:
-            kept.mkdir(parents=True, exist_ok=True)
-            (kept / f"{Path(project['path']).name}.md").write_text(page)
-        made = count(project, page)
-        total = len(made.present) + len(made.missing)
-        print(f"| {project['path']} | {total} | {len(made.present)} ({made.share:.0%}) | {len(made.misleading)} |")
-        for kind, texts in (("missing", made.missing), ("misleading", made.misleading)):
+        if pages_dir is not None:
+            pages_dir.mkdir(parents=True, exist_ok=True)
+            (pages_dir / f"{Path(project['path']).name}.md").write_text(page)
+        result = count(project, page)
+        total = len(result.present) + len(result.missing)
+        print(
+            f"| {project['path']} | {total} | {len(result.present)} ({result.share:.0%}) | {len(result.misleading)} |"
+        )
+        for kind, texts in (("missing", result.missing), ("misleading", result.misleading)):
             for text in texts:
                 print(f"  {kind}: {text}", file=sys.stderr)
-        is_good &= made.share >= least and not made.misleading
+        is_good &= result.share >= least and not result.misleading
     return 0 if is_good else 1
 
 

@@ -83,7 +83,7 @@ def main() -> int:
             wrong += len(count.wrong)
             for label, names in (("refused", count.refused), ("WRONG", count.wrong)):
                 if names and (show_names or label == "WRONG"):
-                    print("".join(f"      {label}: {one}\n" for one in names), end="")
+                    print("".join(f"      {label}: {path}\n" for path in names), end="")
     return 1 if wrong else 0
 
 

@@ -25,19 +25,19 @@ _MOST_CHANGED = 0.03
 
 def main() -> int:
     """Print the tables; 1 when something can be read that should not be."""
-    leaks, asked = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    leaks, counts = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for frame, make in FRAMES.items():
         for _, secret, text in SECRETS:
             before, _, after = text.partition("{}")
             framed = make(before, secret, after)
-            asked[frame, "redact"] += 1
+            counts[frame, "redact"] += 1
             leaks[frame, "redact"] += bool(seen(framed, redact_value(framed.value)))
     with tempfile.TemporaryDirectory() as root, engine(Path(root), each_canary()) as (opened, planted):
         for way, ask in WAYS.items():
-            for one in planted:
-                asked[one.frame, way] += 1
-                leaks[one.frame, way] += bool(seen(one.framed, ask(opened, one)))
-    _print(leaks, asked)
+            for canary in planted:
+                counts[canary.frame, way] += 1
+                leaks[canary.frame, way] += bool(seen(canary.framed, ask(opened, canary)))
+    _print(leaks, counts)
     rules = [case.name for case in RULES if case.secret in redact(case.text.replace("{}", case.secret))]
     changed, total = Counter[str](), Counter[str]()
     for kind, text in look_alikes():
@@ -52,12 +52,12 @@ def main() -> int:
     return 1 if leaks.total() or rules or changed.total() >= _MOST_CHANGED * total.total() else 0
 
 
-def _print(leaks: Counter[tuple[str, str]], asked: Counter[tuple[str, str]]) -> None:
+def _print(leaks: Counter[tuple[str, str]], counts: Counter[tuple[str, str]]) -> None:
     columns = ["redact", *WAYS]
     print("leaks of so many secrets, by frame and way out")
     print(f"{'frame':<24}" + "".join(f"{name:>11}" for name in columns))
     for frame in FRAMES:
-        cells = (f"{leaks[frame, way]}/{asked[frame, way]}" for way in columns)
+        cells = (f"{leaks[frame, way]}/{counts[frame, way]}" for way in columns)
         print(f"{frame:<24}" + "".join(f"{cell:>11}" for cell in cells))
 
 

@@ -35,7 +35,7 @@ from daemon.ingest import Intake, Upkeep
 from daemon.ingest.evidence import move_events
 from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
-from daemon.recall.candidates.question import finish
+from daemon.recall.candidates.index_query import finish
 from daemon.recall.catalog import Catalog
 from daemon.redact import known, redact
 

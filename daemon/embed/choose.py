@@ -1,4 +1,4 @@
-"""Which embedder a configuration means. The same choice has the same fingerprint after every restart."""
+"""Chooses the embedder for a configuration. The same choice has the same fingerprint after every restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROBE_S = 1.0
 """For each of connecting and answering: auto decides within about two seconds."""
 
 
-def on_this_machine(embedding: config.Embedding) -> Builtin:
+def local_embedder(embedding: config.Embedding) -> Builtin:
     """The embedder that needs no server."""
     if embedding.model_dir.startswith(PREFIX):
         return Builtin(hub=HubModel(embedding.model_dir, config.cache_dir() / "models"))
@@ -22,15 +22,15 @@ def on_this_machine(embedding: config.Embedding) -> Builtin:
 
 
 def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Embedder, str]:
-    """The embedder, and a sentence that says which one and why. Raises nothing: a named server may come up later.
+    """The embedder, and a sentence with the reason. Never raises, because a configured server may start later.
 
-    `was_ollama`: the archive's vectors are Ollama's so far. Then auto waits for a server that is down, instead of
-    embedding everything anew with another model each time the machine starts before the server does.
+    `was_ollama`: the archive's vectors are from Ollama. Then `auto` waits for a server that is down, because otherwise
+    everything would be embedded again whenever we start before the server.
     """
-    builtin = on_this_machine(embedding)
+    builtin = local_embedder(embedding)
     if embedding.provider == "builtin":
         return builtin, f"{builtin.name}: embedding.provider is builtin"
-    # Late: the client takes 0.4 s to import, which the built-in embedder does not need.
+    # Imported late: the client takes 0.4 s, and the built-in embedder does not need it.
     from daemon.embed.ollama import OllamaEmbedder, find  # noqa: PLC0415 - see above
 
     remote = OllamaEmbedder(embedding.url, embedding.model, embedding.num_ctx, embedding.batch)

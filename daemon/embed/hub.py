@@ -1,10 +1,10 @@
-"""A model of the Hugging Face hub: downloaded once into the cache, and then used like any directory.
+"""A model of the Hugging Face hub: downloaded once into the cache, then used like any directory.
 
 Only the files that embedding needs are fetched: one network in ONNX form with its weights, the tokenizer, and
-the configuration of sentence-transformers. Each is checked against the hash that the hub gives. A download that breaks
-off continues where it stopped, in another process too. Nothing is asked of the hub once the model is here.
+the configuration of sentence-transformers. Each is checked against the hub's hash. An interrupted download is resumed,
+also by another process. After the download we do not contact the hub again.
 
-The hub's own client is not used, because huggingface_hub 2.4 starts a file of 0.5 GB anew in every process.
+We do not use the hub's own client, because huggingface_hub 2.4 restarts a file of 0.5 GB in every process.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 PREFIX = "hf:"
 _ENDPOINT = "https://huggingface.co"
-_HERE = ".complete"
-"""Written last: the commit whose files these are."""
+_COMPLETE = ".complete"
+"""Written last; contains the commit of the files."""
 _PART = ".part"
 _CONFIGS = (
     "modules.json", "config.json", "config_sentence_transformers.json", "sentence_bert_config.json",
@@ -49,7 +49,7 @@ _LOG = log.get("embed")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a model; `sha256` of a large one, else `blob`, its hash in Git."""
+    """A file of a model; large files have a `sha256`, others only `blob`, their hash in Git."""
 
     name: str
     size: int
@@ -57,7 +57,7 @@ class HubFile:
     blob: str
 
     def is_at(self, path: Path) -> bool:
-        """Whether the file there is this one."""
+        """Whether the file at `path` is this one."""
         if not path.is_file() or path.stat().st_size != self.size:
             return False
         digest = hashlib.sha256() if self.sha256 else hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
@@ -70,7 +70,7 @@ class HubFile:
 class HubModel:
     """The model that ``hf:OWNER/NAME`` or ``hf:OWNER/NAME@REVISION`` names; `cache` has a directory for each.
 
-    The address is $HF_ENDPOINT, else the hub's; $HF_TOKEN is sent if it is set, which models with a licence ask for.
+    $HF_ENDPOINT replaces the hub's address. $HF_TOKEN is sent if set; models behind a licence need it.
     """
 
     def __init__(self, name: str, cache: Path) -> None:
@@ -82,42 +82,42 @@ class HubModel:
         self.directory = cache / re.sub(r"[^\w.@-]+", "--", self.name)
 
     @property
-    def is_here(self) -> bool:
-        """Whether all of it was downloaded."""
-        return (self.directory / _HERE).is_file()
+    def is_downloaded(self) -> bool:
+        """Whether all files are downloaded."""
+        return (self.directory / _COMPLETE).is_file()
 
     def check(self) -> None:
-        """See that it is here, without waiting for it.
+        """Check without waiting that the model is downloaded.
 
         Raises:
-            ModelUnavailable: it is not, or not yet.
+            ModelUnavailable: it is not.
         """
-        if not self.is_here:
+        if not self.is_downloaded:
             raise ModelUnavailable(
                 self._progress or f"{self.name} is not downloaded yet; `reconstitute index --wait` does it"
             )
 
     def size(self) -> int:
-        """Bytes that are to be downloaded; asks the hub.
+        """Bytes to download; asks the hub.
 
         Raises:
             ModelUnavailable: see fetch.
         """
-        with self._asking() as client:
+        with self._connected() as client:
             return sum(file.size for file in self._files(client)[1])
 
     def fetch(self) -> None:
-        """Download what is missing; nothing where all is here.
+        """Download missing files.
 
         Raises:
-            ModelUnavailable: the hub does not answer, or has no such model, or none in ONNX form; what came is kept.
+            ModelUnavailable: the hub does not answer, or has no such model, or none in ONNX form; files stay.
             DiskFull: there is no room for it.
         """
-        if self.is_here:
+        if self.is_downloaded:
             return
-        with self._asking() as client, self._alone():
+        with self._connected() as client, self._locked():
             commit, files = self._files(client)
-            self._room(files)
+            self._check_space(files)
             _LOG.info("a model for embedding is downloaded", model=self.name, bytes=sum(file.size for file in files))
             for number, file in enumerate(files, start=1):
                 self._progress = (
@@ -125,21 +125,21 @@ class HubModel:
                 )
                 if not file.is_at(self.directory / file.name):
                     self._download(client, commit, file)
-            durable.atomic_write(self.directory / _HERE, f"{commit}\n".encode())
+            durable.atomic_write(self.directory / _COMPLETE, f"{commit}\n".encode())
             _LOG.info("a model for embedding was downloaded", model=self.name)
 
     # -- the hub -----------------------------------------------------------------------------------------------------
 
     def _files(self, client: httpx.Client) -> tuple[str, list[HubFile]]:
-        """The commit that is meant, and the files of it that are needed."""
+        """The commit of the revision, and its files that we need."""
         about = f"/api/models/{self._repository}/revision/{quote(self._revision, safe='')}"
         answer = client.get(about, params={"blobs": "true"})
-        self._verdict(answer)
+        self._check_status(answer)
         try:
-            made: Json = answer.json()
-            listed = {sibling["rfilename"]: sibling for sibling in made["siblings"]}
+            description: Json = answer.json()
+            listed = {sibling["rfilename"]: sibling for sibling in description["siblings"]}
             files = [_file(listed[name]) for name in needed(self.name, listed)]
-            return str(made["sha"]), files
+            return str(description["sha"]), files
         except (KeyError, TypeError, ValueError) as error:
             raise ModelUnavailable(
                 f"{self._endpoint}: the answer is not the hub's: {error!r}; check HF_ENDPOINT"
@@ -149,17 +149,17 @@ class HubModel:
         place = self.directory / file.name
         part = place.with_name(f"{place.name}.{(file.sha256 or file.blob)[:12]}{_PART}")
         place.parent.mkdir(parents=True, exist_ok=True)
-        there = part.stat().st_size if part.exists() else 0
-        if there < file.size or not there:
-            headers = {"Range": f"bytes={there}-"} if there else {}
+        downloaded = part.stat().st_size if part.exists() else 0
+        if downloaded < file.size or not downloaded:
+            headers = {"Range": f"bytes={downloaded}-"} if downloaded else {}
             with client.stream(
                 "GET", f"/{self._repository}/resolve/{commit}/{quote(file.name)}", headers=headers
             ) as answer:
-                self._verdict(answer)
-                with open(part, "ab" if answer.status_code == 206 else "wb") as written:
-                    written.writelines(answer.iter_bytes())
-                    written.flush()
-                    os.fsync(written.fileno())
+                self._check_status(answer)
+                with open(part, "ab" if answer.status_code == 206 else "wb") as output:
+                    output.writelines(answer.iter_bytes())
+                    output.flush()
+                    os.fsync(output.fileno())
         if not file.is_at(part):
             part.unlink()
             raise ModelUnavailable(
@@ -167,23 +167,23 @@ class HubModel:
             )
         part.replace(place)
 
-    def _verdict(self, answer: httpx.Response) -> None:
-        """Raise for what is no success; the hub says 401 for a model that does not exist, too."""
+    def _check_status(self, answer: httpx.Response) -> None:
+        """Raise an error unless the request succeeded; the hub also says 401 for a model that does not exist."""
         if answer.is_success:
             return
-        what = f"{self._endpoint}: {self.name}: HTTP {answer.status_code}"
+        failure = f"{self._endpoint}: {self.name}: HTTP {answer.status_code}"
         if answer.status_code in {401, 403, 404}:
             fix = "check the name in embedding.model_dir; if the model asks for consent, give it there and set HF_TOKEN"
-            raise ModelUnavailable(f"{what}: no such model, or not for everyone; {fix}")
-        raise ModelUnavailable(f"{what}; it is tried again")
+            raise ModelUnavailable(f"{failure}: no such model, or not for everyone; {fix}")
+        raise ModelUnavailable(f"{failure}; it is tried again")
 
     @contextmanager
-    def _asking(self) -> Iterator[httpx.Client]:
-        # Late: it takes 0.4 s to import, which only a download is worth.
+    def _connected(self) -> Iterator[httpx.Client]:
+        # Imported late: it takes 0.4 s, and only a download needs it.
         import httpx  # noqa: PLC0415 - see above
 
         token = os.environ.get("HF_TOKEN", "")
-        headers = {"Accept-Encoding": "identity"}  # so that a length is one of the file
+        headers = {"Accept-Encoding": "identity"}  # so that lengths are those of the file
         if token:
             headers["Authorization"] = f"Bearer {token}"  # httpx sends it to no other host
         try:
@@ -207,8 +207,8 @@ class HubModel:
     # -- the cache ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process at a time."""
+    def _locked(self) -> Iterator[None]:
+        """Allows one process at a time."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with open(self.directory / ".lock", "wb") as lock:
             try:
@@ -217,17 +217,17 @@ class HubModel:
                 raise ModelUnavailable(f"{self.name} is being downloaded by another process; wait for it") from None
             yield
 
-    def _room(self, files: Sequence[HubFile]) -> None:
-        there = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
-        wanted, free = sum(file.size for file in files) - there, shutil.disk_usage(self.directory).free
-        if wanted > free:
+    def _check_space(self, files: Sequence[HubFile]) -> None:
+        downloaded = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
+        required, free = sum(file.size for file in files) - downloaded, shutil.disk_usage(self.directory).free
+        if required > free:
             raise DiskFull(
-                f"{self.directory}: {self.name} needs {wanted / 1e6:.0f} MB, {free / 1e6:.0f} are free; free some"
+                f"{self.directory}: {self.name} needs {required / 1e6:.0f} MB, {free / 1e6:.0f} are free; free some"
             )
 
 
 def needed(model: str, names: Sequence[str] | Json) -> list[str]:
-    """The files to fetch of those that the hub lists, small ones first.
+    """The files to download of those that the hub lists, small ones first.
 
     Raises:
         ModelUnavailable: the model has no network in ONNX form, or no tokenizer.
@@ -240,9 +240,9 @@ def needed(model: str, names: Sequence[str] | Json) -> list[str]:
             f"{model} has {missing} on the hub; choose another model, or export it into a directory and name that in "
             "embedding.model_dir"
         )
-    is_wanted: Callable[[str], Any] = lambda name: name in _CONFIGS or _STEPS.fullmatch(name)  # noqa: E731
+    is_config: Callable[[str], Any] = lambda name: name in _CONFIGS or _STEPS.fullmatch(name)  # noqa: E731
     beside = [name for name in names if re.fullmatch(rf"{re.escape(network)}[_.]data.*", name)]
-    return [*sorted(filter(is_wanted, names)), tokenizer, *sorted(beside), network]
+    return [*sorted(filter(is_config, names)), tokenizer, *sorted(beside), network]
 
 
 def _file(sibling: Json) -> HubFile:

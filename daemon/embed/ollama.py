@@ -136,8 +136,8 @@ class OllamaEmbedder:
             if waiting:
                 self._same_model()
             for start in range(0, len(waiting), self._batch):
-                some = waiting[start : start + self._batch]
-                vectors.update(zip(some, self._bisected(some, prefix), strict=True))
+                batch = waiting[start : start + self._batch]
+                vectors.update(zip(batch, self._bisected(batch, prefix), strict=True))
             blank = BadInput("the text is blank: nothing to embed")
             return [vectors.get(text, blank) for text in texts]
 

@@ -1,14 +1,14 @@
-"""A directory with a sentence-transformer in ONNX form: what its configuration files say of how to use it.
+"""A sentence-transformer in ONNX form in a directory, with the settings from its configuration files.
 
-The files are those that sentence-transformers writes and models on the Hugging Face hub come with. A directory that has
-none of them is taken for a model like the built-in one: mean of the tokens, no prefixes, 256 tokens.
+sentence-transformers writes these files, and models on the Hugging Face hub have them. Without them we use the settings
+of the built-in model: mean of the tokens, no prefixes, 256 tokens.
 
 * ``modules.json`` names the steps after the network: pooling, dense layers, length 1
 * ``1_Pooling/config.json`` says how the vectors of the tokens become one
 * ``config_sentence_transformers.json`` has the prefixes (``prompts``) and ``truncate_dim``
 * ``sentence_bert_config.json`` or ``tokenizer_config.json`` has the number of tokens that the model takes
 
-A model whose network gives ``sentence_embedding`` has its steps inside; the pooling is not done again then.
+If the network outputs ``sentence_embedding``, it includes these steps, and we do not pool again.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ _POOLINGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-"""In the order in which sentence-transformers puts several of them behind each other."""
+"""In the order in which sentence-transformers concatenates them."""
 _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A linear layer behind the pooling; `activation` is ``Identity``, ``Tanh`` or ``ReLU``."""
+    """A linear layer after the pooling; `activation` is ``Identity``, ``Tanh`` or ``ReLU``."""
 
     weight: Array
     bias: Array | None
     activation: str
 
     def __call__(self, vector: Array) -> Array:
-        """The vector that comes out."""
-        made = self.weight @ vector + (0 if self.bias is None else self.bias)
-        return np.asarray(_ACTIVATIONS[self.activation](made))
+        """The output vector."""
+        output = self.weight @ vector + (0 if self.bias is None else self.bias)
+        return np.asarray(_ACTIVATIONS[self.activation](output))
 
 
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "Identity": lambda made: made,
+    "Identity": lambda vector: vector,
     "Tanh": np.tanh,
-    "ReLU": lambda made: np.maximum(made, 0),
+    "ReLU": lambda vector: np.maximum(vector, 0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """The files of a model, and how to use it. `truncated_dims` 0: vectors are as long as the model makes them."""
+    """The files and settings of a model. `truncated_dims` 0: vectors are not truncated."""
 
     model: Path
     tokenizer: Path
@@ -81,11 +81,11 @@ class SentenceModel:
     truncated_dims: int = 0
     dense: tuple[Dense, ...] = field(default=(), repr=False)
     files: tuple[Path, ...] = ()
-    """Further files that decide about the vectors: weights beside the model, dense layers."""
+    """Further files that change vectors: weights beside the model, dense layers."""
 
     @property
     def settings(self) -> str:
-        """What changes vectors besides the files; "" where all is as in the built-in model."""
+        """The settings that change vectors; "" if all are those of the built-in model."""
         usual = SentenceModel(self.model, self.tokenizer)
         names = (
             "poolings", "tokens", "query_prefix", "passage_prefix", "pools_prefix", "lowercase", "truncated_dims",
@@ -94,7 +94,7 @@ class SentenceModel:
         return json.dumps(values, sort_keys=True) if values else ""
 
     def digest(self) -> str:
-        """Of everything that changes vectors.
+        """A digest of everything that changes vectors.
 
         Raises:
             ModelUnavailable: a file cannot be read.
@@ -103,14 +103,14 @@ class SentenceModel:
         return sha256(("".join(parts) + self.settings).encode()).hexdigest()
 
     def pooled(self, states: Array, mask: Array, prefix_tokens: int) -> Array:
-        """The vectors of tokens (tokens x dims) as one, before `finished`; `prefix_tokens` belong to the prefix."""
+        """Pool the vectors of tokens (tokens x dims); the first `prefix_tokens` belong to the prefix."""
         mask = mask.astype(np.float32)
         if not self.pools_prefix:
             mask[:prefix_tokens] = 0
         return np.concatenate([_pool(pooling, states, mask) for pooling in self.poolings])
 
     def finished(self, vector: Array) -> Vector:
-        """The vector of a text: cut to its dimensions and of length 1."""
+        """The vector of a text: truncated, and of length 1."""
         vector = vector.astype(np.float32)
         if self.truncated_dims:
             vector = vector[: self.truncated_dims]
@@ -121,7 +121,7 @@ def sentence_model(directory: Path) -> SentenceModel:
     """The model in this directory.
 
     Raises:
-        ModelUnavailable: files are missing or damaged, or it has a step that we cannot do.
+        ModelUnavailable: files are missing or damaged, or it has a step that we do not support.
     """
     model, tokenizer = _files(directory)
     try:
@@ -169,16 +169,16 @@ def file_digest(path: Path) -> str:
 
 
 def preferred(names: Collection[str]) -> str | None:
-    """The network to use of these files of a model, by their paths in it; None where there is none."""
+    """The network among these files of a model, as paths in its directory; None if there is none."""
     named = [folder + name for name in _MODELS for folder in ("", "onnx/")]
-    others = sorted(name for name in names if re.fullmatch(r"(onnx/)?[^/]+\.onnx", name))
-    return next((name for name in (*named, *others) if name in names), None)
+    custom = sorted(name for name in names if re.fullmatch(r"(onnx/)?[^/]+\.onnx", name))
+    return next((name for name in (*named, *custom) if name in names), None)
 
 
 def _files(directory: Path) -> tuple[Path, Path]:
     folders = (directory, directory / "onnx")
-    every = [path for folder in folders for path in folder.glob("*.onnx") if path.is_file()]
-    name = preferred([path.relative_to(directory).as_posix() for path in every])
+    networks = [path for folder in folders for path in folder.glob("*.onnx") if path.is_file()]
+    name = preferred([path.relative_to(directory).as_posix() for path in networks])
     model = None if name is None else directory / name
     tokenizer = next((path for folder in folders if (path := folder / "tokenizer.json").is_file()), None)
     if model is None or tokenizer is None:
@@ -190,7 +190,7 @@ def _files(directory: Path) -> tuple[Path, Path]:
 
 
 def _json(path: Path) -> Json:
-    """A configuration file; empty where there is none."""
+    """A configuration file; empty if it is missing."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -240,7 +240,7 @@ def _pooling(path: Path) -> tuple[tuple[str, ...], bool]:
 
 
 def _prefixes(directory: Path, about: Json) -> tuple[str, str]:
-    """What stands before a question, and before a passage; as sentence-transformers looks for them."""
+    """The prefixes of questions and passages, found as sentence-transformers does."""
     prompts = about.get("prompts") or {}
     usual = prompts.get(about.get("default_prompt_name") or "", "")
     query = prompts.get("query", usual)

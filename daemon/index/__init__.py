@@ -1,7 +1,7 @@
-"""The derived indexes: protocols, and the values they take and give.
+"""The derived indexes: protocols, and their values.
 
-All are disposable: everything in them can be rebuilt from the archive, the semantic one with no model call. Texts that
-come in are redacted already. `IndexBroken` from any call means: park the directory and rebuild.
+All are disposable: they can be rebuilt from the archive, the semantic one without a model call. Their texts are
+redacted already. `IndexBroken` from any call means: park the directory and rebuild.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Protocol
 from daemon.model import Chunk, Document, Kind, Vector
 
 TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
-SAID = frozenset(map(str, Kind)) - TOOLS
-"""Kinds of what was said; the others are what tools were given and printed, which has most words far oftener."""
+PROSE = frozenset(map(str, Kind)) - TOOLS
+"""The kinds of text that people and models write; the others are inputs and outputs of tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What a hit must satisfy; None or empty means any. Times are epoch ms, `after` inclusive, `before` exclusive.
 
-    `sessions`: only these (an empty set finds nothing); `besides`: none of these, which are few; `path`: a path the
-    message touched or mentioned, or one beneath it; `former`: the same by these names, which it had before; `deleted`:
-    only messages that every source has deleted, or only those that one still has.
+    * `sessions`: only these (an empty set finds nothing); `besides`: not these, which are few
+    * `path`: a path that the message touched or mentioned, or one beneath it; `former`: earlier names of this path
+    * `deleted`: True: only messages that every source has deleted; False: only those that a source still has
     """
 
     session_id: str = ""
@@ -44,10 +44,10 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message on its way into an index: its document and what filters and hits need of its session.
+    """A message to be indexed: its document, and the fields of its session that filters and hits need.
 
-    `window` is what was said in this message and in the few before it, redacted: by it a message is found whose
-    neighbours have the words. `deleted`: no source has the message any more, nor any of its parts in `gone`.
+    `window` is the redacted prose of this message and the few before it, so that a message is found by words of its
+    neighbours. `deleted`: no source has the message any more; `gone`: ids of parts that no source has any more.
     """
 
     document: Document
@@ -75,9 +75,9 @@ class VectorRow:
 class Match:
     """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better.
 
-    `terms` are the words of the query that it holds; of a long run of Chinese or the like, the longest stretch.
-    `spelling_pairs` are (word of the query, word of the text) where it only holds a similar spelling. `record` is the
-    chunk's id. `length`, of a window, is how many characters were said in the message itself.
+    `terms` are the words of the query that it holds, or the longest part of a long run of Chinese or the like.
+    `spelling_pairs` are (word of the query, word of the text) for similar spellings. `record` is the chunk's id.
+    `length`, of a window, is the number of characters of prose in the message itself.
     """
 
     message_id: str
@@ -94,10 +94,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """One thing that a model found out, on its way in. `id` names its content, `text` is redacted, `created` epoch ms.
+    """One finding of a model, to be indexed. `id` names its content, `text` is redacted, `created` is epoch ms.
 
-    `owner` is the archive it is of, `target` and `question` (of that target) are keys that it is chosen by; `facts`
-    are for people who look into the collection, redacted.
+    `owner` is its archive; `target` and `question` (of that target) are keys for filters; `facts`, redacted, are for
+    people who look into the collection.
     """
 
     id: str
@@ -112,7 +112,7 @@ class NoteRow:
 
 @dataclass(frozen=True, slots=True)
 class NoteMatch:
-    """A row that was found: its id and target key; `score` is cosine similarity."""
+    """A matching row: its id and target key; `score` is cosine similarity."""
 
     id: str
     target: str
@@ -120,19 +120,19 @@ class NoteMatch:
 
 
 def number_of(name: str) -> int:
-    """A number of 63 bits for a message id, or another name: what stands for it where texts are too slow."""
+    """A number of 63 bits for a message id or another name, used where comparing texts is too slow."""
     digest = blake2b(name.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 class AllowedIds(Protocol):
-    """The ids of the messages that pass filters, from an index that has them sorted."""
+    """Supplies the ids of the messages that pass filters."""
 
     def __call__(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """The numbers (`number_of`) of the messages that pass; None where that would be more than `most`.
 
-        A message passes a filter of kind or tool if one of its parts does. `among`: only these are looked at, and
-        `most` has to allow for them.
+        A message passes a filter of kind or tool if one of its parts does. `among`: only these are checked; `most` must
+        be at least their number.
         """
 
 
@@ -140,19 +140,19 @@ class LexicalIndex(Protocol):
     """Words, identifiers and substrings over redacted text."""
 
     def replace(self, entries: Iterable[Entry]) -> None:
-        """Put these messages' documents in, in place of what was there for the same messages; durable on return."""
+        """Write these messages' documents and remove their older ones; durable on return."""
 
     def remove(self, message_ids: Sequence[str]) -> None:
-        """Forget these messages; durable on return."""
+        """Remove these messages; durable on return."""
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         """Best parts for the words of `query` in any order, best first, at most one per part and kind.
 
-        So many more than `limit` that there are `least_said` of kinds SAID among them, if there are as many.
+        Returns more than `limit` if needed to have `least_prose` matches of PROSE, if there are as many.
         """
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
-        """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""
+        """Parts whose text contains `text`, case-insensitively; verified, newest first."""
 
     def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """Best messages for the words of `query` when a message and the few before it are read as one text.
@@ -163,9 +163,9 @@ class LexicalIndex(Protocol):
     def scores(
         self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
     ) -> tuple[list[Match], list[Match]]:
-        """What these messages score, however low: parts as `search` has them, windows as `windows` has them.
+        """The scores of these messages, however low: for parts as in `search`, for windows as in `windows`.
 
-        Both by message id; a message that holds no word of `query` is not among them.
+        Both arguments are message ids. A message that holds no word of `query` has no score.
         """
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
@@ -175,19 +175,19 @@ class LexicalIndex(Protocol):
         """
 
     def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
-        """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were looked at.
+        """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were checked.
 
         `terms` are the first matched texts.
 
         Raises:
-            BadRequest: it is no regular expression.
+            BadRequest: it is not a regular expression.
         """
 
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
-        """How many windows there are, and how many hold each content term of `query`, the terms as it writes them."""
+        """The number of windows, and how many hold each content term of `query`, spelt as in `query`."""
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt like `word`, the most similar first, each with the number of its parts."""
@@ -206,10 +206,10 @@ class SemanticIndex(Protocol):
     """Vectors of one fingerprint."""
 
     def upsert(self, rows: Sequence[VectorRow]) -> None:
-        """Put these chunks in, in place of what there is of the same ids."""
+        """Write these chunks; they replace those of the same ids."""
 
     def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
-        """Of each of these messages forget the chunks whose ids are not named."""
+        """Remove the chunks of these messages whose ids are not named."""
 
     def query(
         self,
@@ -222,9 +222,9 @@ class SemanticIndex(Protocol):
     ) -> list[Match]:
         """Nearest chunks, best first; `score` is cosine similarity as the built-in model has it, `text` the chunk's.
 
-        `allowed_ids` supplies the ids of the messages that pass the filters; without it the index has to find out,
-        which takes longer. `without_texts`: matches may come without kind, tool and text, which `with_texts` adds;
-        fetching them is the slow part.
+        `allowed_ids` supplies the ids of the messages that pass the filters; without it the index filters by itself,
+        which takes longer. `without_texts`: matches may lack kind, tool and text, which are slow to fetch; `with_texts`
+        adds them.
         """
 
     def similarities(self, vector: Vector, filters: Filters, message_ids: Collection[str]) -> list[Match]:
@@ -234,7 +234,7 @@ class SemanticIndex(Protocol):
         """
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
-        """These matches with kind, tool and text; one whose chunk is not there any more as it is."""
+        """These matches with kind, tool and text; unchanged if their chunk is not there any more."""
 
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
         """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read.
@@ -251,19 +251,19 @@ class SemanticIndex(Protocol):
 
 
 class NotesIndex(Protocol):
-    """What models found out, as vectors of one fingerprint. Every method raises IndexBroken or Retry."""
+    """Findings of models, as vectors of one fingerprint. Every method raises IndexBroken or Retry."""
 
     is_whole: bool
-    """Whether all notes of the archive have been put in since it was opened; whoever has seen to that sets it."""
+    """Whether all notes of the archive were added since the index was opened; set by the caller that adds them."""
 
     def ids(self, owner: str, target: str = "") -> set[str]:
-        """The rows that an archive has put in, all or those of one target."""
+        """The rows of an archive, all or those of one target."""
 
     def upsert(self, rows: Sequence[NoteRow]) -> None:
-        """Put these in."""
+        """Add these."""
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget these; one that is not there is no error."""
+        """Remove these; a missing one is no error."""
 
     def query(
         self, vector: Vector, owner: str, limit: int, *, besides: str = "", until: int | None = None

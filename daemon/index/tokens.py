@@ -1,9 +1,9 @@
 """The words of a text for the lexical index, the same for documents and for queries.
 
 An identifier is one word however it is written: rateLimit, rate-limit and rate_limit all become ``ratelimit``, and its
-pieces are findable too. Paths keep their segments in order. Scripts without spaces become bigrams. Irregular English
-forms count as their word: what was bought is found by asking what to buy. Near spellings are not known here: an absent
-identifier must not turn into another one.
+pieces are indexed too. Paths keep their segments in order. Scripts without spaces become bigrams. Irregular English
+forms count as their base word, so "buy" finds "bought". Similar spellings are not handled here, because an absent
+identifier must not match another one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-# Irregular forms. Those that are words of their own at least as often (left, bit, led, lay, leaves) are not here.
+# Irregular forms, without those that are as often words of their own (left, bit, led, lay, leaves).
 _FORMS = """
 arise arose arisen; awake awoke awoken; become became; begin began begun; bend bent; bind bound; bite bitten; blow blew
 blown; break broke broken; bring brought; build built; buy bought; catch caught; child children; choose chose chosen;
@@ -46,7 +46,7 @@ WORD_OF: Mapping[str, str] = {
 
 
 LONGEST = 64
-"""Characters of one token. A longer one keeps its beginning and a digest of the whole, so that equal stays equal."""
+"""Characters of one token. A longer one is cut and gets a digest of the whole, so that equal words stay equal."""
 
 _DIGEST = 8  # bytes
 _MOST_PIECES = 16
@@ -61,13 +61,13 @@ STOP_WORDS = frozenset(
     を は が の に で と も へ や か から まで より では には とは
     的 了 吗 呢 吧 是 在 用 和 与 或""".split()  # noqa: SIM905 - read as words
 )
-"""Words that every text has, in lower case. Of Korean, Japanese and Chinese what is glued to a name in other letters;
-within a run of their own script nothing is left out."""
+"""Words that every text has, in lower case. For Korean, Japanese and Chinese: particles after a name in other letters;
+within a run of their own script nothing is removed."""
 
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f"
 UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-"""Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: written without spaces, or inflected by what is glued on. The inside
-of a class of a regular expression."""
+"""Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: written without spaces, or with suffixes attached. The inside of a
+character class."""
 MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 """Marks that belong to the letter before them; Python's \\w leaves them out."""
 _LETTER = rf"(?:(?![{UNSPACED}])[\w{MARKS}])"
@@ -76,7 +76,7 @@ _RUN = f"[{UNSPACED}][{UNSPACED}{MARKS}]*"
 _TERM = re.compile(rf"{_NAME}(?:(?:[/\\]{{1,2}}\.?|\.){_NAME})*|{_RUN}")
 _ASCII_NAME = r"\w+(?:-\w+)*(?:'(?:s|t|re|ve|ll|d|m)(?!\w))?"
 _ASCII_TERM = re.compile(rf"{_ASCII_NAME}(?:(?:[/\\]{{1,2}}\.?|\.){_ASCII_NAME})*", re.ASCII)
-"""The same of a text in ASCII, in a third of the time."""
+"""The same for ASCII texts, three times as fast."""
 _SEPARATOR = re.compile(r"[/\\.]+")
 _APOSTROPHE = re.compile(r"['’]s$|['’]")
 _PLAIN = re.compile(r"[a-z]+|[A-Z][a-z]*|[A-Z]+s?")
@@ -95,7 +95,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word as it stands in a text, and what is indexed for it.
+    """One word of a text, and what is indexed for it.
 
     `text` is as written; `whole` the folded word, or the path with forward slashes; `sequence` the tokens that stand
     in order (one for a word or a name, one a segment for a path, bigrams for a run); `pieces` the smallest parts.
@@ -117,7 +117,7 @@ class Term:
 
     @property
     def spelt(self) -> tuple[str, ...]:
-        """The whole names and their pieces, unstemmed, in which a typing error may be looked for."""
+        """The whole names and their pieces, unstemmed, for the search for similar spellings."""
         if self.form is Form.RUN:
             return ()
         return tuple(word for word in dict.fromkeys((*self.sequence, *self.pieces)) if is_spelt(word))
@@ -125,7 +125,7 @@ class Term:
 
 _MOST_REMEMBERED = 1 << 17
 _REMEMBERED = 32
-"""Longer terms (paths with line numbers, hashes) hardly come twice."""
+"""Longer terms (paths with line numbers, hashes) are rarely repeated."""
 
 
 def terms(text: str) -> Iterator[Term]:
@@ -141,12 +141,12 @@ def _surfaces(text: str) -> list[str]:
 
 
 def normal(text: str) -> str:
-    """NFKC, so that full-width, ligature and composed spellings meet; case is kept, it shows where a name splits."""
+    """NFKC, so that full-width, ligature and composed spellings are equal; case stays, because names split by it."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def fold(text: str) -> str:
-    """Without case: as Unicode's NFKC_Casefold, in two rounds because either step can undo the other."""
+    """Folded case, as Unicode's NFKC_Casefold; in two rounds, because either step can undo the other."""
     if text.isascii():
         return text.lower()
     for _ in range(2):
@@ -155,14 +155,14 @@ def fold(text: str) -> str:
 
 
 def caseless(text: str) -> str:
-    """Without case and composed (NFC), for texts that are compared character by character."""
+    """Folded case and composed (NFC), for comparing texts character by character."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def as_composed_in(text: str, whole: str) -> str:
-    """`text` in the form, composed (NFC) or decomposed (NFD), in which `whole` has it, where one does."""
+    """`text` in the form, composed (NFC) or decomposed (NFD), that `whole` contains, if it contains one."""
     if text.isascii() or whole.isascii():
         return text
     lowered = whole.casefold()
@@ -171,12 +171,12 @@ def as_composed_in(text: str, whole: str) -> str:
 
 
 def stem(word: str) -> str:
-    """The English stem of a purely alphabetic ASCII word, of an irregular form that of its word; any other as it is."""
+    """The English stem of an ASCII word of letters, or of the base word of an irregular form; other words unchanged."""
     return _stem(word) if 2 < len(word) <= 24 and word.isascii() and word.isalpha() else word
 
 
 class Fields(NamedTuple):
-    """What is indexed of a text, each a row of tokens separated by spaces."""
+    """The indexed tokens of a text, separated by spaces."""
 
     words: str
     bag: str
@@ -184,30 +184,30 @@ class Fields(NamedTuple):
 
 
 def loose(text: str) -> str:
-    """The tokens of a text that is searched without regard to order: its bag, and its names and bigrams as well."""
+    """The tokens of a text that is searched without order: its bag, names and bigrams."""
     return " ".join(tokens for line in text.split("\n") if (tokens := _loose_line(line)))
 
 
 def fields(text: str) -> Fields:
-    """The tokens of a text in order, those findable in any order, and its words as they are spelt, each once."""
-    made = _made_of(text)
-    spelt = " ".join(dict.fromkeys(map(_SPELT, made)))
+    """The tokens of a text in order, its bag, and its unstemmed words, each once."""
+    term_tokens = _tokenized(text)
+    spelt = " ".join(dict.fromkeys(map(_SPELT, term_tokens)))
     return Fields(
-        " ".join(map(_WORDS, made)), " ".join(map(_BAG, made)), " ".join(dict.fromkeys(spelt.split()))
+        " ".join(map(_WORDS, term_tokens)), " ".join(map(_BAG, term_tokens)), " ".join(dict.fromkeys(spelt.split()))
     )  # fmt: skip
 
 
 def is_spelt(word: str) -> bool:
-    """Whether a typing error may be looked for in it: letters only, so no number and hardly a hash."""
+    """Whether we search similar spellings of the word: letters only, so no number and hardly a hash."""
     return _SHORTEST <= len(word) <= _MOST_LETTERS and word.isalpha()
 
 
-_Made = tuple[str, str, str, str]
-"""Of one term: its words, its bag, its spelt words, and the names and bigrams with the bag."""
+_TermTokens = tuple[str, str, str, str]
+"""The tokens of one term: words, bag, unstemmed words, and the bag with names and bigrams."""
 _WORDS, _BAG, _SPELT, _NAMED = map(itemgetter, range(4))
 
 
-def _made(surface: str) -> _Made:
+def _term_tokens(surface: str) -> _TermTokens:
     if surface.isalpha() and len(surface) <= LONGEST and surface.isascii() and _PLAIN.fullmatch(surface):
         word = surface.lower()
         stemmed = stem(word)
@@ -219,35 +219,35 @@ def _made(surface: str) -> _Made:
     return " ".join(term.sequence), " ".join(term.bag), " ".join(term.spelt), " ".join(named)
 
 
-class _Known(dict[str, _Made]):
-    """What was made of terms. The same ones come again in every message: making them is most of the work."""
+class _TermCache(dict[str, _TermTokens]):
+    """Caches the tokens of terms, which repeat in every message; tokenizing them is most of the work."""
 
-    def __missing__(self, surface: str) -> _Made:
-        made = _made(surface)
+    def __missing__(self, surface: str) -> _TermTokens:
+        term_tokens = _term_tokens(surface)
         if len(surface) <= _REMEMBERED:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
-            self[surface] = made
-        return made
+            self[surface] = term_tokens
+        return term_tokens
 
 
-_KNOWN = _Known()
+_TERM_CACHE = _TermCache()
 
 
-def _made_of(text: str) -> list[_Made]:
-    """Without a step of Python for each term."""
-    return list(filter(_WORDS, map(_KNOWN.__getitem__, _surfaces(text))))
+def _tokenized(text: str) -> list[_TermTokens]:
+    """The tokens of each term, without a Python step for each."""
+    return list(filter(_WORDS, map(_TERM_CACHE.__getitem__, _surfaces(text))))
 
 
-# A message stands in its own window and in those of the next ones.
+# Cached, because a message is in its own window and in those of the next messages.
 @lru_cache(maxsize=1024)
 def _loose_line(line: str) -> str:
-    return " ".join(map(_NAMED, _made_of(line)))
+    return " ".join(map(_NAMED, _tokenized(line)))
 
 
 @lru_cache(maxsize=1 << 17)
 def _stem(word: str) -> str:
-    # Made per call, because it keeps state.
+    # A new stemmer for each call, because it has state.
     return str(Stemmer.Stemmer("english", 0).stemWord(WORD_OF.get(word, word)))
 
 
@@ -264,7 +264,7 @@ def _term(surface: str) -> Term | None:
         whole, pieces = names[0]
         return Term(surface, Form.NAME if len(pieces) > 1 else Form.WORD, whole, (whole,), pieces)
     whole = _capped(fold(surface.replace("\\\\", "/").replace("\\", "/")))
-    pieces = tuple(piece for _, some in names for piece in some)
+    pieces = tuple(piece for _, name_pieces in names for piece in name_pieces)
     return Term(surface, Form.PATH, whole, tuple(name for name, _ in names), pieces)
 
 
@@ -279,7 +279,7 @@ def _run(surface: str) -> Term | None:
 
 @lru_cache(maxsize=1 << 14)
 def _name(segment: str) -> tuple[str, tuple[str, ...]] | None:
-    """Folded whole and pieces of one identifier or word; None when nothing but joiners is left."""
+    """(folded whole, pieces) of one identifier or word; None if it has only joiners."""
     segment = _APOSTROPHE.sub("", segment)
     if _PLAIN.fullmatch(segment):
         word = _capped(segment.lower())
@@ -301,21 +301,21 @@ def _token(part: str) -> str:
 
 
 def _humps(part: str) -> list[str]:
-    """``HTTPServer`` becomes HTTP, Server; digits stay with what is before them; ``IDs`` is one."""
+    """``HTTPServer`` becomes HTTP, Server; digits stay with the letters before them; ``IDs`` is one."""
     if _PLAIN.fullmatch(part):
         return [part]
     cuts = [0]
     for i in range(1, len(part)):
-        before, here, after = part[i - 1], part[i], part[i + 1 : i + 2]
-        starts = here.isupper() and not before.isupper()
-        ends_acronym = here.isupper() and before.isupper() and after.islower()
+        before, current, after = part[i - 1], part[i], part[i + 1 : i + 2]
+        starts = current.isupper() and not before.isupper()
+        ends_acronym = current.isupper() and before.isupper() and after.islower()
         if starts or ends_acronym:
             cuts.append(i)
     return [part[a:b] for a, b in pairwise([*cuts, len(part)])]
 
 
 def may_be_capped(token: str) -> bool:
-    """Whether it may stand for a longer one, of which it has the beginning only."""
+    """Whether the token may be a longer one that was cut."""
     return len(token) == LONGEST // 2 + 2 * _DIGEST
 
 

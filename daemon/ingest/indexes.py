@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daemon.archive import CONTENTS, STAGES, TOOLS, Archive
-from daemon.embed import Embedder, OnThisMachine
+from daemon.embed import Embedder, LocalEmbedder
 from daemon.embed.calibration import Calibration
 from daemon.errors import BadInput, BadRequest, IndexBroken, Retry, Skip
 from daemon.filesystem import durable
@@ -234,7 +234,7 @@ class Upkeep:
             if semantic is None or (self.embedder, semantic) == self._loaded:
                 return
             embedder = self.embedder
-            if isinstance(embedder, OnThisMachine):
+            if isinstance(embedder, LocalEmbedder):
                 embedder.load()
                 vector = embedder.embed(["."])[0]
                 if not isinstance(vector, BadInput):
@@ -255,7 +255,7 @@ class Upkeep:
                 return False
             self._semantic, self._loaded, self.semantic_state = None, None, ""
             semantic.close()
-            if isinstance(self.embedder, OnThisMachine):
+            if isinstance(self.embedder, LocalEmbedder):
                 self.embedder.unload()
             return True
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from daemon.archive import TOOLS, Archive
 from daemon.embed import LEGIBLE_VERSION, Embedder, reads
 from daemon.errors import BadInput
-from daemon.index import SAID, Entry, LexicalIndex, SemanticIndex, VectorRow
+from daemon.index import PROSE, Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Document, Json, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
 from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, spoken_text, window
@@ -342,7 +342,8 @@ def index_contents(embedder: Embedder, embed_scope: str) -> str:
 def chunks_of(document: Document, embedded_kb: int, embed_scope: str) -> tuple[list[Chunk], list[Chunk]]:
     """The chunks of spoken text, and those of tool calls, numbered on; `embed_scope` is embedding.what."""
     parts = [
-        [section for section in document.sections if (section.kind in SAID) is is_spoken] for is_spoken in (True, False)
+        [section for section in document.sections if (section.kind in PROSE) is is_spoken]
+        for is_spoken in (True, False)
     ]
     spoken, tools = (chunks(replace(document, sections=tuple(part)), embedded_kb) for part in parts)
     numbered = [replace(chunk, number=chunk.number + len(spoken)) for chunk in tools]

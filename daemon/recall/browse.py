@@ -1,8 +1,7 @@
 """Walking through the records: one message, the messages around it, a session page by page, the list of sessions.
 
-Nothing is ranked and nothing is left out silently: what was assumed, cut or is not indexed yet stands in `warnings`.
-All that is shown is redacted. What OpenCode has deleted, a session, a message or a part, is shown and marked. Times are
-epoch ms.
+Nothing is ranked. `warnings` name everything that was assumed, cut or is not indexed yet. All output is redacted.
+Sessions, messages and parts that OpenCode has deleted are shown and marked. Times are epoch ms.
 """
 
 from __future__ import annotations
@@ -18,34 +17,34 @@ from daemon.model import Json, Kind, Message
 from daemon.recall.answer.messages import around, cut_to_fit, item
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
-from daemon.recall.query.places import Fits, absolute, at_hand, is_within, latest_at, place_of, several
+from daemon.recall.query.directories import Fits, absolute, fits_current, is_within, latest_at, place_of, several
 from daemon.redact import redact
 
-_EVERY = 1_000_000
-"""More parts than a session has: no match is left out."""
+_NO_LIMIT = 1_000_000
+"""More parts than any session has."""
 _UNBOUNDED = 1 << 62
 _NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
 
 
 def get(archive: Archive, request: RecallGet) -> Json:
-    """``{ok, message, parts, context, warnings}``: one message in full (shown.item).
+    """``{ok, message, parts, context, warnings}``: one message in full (messages.item).
 
-    `message` has ``orphan: true`` where its own record was gone and only its parts were found.
+    `message` has ``orphan: true`` if its own record was lost and only its parts were found.
 
     Raises:
         BadRequest: the message is not in the archive.
     """
     message, warnings = _message(archive, request.messageID, request.sessionID)
-    shown_message = _item(archive, message, request.maxChars)
-    return {"ok": True, **shown_message, "context": _context(archive, message.session_id), "warnings": warnings}
+    rendered = _item(archive, message, request.maxChars)
+    return {"ok": True, **rendered, "context": _context(archive, message.session_id), "warnings": warnings}
 
 
 def context(archive: Archive, request: RecallContext) -> Json:
     """``{ok, messages, context, hasMoreBefore, hasMoreAfter, warnings}``: a message and those around it.
 
-    `messages` are items (shown.item), the one asked for marked `center`; with format ``messages`` they are entries of
-    Ollama's ``messages[]``, whole messages only, those nearest to the one asked for that fit into the budget; where it
-    does not fit alone, its texts are cut.
+    `messages` are items (messages.item), the requested one marked `center`. With format ``messages`` they are entries
+    of Ollama's ``messages[]``: the nearest messages that fit into the budget, each whole. If the requested message
+    alone does not fit, its texts are cut.
 
     Raises:
         BadRequest: the message is not in the archive.
@@ -58,9 +57,9 @@ def context(archive: Archive, request: RecallContext) -> Json:
     ids = order[max(0, place - before) : place + after + 1]
     items: Sequence[Json]
     if request.format == "messages":
-        wanted = len(ids)
+        in_window = len(ids)
         ids, items = around(archive, message.id, before, after, request.budgetTokens)
-        warnings += _short_of(message.id, request.budgetTokens, wanted - len(ids), is_cut=not ids)
+        warnings += _short_of(message.id, request.budgetTokens, in_window - len(ids), is_cut=not ids)
         if not ids:
             ids, items = [message.id], cut_to_fit(archive, message.id, _UNBOUNDED, request.budgetTokens)
     else:
@@ -76,22 +75,22 @@ def context(archive: Archive, request: RecallContext) -> Json:
     }
 
 
-def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallMessages, here: str) -> Json:
+def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallMessages, cwd: str) -> Json:
     """``{ok, messages, context, pagination: {offset, returned, total, hasMore}, warnings}``: a session's messages.
 
-    Without a session the latest one of the directory `here` is taken, and said. `query` is looked for in every text of
-    a message but the session's title, as it stands, case-insensitively.
+    Without a session we take the latest one of the directory `cwd`, and a warning says so. `query` is a literal,
+    case-insensitive filter on every text of a message, but not on the session's title.
 
     Raises:
-        BadRequest: the session is not in the archive, or none is given and `here` has none.
+        BadRequest: the session is not in the archive, or none is given and `cwd` has none.
         IndexBroken: `query` cannot be answered, the index must be rebuilt.
     """
-    session_id, warnings = _session(archive, catalog, request.sessionID.strip(), here)
+    session_id, warnings = _session(archive, catalog, request.sessionID.strip(), cwd)
     ids = archive.message_ids(session_id)
     role = "" if request.role == "all" else request.role
     if request.query.strip():
         filters = Filters(session_id=session_id, role=role, kinds=_NO_TITLES)
-        held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _EVERY)}
+        held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _NO_LIMIT)}
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
             warnings.append(f"not indexed yet, so not searched for `query`: {counted(waiting, 'archived message')}")
@@ -116,25 +115,25 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
     }
 
 
-def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, here: str) -> Json:
+def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, cwd: str) -> Json:
     """``{ok, sessions, returned, total, hasMore, scope, warnings}``: sessions that fit, the latest updated first.
 
     A session is ``{id, title, directory, projectID, parentID?, time: {created, updated}, archived, deleted,
-    messages}``, `messages` their number. Scope ``project`` is the project of `directory`, or else of `here`.
+    messages}``, `messages` their number. Scope ``project`` is the project of `directory`, or else of `cwd`.
 
     Raises:
         BadRequest: a directory that is not absolute, or scope ``project`` without any directory.
     """
     rows = catalog.rows()
     warnings: list[str] = []
-    place = _place(rows, request, here, warnings)
+    place = _place(rows, request, cwd, warnings)
     there = [row for row in rows.values() if place(row)]
     fitting = [row for row in there if _fits(row, request)]
     fitting.sort(key=lambda row: (-row.updated, -row.created, row.id))
     page = fitting[request.offset : request.offset + request.limit]
     warnings += _why_empty(rows, request, there=len(there), fitting=len(fitting))
     for row in page:
-        archive.secrets.learn(row.id)  # the rows are kept in memory: nothing of the session is read for them
+        archive.secrets.learn(row.id)  # the rows are in memory, so their secrets were not loaded with a record
     return {
         "ok": True,
         "sessions": [_listed(archive, row) for row in page],
@@ -146,11 +145,11 @@ def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, here: 
     }
 
 
-def _place(rows: Mapping[str, Row], request: RecallSessions, here: str, warnings: list[str]) -> Fits:
-    """Whether a session is where it should be. Scope project with a directory means the project of that directory."""
-    directory = absolute(request.directory, here, "directory")
+def _place(rows: Mapping[str, Row], request: RecallSessions, cwd: str, warnings: list[str]) -> Fits:
+    """A filter by place. Scope project with a directory means the project of that directory."""
+    directory = absolute(request.directory, cwd, "directory")
     if not directory:
-        return at_hand("project", rows, here, warnings) if request.scope == "project" else lambda _: True
+        return fits_current("project", rows, cwd, warnings) if request.scope == "project" else lambda _: True
     place = place_of(rows, directory, climbs=False)
     if "project" in {request.within, request.scope}:
         warnings += several(place)
@@ -164,7 +163,7 @@ def _place(rows: Mapping[str, Row], request: RecallSessions, here: str, warnings
 
 
 def _why_empty(rows: Mapping[str, Row], request: RecallSessions, *, there: int, fitting: int) -> list[str]:
-    """What was asked for and is nowhere, where a list without it would only look short."""
+    """Warnings about a project, directory or offset that matches nothing, which a short list would not show."""
     project, directory = request.projectID.strip(), request.directory.strip()
     reasons = []
     if project and not any(row.project_id == project for row in rows.values()):
@@ -208,7 +207,7 @@ def _listed(archive: Archive, row: Row) -> Json:
 
 
 def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Message, list[str]]:
-    """The message, and a warning where it is in another session than the one that was named."""
+    """The message, and a warning if it is in another session than the named one."""
     message = archive.message(message_id.strip())
     if message is None:
         raise BadRequest(
@@ -220,15 +219,15 @@ def _message(archive: Archive, message_id: str, session_id: str) -> tuple[Messag
     return message, [f"message {message.id} is not in session {named}, but in {message.session_id}"]
 
 
-def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> tuple[str, list[str]]:
-    """The session that was named, or the latest one of `here` with a warning that says so."""
+def _session(archive: Archive, catalog: Catalog, session_id: str, cwd: str) -> tuple[str, list[str]]:
+    """The named session, or the latest one of `cwd` with a warning that says so."""
     if session_id:
         if archive.session(session_id) is None and not archive.message_ids(session_id):
             raise BadRequest(f"session {session_id!r} is not in the archive; `recall_sessions()` lists those that are")
         return session_id, []
     rows = catalog.rows()
-    where = absolute(here, "", "directory") if here.strip().startswith("/") else ""
-    # What somebody works in at the moment is not gone.
+    where = absolute(cwd, "", "directory") if cwd.strip().startswith("/") else ""
+    # The current session is not a deleted one.
     live = {row.id: row for row in rows.values() if row.deleted is None}
     latest = (latest_at(live, where) or latest_at(rows, where)) if where else None
     if latest is None:
@@ -271,5 +270,5 @@ def _short_of(message_id: str, budget: int, missing: int, *, is_cut: bool) -> li
             f"message {message_id} alone is longer than {budget} tokens (estimated): its texts are cut, and the others"
         )
         return [f"{cut} left out; raise `budgetTokens`, or {whole} shows it whole"]
-    left_out = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
-    return [left_out] if missing else []
+    omission = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
+    return [omission] if missing else []

@@ -1,4 +1,4 @@
-"""The sessions in memory, as filters need them: title, directory, project, times. And what could not be read.
+"""The sessions in memory, with the fields that filters need; and a summary of the records that could not be read.
 
 Filters on a session become a set of session ids, from the records as they are now: a session that was renamed or moved
 yesterday is not searched under its old name. Records that could not be read are in no index, so answers mention them.
@@ -18,12 +18,12 @@ from daemon.redact import redact
 _SAMPLES = 3
 _LONGEST = 200
 _RECORDS = ("message ", "session ")
-"""How the places of OpenCode's records begin; the quarantine also has texts that no model can embed."""
+"""Prefixes of OpenCode's records; the quarantine also has texts that no model can embed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """`count` messages and sessions were not read, or not whole; `samples` are (which, why) of the latest, redacted."""
+class QuarantineSummary:
+    """How many records could not be read completely; `samples` are (record, reason) of the latest, redacted."""
 
     count: int = 0
     samples: tuple[tuple[str, str], ...] = ()
@@ -36,34 +36,36 @@ class Aside:
         return {"loadErrorCount": self.count, "loadErrors": samples}
 
     def warnings(self) -> list[str]:
-        """At most one: what is not found may stand there."""
+        """At most one: a missing text may be in an unreadable record."""
         if not self.count:
             return []
         record, reason = self.samples[0]
-        others = " and others" if self.count > 1 else ""
-        some = f"{counted(self.count, 'recorded item')} could not be read, or not whole, and cannot be found"
-        return [f"{some}: {record} ({reason}){others}; coverage.loadErrors and `status()` say more"]
+        more = " and others" if self.count > 1 else ""
+        problem = f"{counted(self.count, 'recorded item')} could not be read, or not whole, and cannot be found"
+        return [f"{problem}: {record} ({reason}){more}; coverage.loadErrors and `status()` say more"]
 
 
-class KeptAside:
-    """Counts once, and again after a change. Thread-safe."""
+class Quarantine:
+    """The records that could not be read. Counted once, and again after a change. Thread-safe."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._known: tuple[int, Aside] = (-1, Aside())
+        self._known: tuple[int, QuarantineSummary] = (-1, QuarantineSummary())
 
-    def now(self) -> Aside:
-        """What is kept aside at the moment."""
-        changes = self._archive.quarantine_changes  # before it is read: a change meanwhile is seen the next time
+    def summary(self) -> QuarantineSummary:
+        """The current summary."""
+        changes = self._archive.quarantine_changes  # read first, so that a change during the count is noticed next time
         if self._known[0] != changes:
             entries = [entry for entry in self._archive.quarantined().items() if entry[0].startswith(_RECORDS)]
             entries.sort(key=lambda entry: (-entry[1].get("time", 0), entry[0]))
-            samples = tuple((_shown(place), _shown(str(entry.get("reason")))) for place, entry in entries[:_SAMPLES])
-            self._known = changes, Aside(len(entries), samples)
+            samples = tuple(
+                (_shortened(place), _shortened(str(entry.get("reason")))) for place, entry in entries[:_SAMPLES]
+            )
+            self._known = changes, QuarantineSummary(len(entries), samples)
         return self._known[1]
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     return shorten(one_line(redact(text)), _LONGEST)
 
 
@@ -87,7 +89,7 @@ class Catalog:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self.aside = KeptAside(archive)
+        self.quarantine = Quarantine(archive)
         """The records that could not be read."""
         self._lock = threading.Lock()
         self._place = -1
@@ -102,11 +104,11 @@ class Catalog:
             else:
                 place, touched = self._archive.sessions_touched(self._place)
                 rows = self._with(touched) if touched else self._rows
-            self._place, self._rows = place, rows  # only now: reading them may have failed
+            self._place, self._rows = place, rows  # assigned last, because reading may fail
             return rows
 
     def _with(self, touched: Iterable[str]) -> dict[str, Row]:
-        """The rows with these read anew; a new mapping, because another thread may be walking the old one."""
+        """The rows with these sessions read again; a new mapping, as another thread may iterate over the old one."""
         rows = dict(self._rows)
         for session_id in dict.fromkeys(touched):
             row = self._row(session_id)

@@ -2,7 +2,7 @@
 
 `RecallEngine.answer` takes a request as clients write it and gives the JSON they get; `RecallEngine.search` is the same
 search for callers in this process, limited by index filters, with typed results. Both read the indexes and the archive
-and change neither. Whatever was unavailable, left out or deleted at its source is said in the answer.
+and change neither. The answer names everything that was unavailable, left out or deleted at its source.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.index import Match as IndexMatch
 from daemon.model import Hit, Json, Kind
 from daemon.recall.answer import Response
-from daemon.recall.answer.query_warnings import Waiting
+from daemon.recall.answer.query_warnings import Backlog
 from daemon.recall.answer.results import Display, as_json
 from daemon.recall.candidates import CandidateSearch
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Match, Recall, parse
+from daemon.recall.query.conditions import kinds_of
 from daemon.recall.query.parse import Query
-from daemon.recall.query.scope import Allowed, Scope, by_all_names, facts_of, resolve
-from daemon.recall.query.where import kinds_of
+from daemon.recall.query.scope import Scope, SectionFilter, by_all_names, facts_of, resolve
 from daemon.recall.ranking import Search
 from daemon.recall.ranking.grouping import Result
 from daemon.recall.ranking.plan import Budget, Plan
@@ -45,7 +45,7 @@ ANY = Filters()
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found, best first; `degraded` are those of the warnings that say what did not answer."""
+    """Hits, best first. `degraded` are the warnings that say what did not answer."""
 
     hits: tuple[Hit, ...]
     warnings: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ class RecallEngine:
         """`semantic` returns the current semantic index, or None while it is being rebuilt.
 
         `on_failure` gets the name of an index that failed, lexical or semantic, and its error, so that its owner can
-        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins. `in_memory`:
-        how many of the newest messages that wait for the lexical index `lexical` has in memory.
+        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins. `in_memory`
+        is the number of waiting messages that `lexical` already has in memory.
         """
         self._archive, self._lexical, self._on_failure = archive, lexical, on_failure
         is_off = "semantic" in archive.off
@@ -85,16 +85,16 @@ class RecallEngine:
         self._budget_s = budget_s
         self._prepare = prepare
         self._in_memory = in_memory
-        self._is_served = is_served  # by the service, which puts into the indexes what waits
+        self._is_served = is_served  # by the service, which indexes waiting messages
 
     def _is_behind(self) -> bool:
-        """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
+        """Whether the word index may lack messages that the semantic index has: only while it is rebuilt."""
         return self._archive.waiting("lexical") > self._archive.waiting("semantic")
 
-    def answer(self, request: Recall, here: str = "", now: int | None = None) -> Json:
+    def answer(self, request: Recall, cwd: str = "", now: int | None = None) -> Json:
         """The answer to the call `recall` (Response.body).
 
-        `here` is the caller's directory, "" where that is unknown; `now` is epoch ms, None for the clock's.
+        `cwd` is the caller's directory, "" where that is unknown; `now` is epoch ms, None for the clock's.
 
         Raises:
             BadRequest: an empty or overlong query, contradicting filters, a bad regular expression.
@@ -103,7 +103,7 @@ class RecallEngine:
         parse.check(request.query)
         now = time.time_ns() // 1_000_000 if now is None else now
         budget = Budget(self._budget_s)
-        scope = by_all_names(self._archive, resolve(request, self._catalog.rows(), here, now))
+        scope = by_all_names(self._archive, resolve(request, self._catalog.rows(), cwd, now))
         return self._respond(request, scope, budget, now, folds=True).body()
 
     def search(self, query: str, match: Match = "hybrid", limit: int = 10, filters: Filters = ANY) -> SearchResults:
@@ -118,32 +118,32 @@ class RecallEngine:
             raise BadRequest(f"limit {limit} is out of range: use 1 to {MOST}")
         request = Recall(query=query, match=match, results=limit, width=_SNIPPET)
         limited_by = ("filters",) if filters != ANY else ()
-        allowed = Allowed(filters.kinds, filters.tools)
-        scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, allowed=allowed)
+        section_filter = SectionFilter(filters.kinds, filters.tools)
+        scope = Scope((("", filters),), len(self._catalog.rows()), limited_by, section_filter=section_filter)
         response = self._respond(request, scope, Budget(max(PATIENT_S, self._budget_s)), time.time_ns() // 1_000_000)
         page = response.page()
-        made = [item for _, item in response.rendered(page)]
-        warnings = tuple(response.warnings(page, made))
-        return SearchResults(tuple(map(_hit, made)), warnings, tuple(response.degraded()))
+        items = [item for _, item in response.rendered(page)]
+        warnings = tuple(response.warnings(page, items))
+        return SearchResults(tuple(map(_hit, items)), warnings, tuple(response.degraded()))
 
     def newest(self, filters: Filters, limit: int, besides: Collection[str] = ()) -> tuple[Hit, ...]:
         """At most `limit` of the newest messages that pass `filters`, without those whose ids are in `besides`.
 
-        Where the lexical index fails, `on_failure` is called and what was read until then is returned.
+        If the lexical index fails, `on_failure` is called and the hits so far are returned.
         """
-        rows, seen, hits = self._catalog.rows(), set(besides), list[Hit]()
-        display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tools))
-        depth, is_all = 2 * (limit + len(seen)), False
+        rows, excluded, hits = self._catalog.rows(), set(besides), list[Hit]()
+        display = Display(Query(""), _SNIPPET, False, "message", None, 0, SectionFilter(filters.kinds, filters.tools))
+        depth, is_all = 2 * (limit + len(excluded)), False
         while len(hits) < limit and not is_all:
             matches = self._newest(filters, depth)
             is_all, depth = len(matches) < depth, 4 * depth
             for match in matches:
-                state = self._archive.state(match.message_id) if match.message_id not in seen else None
-                seen.add(match.message_id)
+                state = self._archive.state(match.message_id) if match.message_id not in excluded else None
+                excluded.add(match.message_id)
                 if state is not None:
                     result = Result(match.message_id, state["session"], "", state["created"], match, "kind")
-                    made = as_json(self._archive, rows, result, display)
-                    hits += [_hit(made)] if made is not None else []
+                    item = as_json(self._archive, rows, result, display)
+                    hits += [_hit(item)] if item is not None else []
         return tuple(sorted(hits, key=lambda hit: (-hit.created, hit.message_id))[:limit])
 
     def _newest(self, filters: Filters, limit: int) -> list[IndexMatch]:
@@ -154,19 +154,19 @@ class RecallEngine:
             return []
 
     def _respond(self, request: Recall, scope: Scope, budget: Budget, now: int, *, folds: bool = False) -> Response:
-        """Search, and what its answer is made from; `folds`: copies of a message are one result."""
+        """Search; `folds`: copies of a message are one result."""
         query = Query(request.query) if request.match == "regex" else parse.parse(request.query)
         candidates, rows = self._candidates(), self._catalog.rows()
         if request.match in {"hybrid", "smart", "fuzzy"} and scope.rounds:
             then = None if request.match == "fuzzy" else local(now)
-            query = candidates.settled(query, scope.rounds[-1][1], then, budget.deadline)
+            query = candidates.interpret(query, scope.rounds[-1][1], then, budget.deadline)
         plan = Plan(
             query,
             request.match,
             () if scope.emptied_by else scope.rounds,
             request.results,
             request.group,
-            is_one_session=bool(request.sessionID),
+            is_single_session=bool(request.sessionID),
             explain=request.explain,
             folds=folds,
             sort=request.sort,
@@ -187,17 +187,17 @@ class RecallEngine:
             budget=budget,
             model=self._model,
             now=now,
-            waiting=self._waiting(),
+            backlog=self._backlog(),
         )
 
     def _passing(
         self, scope: Scope, rows: Mapping[str, Row], candidates: CandidateSearch
     ) -> Callable[[Result], bool] | None:
-        """Whether a result fulfils the condition of `where`; None where there is none."""
-        where = scope.where
-        if where is None:
+        """A predicate for the condition of the argument `where`; None without a condition."""
+        condition = scope.condition
+        if condition is None:
             return None
-        shows_titles = Kind.TITLE in scope.allowed.kinds
+        shows_titles = Kind.TITLE in scope.section_filter.kinds
         roles = {filters.role for _, filters in scope.rounds}
         role = {"role": next(iter(roles))} if len(roles) == 1 and "" not in roles else {}
 
@@ -206,25 +206,25 @@ class RecallEngine:
             facts = (facts_of(row) if row else {}) | role | {"time": result.created}
             if match.part_id:
                 facts |= {"kind": match.kind, "tool": match.tool}
-            verdict = where.holds(facts)
+            verdict = condition.holds(facts)
             message = self._archive.message(result.message_id) if verdict is None else None
             if message is None:
                 return verdict is not False
             facts |= {"role": message.role}
-            some = kinds_of(
+            kinds = kinds_of(
                 message, candidates.meaning.with_texts([match])[0], row.title if row and shows_titles else ""
             )
-            sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in some]
-            return any(where.holds(facts | section) is not False for section in sections)
+            sections = [{}] if match.part_id else [{"kind": kind, "tool": tool} for kind, tool in kinds]
+            return any(condition.holds(facts | section) is not False for section in sections)
 
         return passes
 
-    def _waiting(self) -> Waiting:
+    def _backlog(self) -> Backlog:
         missing = {stage: self._archive.waiting(stage) for stage in (*STAGES, TOOLS)}
         missing["lexical"] = max(0, missing["lexical"] - self._in_memory)
         off = self._archive.off
         unread = 0 if "semantic" in off else self._archive.unread()
-        return Waiting(self._archive.message_count(), missing, unread, self._is_served, has_tools=TOOLS not in off)
+        return Backlog(self._archive.message_count(), missing, unread, self._is_served, has_tools=TOOLS not in off)
 
 
 def _hit(result: Json) -> Hit:

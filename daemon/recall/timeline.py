@@ -1,8 +1,8 @@
 """What happened around a message, a session or a moment: sessions begun, prompts and file changes, in order of time.
 
-Read from the anchor outwards, so that it costs what is shown and not what is archived: sessions come from the catalog,
-prompts and tool calls from the lexical index by time, changes from the calls' own records. Reads and other
-observations of files are no changes. All that is shown is redacted; times are epoch ms.
+We read from the anchor outwards, so the cost depends on what is shown and not on the size of the archive. Sessions come
+from the catalog, prompts and tool calls from the lexical index by time, changes from the records of the calls. Reads
+and other observations of files are not changes. All output is redacted; times are epoch ms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
 from daemon.moments import parse_time
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import RecallTimeline
-from daemon.recall.query.places import absolute, is_within
+from daemon.recall.query.directories import absolute, is_within
 from daemon.records import text
 from daemon.redact import redact
 from daemon.transcript.evidence.edits import edits
@@ -31,24 +31,24 @@ from daemon.transcript.evidence.edits import edits
 LINE = 160
 """Characters of an entry's text in the index format."""
 MOST_CALLS = 2_000
-"""Tool calls looked through on each side for those that changed a file."""
+"""Tool calls on each side that we read, to find those that changed a file."""
 _PAGE = 64
 
 _LONGEST_CALL_MS = 900_000
-"""How long after its message's beginning a call may end and its change still be found in its place."""
+"""A change is listed in the right place if its call ends at most so long after the message began."""
 _PROMPTS = (Kind.PROMPT, Kind.TASK)
-"""What prompts are made of; a prompt may be a task for a sub-agent and nothing else."""
+"""The kinds of text in a prompt. A prompt may consist of a task for a sub-agent alone."""
 _RANKS = {"session": 0, "prompt": 1, "answer": 2, "file": 3}
 _NO_CHANGE = frozenset({"read", "glob", "grep", "list", "ls", "webfetch", "websearch", "todowrite", "todoread", "lsp"})
 """OpenCode's tools that change no file: their records are not opened."""
 
 _Key: TypeAlias = tuple[int, int, str, str, int, str]
-"""time, rank of the type, session, message, place in the message, path: no two entries share one."""
+"""Unique for each entry: time, rank of the type, session, message, place in the message, path."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """`note` belongs to the text, and stands in the full format only."""
+    """`note` is part of the text in the full format only."""
 
     key: _Key
     type: str
@@ -86,7 +86,7 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
 
 
 class _Walk:
-    """One question's way through the records."""
+    """Reads the records for one timeline."""
 
     def __init__(
         self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], request: RecallTimeline
@@ -97,18 +97,18 @@ class _Walk:
         self.unread: set[str] = set()
 
     def anchor(self, now: int) -> tuple[Json, _Key, list[_Entry]]:
-        """What the anchor is, its place in the order, and its own entry where it is one."""
-        wanted = self._request.anchor.strip() or "now"
-        message = self._archive.message(wanted)
+        """The anchor as JSON, its key, and its entry if it is a message or session."""
+        anchor = self._request.anchor.strip() or "now"
+        message = self._archive.message(anchor)
         if message is not None:
-            entry = _spoken(message)
+            entry = _message_entry(message)
             return {"type": "message", "id": message.id, "time": message.created}, entry.key, [entry]
-        if wanted in self._rows:
-            entry = _begun(self._rows[wanted])
-            return {"type": "session", "id": wanted, "time": entry.key[0]}, entry.key, [entry]
-        if re.match(r"(?:msg|ses)_", wanted):
-            raise BadRequest(f"`anchor` {wanted!r} is not in the archive; `recall()` and `recall_sessions()` give ids")
-        time = parse_time(wanted, now, "anchor")
+        if anchor in self._rows:
+            entry = _session_entry(self._rows[anchor])
+            return {"type": "session", "id": anchor, "time": entry.key[0]}, entry.key, [entry]
+        if re.match(r"(?:msg|ses)_", anchor):
+            raise BadRequest(f"`anchor` {anchor!r} is not in the archive; `recall()` and `recall_sessions()` give ids")
+        time = parse_time(anchor, now, "anchor")
         time = now if time is None else time
         return {"type": "time", "time": time}, (time, -1, "", "", 0, ""), []
 
@@ -119,13 +119,13 @@ class _Walk:
             "prompt": self._prompts,
             "file": self._changes,
         }
-        wanted = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._request.kinds or ways)]
-        for entry in heapq.merge(*wanted, key=lambda entry: entry.key, reverse=is_before):
+        streams = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._request.kinds or ways)]
+        for entry in heapq.merge(*streams, key=lambda entry: entry.key, reverse=is_before):
             if entry.type and (entry.key < key if is_before else entry.key > key):
                 yield entry
 
     def as_json(self, entry: _Entry, *, is_anchor: bool) -> Json:
-        """The entry as it is answered."""
+        """The entry as JSON."""
         row = self._rows.get(entry.key[2])
         is_full = self._request.format == "full"
         spoken = redact(f"{entry.text}: {entry.note}" if entry.note and is_full else entry.text)
@@ -146,18 +146,18 @@ class _Walk:
     def _sessions(self, time: int, is_before: bool) -> Iterator[_Entry]:
         rows = self._rows.values() if self._chosen is None else [self._rows[session_id] for session_id in self._chosen]
         side = [row for row in rows if (row.created <= time if is_before else row.created >= time)]
-        return map(_begun, sorted(side, key=lambda row: (row.created, row.id), reverse=is_before))
+        return map(_session_entry, sorted(side, key=lambda row: (row.created, row.id), reverse=is_before))
 
     def _prompts(self, time: int, is_before: bool) -> Iterator[_Entry]:
-        """Prompts of one millisecond come in any order out of the index, and sorted out of here."""
+        """Prompts in order. The index has those of one millisecond in any order, so they are sorted here."""
         same: list[_Entry] = []
-        seen: set[str] = set()
+        message_ids: set[str] = set()
         for match in self._matches(_PROMPTS, time + 1 if is_before else time, is_before):
-            message = None if match.message_id in seen else self._archive.message(match.message_id)
+            message = None if match.message_id in message_ids else self._archive.message(match.message_id)
             if message is None or message.role != "user":
                 continue  # another part of the same prompt, a task that a model gave, or the index is behind
-            seen.add(match.message_id)
-            entry = _spoken(message)
+            message_ids.add(match.message_id)
+            entry = _message_entry(message)
             if same and same[0].key[0] != entry.key[0]:
                 yield from sorted(same, key=lambda each: each.key, reverse=is_before)
                 same = []
@@ -165,35 +165,36 @@ class _Walk:
         yield from sorted(same, key=lambda each: each.key, reverse=is_before)
 
     def _changes(self, time: int, is_before: bool) -> Iterator[_Entry]:
-        """Calls come by the beginning of their message, changes happen later: they wait until no nearer one can come.
+        """Changes in order. Calls come by the time of their message, but a change happens later, so each waits until no
+        nearer one can come.
 
-        Backwards that is when the calls are older by more than a call may last, forwards when they are as late. Entries
-        without a type say how far it has come: nobody waits for changes that are further away than what is shown.
+        Backwards, that is when the calls are older by more than a call may last; forwards, when they are as late.
+        Entries without a type report progress, so that the caller can stop before distant changes are read.
         """
         waiting: list[_Entry] = []
-        seen: set[str] = set()
+        message_ids: set[str] = set()
         start = time + 1 if is_before else time - _LONGEST_CALL_MS
         for match in self._matches((Kind.TOOL_INPUT,), start, is_before, MOST_CALLS):
             state = self._archive.state(match.message_id)
-            if state is None or match.message_id in seen:
+            if state is None or match.message_id in message_ids:
                 continue
             bound = state["created"] + (_LONGEST_CALL_MS if is_before else 0)
             while waiting and (waiting[-1].key[0] > bound if is_before else waiting[-1].key[0] < bound):
                 yield waiting.pop()
             yield _Entry((bound, 9 if is_before else -9, "", "", 0, ""), "", "")
             if state["edits"] and match.tool not in _NO_CHANGE:
-                seen.add(match.message_id)
+                message_ids.add(match.message_id)
                 waiting += self._changed(match.message_id)
                 waiting.sort(key=lambda entry: entry.key, reverse=not is_before)
         yield from reversed(waiting)
 
     def _changed(self, message_id: str) -> Iterator[_Entry]:
-        """What a message's calls changed."""
+        """The changes that a message's calls made."""
         message = self._archive.message(message_id)
         session = self._archive.session(message.session_id) if message is not None else None
         for place, edit in enumerate(edits(message, session) if message is not None else ()):
             if edit.operation in CHANGES:
-                yield _change(edit, place, session.directory if session is not None else "")
+                yield _change_entry(edit, place, session.directory if session is not None else "")
 
     def _matches(self, kinds: tuple[Kind, ...], time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
         """Parts of these kinds from `time` outwards, in growing pages; after `most` no more, with a warning."""
@@ -216,7 +217,7 @@ class _Walk:
 
 
 def _chosen(rows: Mapping[str, Row], request: RecallTimeline, warnings: list[str]) -> frozenset[str] | None:
-    """The sessions that are asked about; None is all of them."""
+    """The requested sessions; None means all."""
     session_id, project = request.sessionID.strip(), request.project.strip()
     chosen = None
     if project.startswith("/"):
@@ -237,28 +238,28 @@ def _chosen(rows: Mapping[str, Row], request: RecallTimeline, warnings: list[str
     return frozenset({session_id}) if chosen is None else chosen & {session_id}
 
 
-def _begun(row: Row) -> _Entry:
+def _session_entry(row: Row) -> _Entry:
     return _Entry((row.created, _RANKS["session"], row.id, "", 0, ""), "session", row.title)
 
 
-def _spoken(message: Message) -> _Entry:
-    """A message as an entry: what was typed, or answered; of one without words its tasks and the names of its files."""
+def _message_entry(message: Message) -> _Entry:
+    """A message as an entry, with its text; a message without text has its tasks and file names instead."""
     kind = "prompt" if message.role == "user" else "answer"
     spoken = [part for part in message.parts if part.type == "text" and part.data.get("synthetic") is not True]
     words = [word for part in spoken if (word := text(part.data.get("text"))).strip()]
-    words = words or [word for part in message.parts for word in _named(part)]
+    words = words or [word for part in message.parts for word in _descriptions(part)]
     key = (message.created, _RANKS[kind], message.session_id, message.id, 0, "")
     return _Entry(key, kind, "\n".join(words))
 
 
-def _named(part: Part) -> Iterator[str]:
-    """What a part without a text of its own is about: a task what it is and asks for, a file its name."""
+def _descriptions(part: Part) -> Iterator[str]:
+    """The description of a part without text: of a task its fields, of a file its name."""
     keys = ("description", "prompt", "command", "name") if part.type in ("subtask", "agent") else ("filename",)
     words = dict.fromkeys(text(part.data.get(key)) for key in keys)
     yield from (word for word in words if word.strip())
 
 
-def _change(edit: FileEdit, place: int, directory: str) -> _Entry:
+def _change_entry(edit: FileEdit, place: int, directory: str) -> _Entry:
     folder = directory.rstrip("/")
 
     def relative(path: str) -> str:

@@ -18,61 +18,61 @@ from daemon.recall.query.parse import Tier
 # -- what a message's score is made of -------------------------------------------------------------------------------
 
 FEATURES = {"words": 0.6, "window": 1.9, "coverage": 1.2, "proximity": 0.1, "meaning": 3.0}
-"""What each of fuse.Features counts at most."""
+"""The most that each of fuse.Features adds to a score."""
 WINDOW_FADES = 600.0
-"""Characters of a message at which its window counts half: short ones need their neighbours to be understood."""
+"""The length of a message, in characters, at which its window counts half: short messages depend on neighbours."""
 UNRELATED, ALIKE = 0.1, 0.8
-"""The cosines of texts that have nothing to do with each other, and of those that say the same: meaning 0 and 1."""
+"""The cosines of unrelated texts and of texts with the same meaning, mapped to meaning 0 and 1."""
 VERBATIM = 0.1
-"""A text that the word index missed, but that holds a name or phrase as it stands."""
+"""For a text that the word index missed, but that holds a name or phrase verbatim."""
 NAMES = {Tier.WHOLE: 0.7, Tier.SOME: 0.4, Tier.INSIDE: 0.15}
-"""A text that holds the names of a question that says more than these: all of them, some, or inside longer ones."""
+"""For a text that holds names of a question with other words: all of them, some, or only inside longer ones."""
 DAY = 3.0
-"""A message of a day that the query names: as much as one that means just the same."""
+"""For a message of a day that the query names: as much as for one with the same meaning."""
 MONTH = 0.5
-"""A message of a month that the query names, as a share of DAY."""
+"""For a message of a month that the query names, as a share of DAY."""
 DAYS_AFTER = (0.6, 0.4, 0.4)
-"""A message of the next days, as a share of DAY: things are told when they are over."""
+"""For a message of the following days, as shares of DAY: people talk about things afterwards."""
 
-# -- the share of its weight that meaning has --------------------------------------------------------------------------
+# -- the share of its weight at which meaning counts ------------------------------------------------------------------
 
 MEANING_OF_NAMES = 0.05
-"""Where only a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
+"""For a bare name: meaning is a poor guide to names, and decides only ties."""
 MEANING_BESIDE_NAMES = 0.5
-"""Where a query has one word besides, and a text holds the name: it stands first by other rules anyway."""
+"""For a name with one other word, if a text holds the name, which ranks first by other rules anyway."""
 MEANING_OF_UNKNOWN_WORDS = 0.3
-"""Where the model knows none of a question's words, as in a language that it was not made for: what it spells out of
-pieces is similar by spelling, which still helps a little. It rises to 1 where half of the letters stand in known words.
-Of 20 sets it took Dutch and Swedish manuals down by .02, which stay above words alone, and no other by more than .001;
-it put Turkish, Spanish and Portuguese ones level with words, and left English questions alone (docs/benchmarks.md)."""
+"""For a question of which the model knows no word, as in a language that it was not made for. Then vectors compare the
+spelling, which still helps a little. The share rises to 1 when half of the letters are in known words. Of 20 sets it
+lowered Dutch and Swedish manuals by .02, which stay above words alone, and no other by more than .001. It raised
+Turkish, Spanish and Portuguese ones to the level of words, and did not change English ones (docs/benchmarks.md)."""
 MEANING_IN_PART = 0.3
-"""While only some messages have vectors: what has none yet must not stand below what has."""
+"""While only some messages have vectors: those without must not rank below those with one."""
 
-# -- what is near enough ---------------------------------------------------------------------------------------------
+# -- what is similar enough ------------------------------------------------------------------------------------------
 
 LEAST_COSINE = 0.25
-"""Below this a text that shares no word with the query is no result. The built-in model, of the MiniLM family, puts
+"""A text without words of the query is no result below this cosine. The built-in model, of the MiniLM family, puts
 unrelated texts at about -0.15 to 0.2 and related ones from 0.4 on (measured)."""
 SHORT_COSINE = 0.3
 """Added to LEAST_COSINE, divided by the square of the text's words: one word needs 0.55, two 0.33, five 0.26.
 With the built-in model "ok", "Done." and their like have up to 0.5 to other words, texts of two words up to 0.35, of
 three 0.26 (measured: 15 texts, 13 words)."""
 LEAST_OF_BEST_COSINE = 0.5
-"""The same, as a share of the best cosine; low, so that a question keeps its lesser answers."""
+"""The same, as a share of the best cosine; low, so that weaker answers of a question stay."""
 COMMON_NAME = 0.1
-"""A capitalised word in a larger share of all texts tells nothing: in the text to be embedded it becomes I or my."""
+"""A capitalised word in a larger share of all texts becomes "I" or "my" in the text to embed."""
 
 # -- the order of results --------------------------------------------------------------------------------------------
 
 TIER_SHARES = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
-"""What is shown of a score, by how well a text holds the query's names. The tiers' order is a rule, not a weight."""
-NEAR_SPELLING_SHARE = 0.6
-"""The same where a text has only near spellings."""
+"""Factors of the shown score, by how well a text holds the query's names. Their order is a rule, not a weight."""
+SIMILAR_SPELLING_SHARE = 0.6
+"""The same for a text with only similar spellings."""
 KIND_SHARES = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
-"""The score shown of a literal or regex match, by its kind; all others 1. The order there is by time."""
+"""The shown score of a literal or regex match, by kind; 1 for others. These matches are ordered by time."""
 FURTHER = 0.3
 """Each further message of a session or project adds this much of what the one before it would."""
 COUNTED = 3
-"""Messages of a session or project that count, so that nothing is gained by length alone."""
+"""Messages of a session or project that count, so that length alone gains nothing."""
 COMPARABLE = 0.5
-"""A result of another session goes before one too many of the same if it has at least this share of its score."""
+"""A result of another session replaces one too many of the same session if it has at least this share of its score."""

@@ -37,7 +37,7 @@ def _model_loaded_once() -> Iterator[None]:
         if self._model_dir is not None:
             load(self)
             return
-        key = (self.how, builtin.WEIGHTS_SHA256, builtin.TOKENIZER_SHA256)
+        key = (self.spec, builtin.WEIGHTS_SHA256, builtin.TOKENIZER_SHA256)
         if key not in loaded:
             load(self)
             loaded[key] = {name: vars(self)[name] for name in ("_inputs", "_output", "_tokenizer", "_session")}

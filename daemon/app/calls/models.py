@@ -15,7 +15,7 @@ from daemon.control import answers, calls
 from daemon.control.calls import Progress
 from daemon.embed import Embedder, reads
 from daemon.embed.builtin import Builtin
-from daemon.embed.choose import on_this_machine
+from daemon.embed.choose import local_embedder
 from daemon.embed.known_models import known
 from daemon.errors import BadInput, Retry, Skip
 from daemon.ingest import Upkeep
@@ -65,8 +65,8 @@ class ModelCalls:
 
     def _download_size(self, name: str) -> str:
         """How much must be downloaded for a model of the hub that is not here yet; "" for other models."""
-        configured = on_this_machine(self.config.embedding)
-        if configured.hub is None or configured.name != name or configured.hub.is_here:
+        configured = local_embedder(self.config.embedding)
+        if configured.hub is None or configured.name != name or configured.hub.is_downloaded:
             return ""
         try:
             return f" ({configured.hub.size() / 1e6:.0f} MB are to be downloaded)"
@@ -87,7 +87,7 @@ class ModelCalls:
         is_default = embedding.model_dir == ""
         yield Builtin(), 'embedding.provider = "builtin"' + ("" if is_default else ', embedding.model_dir = ""')
         if not is_default:
-            yield on_this_machine(embedding), 'embedding.provider = "builtin"'
+            yield local_embedder(embedding), 'embedding.provider = "builtin"'
         # Late: the client takes 0.4 s to import.
         from daemon.embed.ollama import OllamaEmbedder  # noqa: PLC0415 - see above
         from daemon.ollama_server import OllamaServer  # noqa: PLC0415 - see above

@@ -27,8 +27,8 @@ from daemon.recall import query as queries
 from daemon.recall.catalog import Catalog
 from daemon.recall.query.arguments import read
 from daemon.recall.search import RecallEngine
+from daemon.recall.sessions_by_path import sessions_by_path
 from daemon.recall.timeline import timeline
-from daemon.recall.touched import touched
 from daemon.redact import redact
 
 EXPORT: dict[str, type[Any]] = {"export": Export}
@@ -97,7 +97,7 @@ class RecallCalls:
             queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, directory),
             queries.RecallSessions: lambda: browse.sessions(archive, catalog, question, directory),
             queries.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
-            queries.RecallFiles: lambda: touched(archive, lexical, catalog, question),
+            queries.RecallFiles: lambda: sessions_by_path(archive, lexical, catalog, question),
         }
         return by_query[type(question)]()
 

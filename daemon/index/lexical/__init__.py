@@ -1,8 +1,8 @@
 """The lexical index: tantivy over the redacted text of every part, behind the LexicalIndex protocol.
 
 This package is the only importer of tantivy. A commit is whole or absent after any kill, what is opened has passed its
-checksums, and a match contains what was searched for: an absent identifier finds nothing unless near spellings are
-wanted, and a literal is verified against the stored text. The index is derived data: damage raises IndexBroken, the
+checksums, and a match contains what was searched for: an absent identifier finds nothing, unless similar spellings are
+requested, and a literal is verified against the stored text. The index is derived data: damage raises IndexBroken, the
 caller parks the directory and rebuilds. It does not redact, rank across indexes or cut snippets.
 """
 
@@ -20,11 +20,11 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 
 from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
 from daemon.filesystem.disk_space import is_full
-from daemon.index import SAID, Entry, Filters, Match, number_of
+from daemon.index import PROSE, Entry, Filters, Match, number_of
 from daemon.index.lexical import files, fuzzy, scan
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
-from daemon.index.lexical.query_terms import clue, content, quotation
+from daemon.index.lexical.query_terms import content, quotation, term_match_for
 from daemon.index.lexical.ranking import (
     Candidate,
     Ranking,
@@ -40,8 +40,8 @@ from daemon.index.lexical.searcher import Snapshot
 __all__ = ["Lexical"]
 
 _HEAP_BYTES = 64_000_000
-_PARTS_OF_ONE = 4
-"""Parts of a message that are scored where only these messages are asked for, on average: the best ones."""
+_PARTS_PER_MESSAGE = 4
+"""Parts per message, on average, that we score for given messages; the best ones."""
 _LEAST_HEAP_BYTES = 15_000_000  # tantivy takes no less
 
 
@@ -60,7 +60,7 @@ class Lexical:
         self._is_open = True
         self._vocabulary: Vocabulary | None = None
         self._loaded = 0
-        with self._named("opening it"):
+        with self._translated("opening it"):
             self._schema = schema()
             if directory is None:
                 self._index = self._registered(tantivy.Index(self._schema))
@@ -84,17 +84,17 @@ class Lexical:
     @staticmethod
     def _registered(index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer("trigram", TextAnalyzerBuilder(Tokenizer.ngram(3, 3)).build())
-        # By itself tantivy reads a new state in a thread of its own, which may end after ours and bring an older one
-        # back: what had been found was gone again (seen once in a stress test).
+        # By default tantivy reloads in a thread of its own, which may finish after ours and restore an older state:
+        # matches disappeared again (seen once in a stress test).
         index.config_reader("manual")
         return index
 
     # -- writing -------------------------------------------------------------------------------------------------
 
     def replace(self, entries: Iterable[Entry]) -> None:
-        """Put these messages' documents in, in place of what was there for the same messages; durable on return."""
+        """Write these messages' documents and remove their older ones; durable on return."""
         words: set[str] = set()
-        with self._lock, self._named("writing to it"), self._transaction() as writer:
+        with self._lock, self._translated("writing to it"), self._transaction() as writer:
             for entry in entries:
                 writer.delete_documents_by_term("message_id", clean(entry.document.message_id))
                 for document, document_words in documents(entry):
@@ -102,42 +102,42 @@ class Lexical:
                     if self._vocabulary is not None:
                         words.update(document_words.split())
             if self._vocabulary is not None:
-                self._vocabulary.add(words)  # before the commit: nobody must see a text and not know its words
+                self._vocabulary.add(words)  # before the commit, so that no reader sees a text without its words
 
     def remove(self, message_ids: Sequence[str]) -> None:
-        """Forget these messages; durable on return."""
-        with self._lock, self._named("removing from it"), self._transaction() as writer:
+        """Remove these messages; durable on return."""
+        with self._lock, self._translated("removing from it"), self._transaction() as writer:
             for message_id in message_ids:
                 writer.delete_documents_by_term("message_id", clean(message_id))
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         """Best parts for the words of `query` in any order, best first, at most one per part and kind.
 
         Parts that hold every word come before parts that hold some. A query of one identifier finds only that
-        identifier, however it is spelt: rateLimit, rate-limit, rate_limit, "rate limit". Where no part holds any word,
-        those are found that have a good part of a long run of a script without spaces, with what they have of it.
-        `least_said`: see LexicalIndex.
+        identifier, in any spelling: rateLimit, rate-limit, rate_limit, "rate limit". If no part holds any word, we
+        return parts with a good part of a long run of a script without spaces.
+        `least_prose`: see LexicalIndex.
         """
-        wanted = content(query)
-        if not wanted or limit < 1:
+        terms = content(query)
+        if not terms or limit < 1:
             return []
-        with self._named("searching it"):
-            reading = self._reading()
+        with self._translated("searching it"):
+            snapshot = self._snapshot()
             candidates: list[Candidate] = []
-            for group, narrowed in groups_for(filters):
-                most = max(limit, least_said) if group.is_said else limit
-                ranked = Ranking(reading, group, wanted, quotation(query)).best(narrowed, most)
+            for group, group_filters in groups_for(filters):
+                most = max(limit, least_prose) if group.is_prose else limit
+                ranked = Ranking(snapshot, group, terms, quotation(query)).best(group_filters, most)
                 for candidate in ranked:
                     candidate.score *= group.weight
                 candidates += ranked
-            best = [match for match, _ in unique_matches(reading, best_first(candidates), wanted, limit)]
-            if len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
+            best = [match for match, _ in unique_matches(snapshot, best_first(candidates), terms, limit)]
+            if len(best) < limit or sum(match.kind in PROSE for match in best) >= least_prose:
                 return best
-            statements = best_first([candidate for candidate in candidates if candidate.group.is_said])
+            statements = best_first([candidate for candidate in candidates if candidate.group.is_prose])
             known = {(match.message_id, match.part_id, match.kind) for match in best}
-            for match, _ in unique_matches(reading, statements, wanted, least_said):
+            for match, _ in unique_matches(snapshot, statements, terms, least_prose):
                 if (match.message_id, match.part_id, match.kind) not in known:
                     best.append(match)
             return sorted(best, key=lambda match: -match.score)
@@ -147,36 +147,36 @@ class Lexical:
 
         One match a message, without part, kind, tool and text.
         """
-        wanted = content(query)
-        if not wanted or limit < 1:
+        terms = content(query)
+        if not terms or limit < 1:
             return []
-        with self._named("searching it"):
-            reading = self._reading()
-            return window_matches(reading, Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit], wanted)
+        with self._translated("searching it"):
+            snapshot = self._snapshot()
+            return window_matches(snapshot, Ranking(snapshot, WINDOW, terms).best(filters, limit)[:limit], terms)
 
     def scores(
         self, query: str, filters: Filters, of_parts: Collection[str], of_windows: Collection[str]
     ) -> tuple[list[Match], list[Match]]:
-        """What these messages score, however low: parts as `search` has them, windows as `windows` has them.
+        """The scores of these messages, however low: for parts as in `search`, for windows as in `windows`.
 
-        Both by message id; a message that holds no word of `query` is not among them.
+        Both arguments are message ids. A message that holds no word of `query` has no score.
         """
-        wanted = content(query)
-        if not wanted:
+        terms = content(query)
+        if not terms:
             return [], []
-        with self._named("searching it"):
-            reading = self._reading()
+        with self._translated("searching it"):
+            snapshot = self._snapshot()
             candidates: list[Candidate] = []
-            messages = reading.of_messages(of_parts)
-            for group, narrowed in groups_for(filters) if of_parts else ():
-                ranking = Ranking(reading, group, wanted, quotation(query))
-                for candidate in ranking.best(narrowed, _PARTS_OF_ONE * len(of_parts), messages):
+            messages = snapshot.of_messages(of_parts)
+            for group, group_filters in groups_for(filters) if of_parts else ():
+                ranking = Ranking(snapshot, group, terms, quotation(query))
+                for candidate in ranking.best(group_filters, _PARTS_PER_MESSAGE * len(of_parts), messages):
                     candidate.score *= group.weight
                     candidates.append(candidate)
-            matches = unique_matches(reading, best_first(candidates), wanted, len(candidates))
-            numbered = reading.keyed(map(number_of, of_windows))
-            windows = Ranking(reading, WINDOW, wanted).best(filters, len(of_windows), numbered) if of_windows else []
-            return [match for match, _ in matches], window_matches(reading, windows, wanted)
+            matches = unique_matches(snapshot, best_first(candidates), terms, len(candidates))
+            numbered = snapshot.keyed(map(number_of, of_windows))
+            windows = Ranking(snapshot, WINDOW, terms).best(filters, len(of_windows), numbered) if of_windows else []
+            return [match for match, _ in matches], window_matches(snapshot, windows, terms)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """As `search`, but a similar spelling of a word counts too; `spelling_pairs` says which.
@@ -184,107 +184,107 @@ class Lexical:
         One letter more, less, other or exchanged with its neighbour in words of 4 to 7 letters, two from 8 on, none in
         shorter words and in what has digits. A part with a word of the query ranks above one with a similar spelling.
         """
-        wanted = content(query)
-        if not wanted or limit < 1:
+        terms = content(query)
+        if not terms or limit < 1:
             return []
-        with self._named("searching it"):
-            vocabulary, reading = self._known_words(), self._reading()
-            spelt = fuzzy.similar_words(reading, vocabulary, wanted)
-            fuzzy_query = fuzzy.FuzzyQuery(wanted, quotation(query), spelt)
+        with self._translated("searching it"):
+            vocabulary, snapshot = self._known_words(), self._snapshot()
+            spelt = fuzzy.similar_words(snapshot, vocabulary, terms)
+            fuzzy_query = fuzzy.FuzzyQuery(terms, quotation(query), spelt)
             candidates: list[Candidate] = []
-            for group, narrowed in groups_for(filters):
-                candidates += fuzzy.by_closeness(reading, group, fuzzy_query, narrowed, limit)
+            for group, group_filters in groups_for(filters):
+                candidates += fuzzy.by_closeness(snapshot, group, fuzzy_query, group_filters, limit)
             return [
-                replace(match, spelling_pairs=fuzzy.pairs(match, candidate, wanted))
-                for match, candidate in unique_matches(reading, best_first(candidates), wanted, limit)
+                replace(match, spelling_pairs=fuzzy.pairs(match, candidate, terms))
+                for match, candidate in unique_matches(snapshot, best_first(candidates), terms, limit)
             ]
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
-        """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""
+        """Parts whose text contains `text`, case-insensitively; verified, newest first."""
         if not text or limit < 1:
             return []
-        with self._named("searching it"):
-            return scan.literal(self._reading(), text, filters, limit)
+        with self._translated("searching it"):
+            return scan.literal(self._snapshot(), text, filters, limit)
 
     def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
-        """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were looked at.
+        """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were checked.
 
-        `terms` are the first matched texts. With neither a literal of three characters in the pattern nor classes that
-        few texts fit, all parts are read, the newest first, until `limit` are found or the time is over.
+        `terms` are the first matched texts. If the pattern has neither a literal of three characters nor classes that
+        few texts match, we read all parts, the newest first, until `limit` are found or the time is over.
 
         Raises:
-            BadRequest: it is no regular expression.
+            BadRequest: it is not a regular expression.
         """
-        made = compiled(pattern)
+        expression = compiled(pattern)
         if limit < 1:
             return [], True
-        with self._named("searching it"):
-            return scan.matching(self._reading(), made, filters, limit, within_s)
+        with self._translated("searching it"):
+            return scan.matching(self._snapshot(), expression, filters, limit, within_s)
 
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
         if limit < 1:
             return []
-        with self._named("searching it"):
-            return scan.by_time(self._reading(), time, filters, limit, before=before)
+        with self._translated("searching it"):
+            return scan.by_time(self._snapshot(), time, filters, limit, before=before)
 
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See AllowedIds."""
-        with self._named("searching it"):
-            reading = self._reading()
-            messages = reading.flag("part", "0") if among is None else reading.keyed(among)
-            hits = reading.best(reading.restricted(messages, filters), most + 1)
-            return None if len(hits) > most else reading.keys([address for _, address in hits])
+        with self._translated("searching it"):
+            snapshot = self._snapshot()
+            messages = snapshot.flag("part", "0") if among is None else snapshot.keyed(among)
+            hits = snapshot.best(snapshot.restricted(messages, filters), most + 1)
+            return None if len(hits) > most else snapshot.keys([address for _, address in hits])
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
-        """How many windows there are, and how many hold each content term of `query`, the terms as it writes them.
+        """The number of windows, and how many hold each content term of `query`, spelt as in `query`.
 
         Windows that were replaced and not yet merged away count too.
         """
-        with self._named("counting"):
-            reading = self._reading()
-            term_matches = [clue(term, WINDOW) for term in content(query)]
-            windows = reading.frequency("part", "0")
-            return windows, {term_match.term.text: windows_with(reading, term_match) for term_match in term_matches}
+        with self._translated("counting"):
+            snapshot = self._snapshot()
+            term_matches = [term_match_for(term, WINDOW) for term in content(query)]
+            windows = snapshot.frequency("part", "0")
+            return windows, {term_match.term.text: windows_with(snapshot, term_match) for term_match in term_matches}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt like `word`, the most similar first, each with the number of its parts.
 
-        Nothing is spelt like "": who asks for that has time, and all that is kept of words in memory is read.
+        Nothing is spelt like "". Such a call is used to load all words into memory.
         """
         if limit < 1:
             return []
-        with self._named("searching it"):
+        with self._translated("searching it"):
             vocabulary = self._known_words()
             if not word:
                 self._read_endings(vocabulary)
-            similar = fuzzy.spellings(self._reading(), vocabulary, word, limit)
-            return [(other, parts) for _, other, parts in similar]
+            similar = fuzzy.spellings(self._snapshot(), vocabulary, word, limit)
+            return [(similar_word, parts) for _, similar_word, parts in similar]
 
     def count(self) -> int:
         """How many parts it holds (a tool's input and output count apart)."""
-        with self._named("counting"):
-            return self._having("part")
+        with self._translated("counting"):
+            return self._count_flag("part")
 
     def close(self) -> None:
-        """Wait for merges and release files. Never fails: what is broken is parked by the caller all the same."""
+        """Wait for merges and release files. Never fails, because the caller parks a broken index anyway."""
         with self._lock:
             writer, self._writer, self._is_open = self._writer, None, False
             if writer is not None:
-                with contextlib.suppress(IndexBroken, Retry), self._named("closing it"):
+                with contextlib.suppress(IndexBroken, Retry), self._translated("closing it"):
                     writer.wait_merging_threads()
 
     # -- one state of the index ----------------------------------------------------------------------------------
 
-    def _reading(self) -> Snapshot:
+    def _snapshot(self) -> Snapshot:
         vocabulary = self._vocabulary
         return Snapshot(self._schema, self._searcher(), vocabulary.endings if vocabulary is not None else None)
 
     def _known_words(self) -> Vocabulary:
-        """All words among which similar spellings are searched: read once, then kept up with what is written."""
+        """All words among which similar spellings are searched: read once, then updated with each write."""
         vocabulary = self._vocabulary
         if vocabulary is None:
-            with self._lock:  # no commit may come between reading the words and taking note of new ones
+            with self._lock:  # no commit may come between reading the words and adding new ones
                 if self._vocabulary is None:
                     searcher: Any = self._searcher()
                     self._vocabulary = Vocabulary(
@@ -301,16 +301,16 @@ class Lexical:
                     word for group in GROUPS for word, _ in searcher.terms_with_prefix(group.words, "")
                 )
 
-    def _having(self, flag: str) -> int:
+    def _count_flag(self, flag: str) -> int:
         query = Query.term_query(self._schema, flag, "1", "basic")
         result: Any = self._searcher().search(query, 1, True)  # tantivy's stub lacks `count`
         return int(result.count)
 
     def _check_counts(self, directory: Path) -> None:
-        """meta.json carries no checksum; the postings of a term that every document has must bear it out."""
+        """Check the number of documents in meta.json, which has no checksum, against the postings of a common term."""
         searcher = self._searcher()
         stated = sum(int(segment["max_doc"]) for segment in files.meta(directory)["segments"])
-        if searcher.doc_freq("every", "1") != stated or self._having("every") != searcher.num_docs:
+        if searcher.doc_freq("every", "1") != stated or self._count_flag("every") != searcher.num_docs:
             raise IndexBroken(
                 f"{self._dir}: meta.json states {stated} documents, the segments hold others; rebuild the index"
             )
@@ -329,8 +329,8 @@ class Lexical:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Any]:
-        """One commit, or nothing: what failed halfway is rolled back."""
-        if self._writer is None and self._is_open:  # a full disk ended it, and its rollback failed too
+        """One commit, rolled back on any error."""
+        if self._writer is None and self._is_open:  # closed after a full disk, when its rollback failed too
             self._open_writer(_HEAP_BYTES if isinstance(self._dir, Path) else _LEAST_HEAP_BYTES)
         if self._writer is None:
             raise IndexBroken(f"{self._dir}: the lexical index is closed; open it again")
@@ -354,7 +354,7 @@ class Lexical:
         return files.changed(self._dir) if isinstance(self._dir, Path) else 0
 
     def _searcher(self) -> Any:
-        if self._changed() != self._loaded and self._lock.acquire(blocking=False):  # who writes reloads by himself
+        if self._changed() != self._loaded and self._lock.acquire(blocking=False):  # a writer reloads by itself
             try:
                 self._reload()
             finally:
@@ -362,7 +362,7 @@ class Lexical:
         return self._index.searcher()
 
     @contextlib.contextmanager
-    def _named(self, doing: str) -> Iterator[None]:
+    def _translated(self, doing: str) -> Iterator[None]:
         """Turn whatever tantivy raises, Rust panics too, into an error that names the directory and the cause."""
         try:
             yield

@@ -1,8 +1,8 @@
 """The lexical index's files, checked before tantivy opens them. Pure file reading; knows nothing of queries.
 
 tantivy ends each file with a checksum but does not compare it on opening, so a flipped byte would go unnoticed until a
-search panics or, worse, answers. What passes here is what tantivy wrote; meta.json, which has no checksum, is borne
-out by Lexical against the postings.
+search panics or, worse, answers wrongly. Files that pass here are as tantivy wrote them. meta.json has no checksum, so
+Lexical checks it against the postings.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ def changed(directory: Path) -> int:
 
 
 def meta(directory: Path) -> Json:
-    """What tantivy's last commit consists of.
+    """The content of tantivy's last commit.
 
     Raises:
-        OSError, ValueError: it is missing or no JSON.
+        OSError, ValueError: it is missing or not JSON.
     """
     data: Json = json.loads((directory / "meta.json").read_bytes())
     return data
 
 
 def _shape(directory: Path, version: str) -> str:
-    """Identity of what wrote the index: the version it was given, and the schema as tantivy stored it."""
+    """The identity of the index's format: the version, and the schema as tantivy stored it."""
     contents = meta(directory)
     stored = json.dumps([contents["schema"], contents["index_settings"]], sort_keys=True).encode()
     return f"{version} {sha256(stored).hexdigest()[:16]}\n"
 
 
 def stamp(directory: Path, version: str) -> None:
-    """Leave our mark; written last: a directory without it was not made whole."""
+    """Write the stamp, last, so that an incomplete directory has none."""
     atomic_write(directory / "version", _shape(directory, version).encode())
 
 
@@ -81,7 +81,7 @@ def _names(contents: Json) -> Iterator[str]:
 
 
 def _damage(path: Path) -> str:
-    """Why a segment's file is not what tantivy wrote; empty when it is.
+    """Why a segment's file is not as tantivy wrote it; empty if it is.
 
     A file is its body, a JSON footer with the body's CRC-32, the footer's length and a magic number, both 4 bytes.
     """

@@ -1,9 +1,8 @@
-"""A few messages laid over the lexical index before it has them: its commit takes time, a search need not wait for it.
+"""Overlays the lexical index with a small one of the newest messages, so that a search need not wait for a commit.
 
-What the small index holds stands for its messages, in whatever version the large one has them. Best-first answers are
-merged by score: the small one's are brought to the scale of the large one's, since rarity means nothing among a handful
-of texts. Answers in the order of time are merged by nobody's score but cut from both, the small one's first: its
-messages are the newest.
+The small index replaces its messages in the large one, whatever version that has. Best-first answers are merged by
+score. The scores of the small index are scaled to those of the large one, because rarity means nothing among a handful
+of texts. Answers in the order of time are concatenated, the small index first, because its messages are the newest.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from daemon.index import SAID, Entry, Filters, LexicalIndex, Match, number_of, tokens
+from daemon.index import PROSE, Entry, Filters, LexicalIndex, Match, number_of, tokens
 
-_PART = 0.5  # of a term that is held in part only
+_PART = 0.5  # the value of a term that a text holds only in part
 
 
 class Overlay:
@@ -32,18 +31,18 @@ class Overlay:
         """See LexicalIndex."""
         self._index.remove(message_ids)
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         """See LexicalIndex."""
 
         def ranked(filters: Filters, limit: int) -> list[Match]:
             return self._ranked(lambda index, most: index.search(query, filters, most), query, limit)
 
         best = ranked(filters, limit)
-        kinds = SAID.intersection(filters.kinds) if filters.kinds else SAID
-        if not kinds or len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
+        kinds = PROSE.intersection(filters.kinds) if filters.kinds else PROSE
+        if not kinds or len(best) < limit or sum(match.kind in PROSE for match in best) >= least_prose:
             return best
         known = {(match.message_id, match.part_id, match.kind) for match in best}
-        more = ranked(replace(filters, kinds=tuple(sorted(kinds))), least_said)
+        more = ranked(replace(filters, kinds=tuple(sorted(kinds))), least_prose)
         best += [match for match in more if (match.message_id, match.part_id, match.kind) not in known]
         return sorted(best, key=lambda match: -match.score)
 
@@ -62,8 +61,11 @@ class Overlay:
 
         (own_parts, parts), (own_windows, windows) = divided(of_parts), divided(of_windows)
         own = self._fresh.scores(query, filters, own_parts, own_windows)
-        rest = self._index.scores(query, filters, parts, windows)
-        merged = [[*_scaled(some, others, query), *others] for some, others in zip(own, rest, strict=True)]
+        large = self._index.scores(query, filters, parts, windows)
+        merged = [
+            [*_scaled(fresh_matches, large_matches, query), *large_matches]
+            for fresh_matches, large_matches in zip(own, large, strict=True)
+        ]
         return merged[0], merged[1]
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
@@ -78,12 +80,12 @@ class Overlay:
         """See LexicalIndex."""
         are_all = []
 
-        def ask(index: LexicalIndex, most: int) -> list[Match]:
+        def search(index: LexicalIndex, most: int) -> list[Match]:
             results, is_all = index.regex(pattern, filters, most, within_s)
             are_all.append(is_all)
             return results
 
-        results = self._newest(ask, limit)
+        results = self._newest(search, limit)
         return results, all(are_all)
 
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
@@ -94,11 +96,11 @@ class Overlay:
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See AllowedIds."""
         own = self._fresh.allowed_ids(filters, len(self._shadowed), among)
-        rest = self._index.allowed_ids(filters, most, among)
-        if own is None or rest is None:
+        large_ids = self._index.allowed_ids(filters, most, among)
+        if own is None or large_ids is None:
             return None
         shadowed = {number_of(message_id) for message_id in self._shadowed}
-        return {*own, *(number for number in rest if number not in shadowed)}
+        return {*own, *(number for number in large_ids if number not in shadowed)}
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         """See LexicalIndex."""
@@ -113,37 +115,37 @@ class Overlay:
         return self._index.count()
 
     def close(self) -> None:
-        """See LexicalIndex; what lies over it is its owner's."""
+        """See LexicalIndex; the small index belongs to its owner."""
         self._index.close()
 
-    def _newest(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
-        return self._both(ask, limit)[:limit]
+    def _newest(self, search: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        return self._both(search, limit)[:limit]
 
-    def _ranked(self, ask: Callable[[LexicalIndex, int], list[Match]], query: str, limit: int) -> list[Match]:
-        rest = self._rest(ask, limit)
-        own = _scaled(ask(self._fresh, limit), rest, query)
-        return sorted([*own, *rest], key=lambda match: -match.score)[:limit]
+    def _ranked(self, search: Callable[[LexicalIndex, int], list[Match]], query: str, limit: int) -> list[Match]:
+        large = self._unshadowed(search, limit)
+        own = _scaled(search(self._fresh, limit), large, query)
+        return sorted([*own, *large], key=lambda match: -match.score)[:limit]
 
-    def _both(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
-        return [*ask(self._fresh, limit), *self._rest(ask, limit)]
+    def _both(self, search: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        return [*search(self._fresh, limit), *self._unshadowed(search, limit)]
 
-    def _rest(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
-        """The large index's answer, without the messages that the small one stands for."""
-        results = ask(self._index, limit)
-        left = [match for match in results if match.message_id not in self._shadowed]
-        if len(left) < len(results) == limit:  # what was taken out may have pushed others out
-            left = [match for match in ask(self._index, limit * 2) if match.message_id not in self._shadowed]
-        return left[:limit]
+    def _unshadowed(self, search: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        """The matches of the large index, without messages that the small one has."""
+        results = search(self._index, limit)
+        unshadowed = [match for match in results if match.message_id not in self._shadowed]
+        if len(unshadowed) < len(results) == limit:  # the removed matches may have displaced others
+            unshadowed = [match for match in search(self._index, limit * 2) if match.message_id not in self._shadowed]
+        return unshadowed[:limit]
 
 
-def _scaled(own: list[Match], rest: Sequence[Match], query: str) -> list[Match]:
-    """The small index's matches, best first, in the scale of the large one's, as far as they hold as much."""
-    if not own or not rest or own[0].score <= 0:
+def _scaled(own: list[Match], large: Sequence[Match], query: str) -> list[Match]:
+    """The matches of the small index, scaled to the large one's; lower if they hold fewer terms."""
+    if not own or not large or own[0].score <= 0:
         return own
     query_terms = {term.text for term in tokens.terms(query)}
-    most = max(_held(match, query_terms) for match in rest) or 1
+    most = max(_held(match, query_terms) for match in large) or 1
     share = min(1.0, max(_held(match, query_terms) for match in own) / most)
-    scale = share * rest[0].score / own[0].score
+    scale = share * large[0].score / own[0].score
     return [replace(match, score=match.score * scale) for match in own]
 
 

@@ -1,7 +1,7 @@
-"""A regular expression, checked and compiled, and the literals or trigrams without which nothing can match it.
+"""Compiles a regular expression, and derives the literals or trigrams that every match must contain.
 
-They let the index name the few texts worth looking at. Both are read conservatively: what is not understood for
-certain requires nothing, so a text is looked at in vain rather than missed.
+With them the index finds the few texts worth checking. We parse conservatively: syntax that we do not fully understand
+requires nothing, so a text may be checked in vain but is never missed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from daemon.index import tokens
 
 _LONGEST = 1000
 _MOST_REPEATS = 100_000
-"""The module writes a counted repetition out while it compiles: ``a{1000000000}`` takes all memory."""
+"""The regex module expands counted repetitions when it compiles: ``a{1000000000}`` takes all memory."""
 
 _COUNT = re.compile(r"\{\s*(\d+)")
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d+)(?:,\d*)?\}|\{,\d+\})[?+]?")
@@ -34,34 +34,34 @@ _SPECIAL = re.compile(r"\\(?:[bBAZzdDsSwW]|[pP]\{[^}]*\})")
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
 _CLASS = re.compile(_SET.pattern + r"|\.|\\(?:[dDsSwW]|[pP]\{[^}]*\})", re.DOTALL)
 _GAP = "\ue000"
-"""White space of whatever kind and length between the literals of a pattern."""
-_SHOWN = 3
+"""Stands for white space of any kind and length between the literals of a pattern."""
+_MOST_TEXTS = 3
 _LEAST_S = 0.001
-_LONGEST_SHOWN = 200
+_LONGEST_TEXT = 200
 _USEFUL = 3
 """Characters of a trigram."""
 ODD_I = "\u0130\u0131"
-"""With and without a dot against the rule: the module takes them for i, casefold does not."""
+"""Dotted capital and dotless small i: the regex module treats them as i, casefold does not."""
 _UNREAD = _GAP + ODD_I
-"""Signs of a pattern that nothing can be required for."""
+"""A pattern with any of these requires nothing."""
 
 Required = list[frozenset[str]]
-"""Of each set at least one text must be there."""
+"""At least one text of each set must be there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled pattern and what a text must hold, folded, for it to match."""
+    """A compiled pattern and the folded texts that every match contains."""
 
     compiled: Any
     required: tuple[frozenset[str], ...]
     spaced: tuple[frozenset[str], ...] = ()
-    """As `required`, of texts that span white space; a space stands for any number of any such characters."""
+    """As `required`, for texts with white space; a space stands for any white space."""
     core: Any = None
-    """Matches somewhere in whatever `compiled` matches, and is tried more quickly; None where there is none."""
+    """A faster pattern that matches in every text that `compiled` matches; None if there is none."""
 
-    def found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
-        """The first texts that it matches there, empty ones left out; None where it does not match.
+    def matched_texts(self, text: str, within_s: float) -> tuple[str, ...] | None:
+        """The first matched texts, without empty ones; None if the pattern does not match.
 
         Raises:
             TimeoutError: it took longer.
@@ -76,30 +76,30 @@ class Pattern:
             if self.core.search(text, timeout=within_s, concurrent=True) is None:
                 return None
             within_s = max(end - time.monotonic(), _LEAST_S)
-        found = self._found_in(text, within_s)
-        return found if text is whole or not found else tuple(tokens.as_composed_in(each, whole) for each in found)
+        texts = self._first_texts(text, within_s)
+        return texts if text is whole or not texts else tuple(tokens.as_composed_in(each, whole) for each in texts)
 
     def _is_possible(self, text: str) -> bool:
-        """Whether each required text, one of each set, is there: quicker to say than whether the pattern matches."""
+        """Whether the text holds one literal of each required set; faster than matching the pattern."""
         if not self.required or any(letter in text for letter in ODD_I):
             return True
         whole = tokens.caseless(text)
-        return all(any(literal in whole for literal in some) for some in self.required)
+        return all(any(literal in whole for literal in alternatives) for alternatives in self.required)
 
-    def _found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
+    def _first_texts(self, text: str, within_s: float) -> tuple[str, ...] | None:
         texts: dict[str, None] = {}
         matches = False
         for match in self.compiled.finditer(text, timeout=within_s, concurrent=True):
             matches = True
             if match.group():
-                texts[match.group()[:_LONGEST_SHOWN]] = None
-            if len(texts) == _SHOWN or not match.group():
+                texts[match.group()[:_LONGEST_TEXT]] = None
+            if len(texts) == _MOST_TEXTS or not match.group():
                 break
         return tuple(texts) if matches else None
 
 
 class _Unsure(Exception):  # no error: it ends the reading of a pattern
-    """Something that changes what a pattern means and that is not followed here."""
+    """The pattern has syntax that we do not parse."""
 
 
 def pattern(text: str) -> Pattern:
@@ -121,8 +121,8 @@ def pattern(text: str) -> Pattern:
         raise BadRequest(f"the pattern is no regular expression: {error or 'nested too deeply'}; correct it") from None
     required_texts = _read(text)
     core = _core(text) if required_texts else ""
-    made = regex.compile(core, regex.IGNORECASE) if core else None
-    return Pattern(compiled, tuple(_pieces(required_texts)), tuple(_spaced(required_texts)), made)
+    compiled_core = regex.compile(core, regex.IGNORECASE) if core else None
+    return Pattern(compiled, tuple(_pieces(required_texts)), tuple(_spaced(required_texts)), compiled_core)
 
 
 def required(text: str) -> Required:
@@ -131,7 +131,7 @@ def required(text: str) -> Required:
 
 
 def _read(text: str) -> Required:
-    """As `required`, with white space as it was asked for by class."""
+    """As `required`, with white space classes as gaps."""
     try:
         return [] if any(sign in text for sign in _UNREAD) else _Reader(text).read()
     except (_Unsure, RecursionError):
@@ -139,44 +139,46 @@ def _read(text: str) -> Required:
 
 
 def _pieces(required_texts: Required) -> Required:
-    """Without the gaps: of a text by itself all its pieces, of alternatives the longest of each."""
+    """The texts without gaps: all pieces of a single text, the longest piece of each alternative."""
     split: Required = []
-    for some in required_texts:
-        if len(some) == 1:
-            split += [frozenset({piece}) for text in some for piece in text.split(_GAP) if len(piece) >= _USEFUL]
+    for alternatives in required_texts:
+        if len(alternatives) == 1:
+            split += [
+                frozenset({piece}) for text in alternatives for piece in text.split(_GAP) if len(piece) >= _USEFUL
+            ]
         else:
-            split.append(frozenset(max(text.split(_GAP), key=len) for text in some))
+            split.append(frozenset(max(text.split(_GAP), key=len) for text in alternatives))
     return split
 
 
 def _spaced(required_texts: Required) -> Required:
     return [
-        frozenset(text.replace(_GAP, " ") for text in some)
-        for some in required_texts
-        if any(_GAP in text for text in some)
+        frozenset(text.replace(_GAP, " ") for text in alternatives)
+        for alternatives in required_texts
+        if any(_GAP in text for text in alternatives)
     ]
 
 
 def _core(text: str) -> str:
-    """A pattern without the classes that it begins with, ``(?<=[a-z])ed x`` of ``[a-z]+ed x``; "" where there are none.
+    """The pattern without its leading classes, ``(?<=[a-z])ed x`` for ``[a-z]+ed x``; "" if it has none.
 
-    A class can begin at almost every character of a text, and be as long as a word, before the rest is seen to fail.
+    A leading class can match at almost every character, and match a whole word, before the remainder fails.
     """
     reader = _Reader(text)
     reader.read()
     start, last = (0, "") if reader.is_split else _Reader(text).after_classes()
-    rest = text[start:] if start else ""
-    return f"(?<={last}){rest}" if rest and last else rest
+    remainder = text[start:] if start else ""
+    return f"(?<={last}){remainder}" if remainder and last else remainder
 
 
 class _Reader:
-    """Reads a pattern from left to right."""
+    """Parses a pattern from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self.is_split = False
-        """Whether what was read consists of alternatives."""
+        """Whether the parsed pattern consists of alternatives."""
 
     def read(self) -> Required:
         required_texts = self._alternatives()
@@ -185,10 +187,7 @@ class _Reader:
         return required_texts
 
     def after_classes(self) -> tuple[int, str]:
-        """Where the pattern goes on behind the classes of characters, however often repeated, that it begins with.
-
-        And the last of these, if it must be there.
-        """
+        """(position after the leading character classes, the last of them if it is not optional)."""
         after, last = 0, ""
         while match := _CLASS.match(self._text, self._at) or _SPECIAL.match(self._text, self._at):
             is_class = _CLASS.match(self._text, self._at) is not None
@@ -203,7 +202,7 @@ class _Reader:
         while self._text[self._at : self._at + 1] == "|":
             self._at += 1
             branches.append(self._sequence())
-        self.is_split = len(branches) > 1  # the outermost is the last to tell
+        self.is_split = len(branches) > 1  # the outermost alternatives set it last
         if len(branches) == 1:
             return branches[0]
         if not all(branches):
@@ -222,17 +221,17 @@ class _Reader:
             if literal == _GAP:
                 literal = ""
             required_texts += _as_required(run + literal if least else run)
-            run = literal if least else ""  # the last of a+ stands before what follows
+            run = literal if least else ""  # the last character of a+ is next to the following one
             if least:
                 required_texts += inner
         return required_texts + _as_required(run)
 
     def _quantifier(self) -> tuple[int, bool]:
-        """How often what stands before is there at least, and whether anything is said of that."""
+        """(least number of repetitions of the preceding atom, whether there is a quantifier)."""
         match = _QUANTIFIER.match(self._text, self._at)
         if match is None:
             if self._text[self._at : self._at + 1] == "{" and "}" in self._text[self._at :]:
-                raise _Unsure  # "near" matches, as {e<=1}
+                raise _Unsure  # fuzzy matching, as {e<=1}
             return 1, False
         self._at = match.end()
         if match.group(1) is not None:
@@ -240,7 +239,7 @@ class _Reader:
         return int(match.group().startswith("+")), True
 
     def _atom(self) -> tuple[str, Required]:
-        """The next character that stands for itself, or what a group requires, or nothing."""
+        """(the next literal character, the texts that a group requires)."""
         char = self._text[self._at]
         if char == "(":
             return "", self._group()
@@ -293,8 +292,8 @@ def _as_required(run: str) -> Required:
     return [frozenset({whole})] if _weight(whole) >= _USEFUL else []
 
 
-def _longest(some: Sequence[frozenset[str]]) -> frozenset[str]:
-    return max(some, key=lambda texts: min(map(_weight, texts)))
+def _longest(sets: Sequence[frozenset[str]]) -> frozenset[str]:
+    return max(sets, key=lambda texts: min(map(_weight, texts)))
 
 
 def _weight(text: str) -> int:
@@ -318,10 +317,10 @@ Window = tuple[str, ...]
 
 
 def class_trigrams(pattern: str) -> list[Window]:
-    """What whatever matches `pattern` has at least one trigram of each of, whatever their case.
+    """Classes of trigrams: every match of `pattern` has at least one trigram of each, case-insensitively.
 
-    Those with most single characters first. None for a pattern with groups, alternatives or anything else that is not
-    understood. Of texts with another letter for i (ODD_I) nothing is said.
+    Those with most single characters come first. Empty for a pattern with groups, alternatives or other syntax that we
+    do not parse. Texts with another letter for i (ODD_I) are not covered.
     """
     windows: dict[Window, None] = {}
     for run in _runs(pattern):
@@ -331,12 +330,12 @@ def class_trigrams(pattern: str) -> list[Window]:
 
 
 def plain_character(part: str) -> str:
-    """The character that this is, folded; "" for a class."""
+    """The folded character; "" for a class."""
     return "" if _IS_CLASS.fullmatch(part) else part[-1].lower()
 
 
 def _runs(pattern: str) -> Iterator[list[str]]:
-    """Classes and characters that stand side by side, each as an expression; all told only if all is understood."""
+    """Sequences of classes and characters, each as an expression; complete only if all syntax is understood."""
     runs: list[list[str]] = [[]]
     at = 0
     while at < len(pattern):
@@ -353,12 +352,12 @@ def _runs(pattern: str) -> Iterator[list[str]]:
         copies = [atom["one"]] * min(least, _MOST_COPIES) if atom["one"] else []
         runs[-1] += copies
         if goes_on or least > _MOST_COPIES or not copies:
-            runs.append(list(copies))  # what follows stands beside the last of them
+            runs.append(list(copies))  # the next atom follows the last copy
     yield from runs
 
 
 def _counted(count: re.Match[str] | None) -> tuple[int, bool]:
-    """How often it is there at least, and whether it may be there more often."""
+    """(least number of repetitions, whether there may be more)."""
     if count is None:
         return 1, False
     if count["sign"]:

@@ -1,8 +1,8 @@
-"""What an index must hold for the words of a query to count as found: pure values, no index needed.
+"""What a document must hold to match the words of a query. Pure values, no index needed.
 
-A word is found by itself or by its stem, a name by its spelling without separators or by its pieces in order, a path
-by its segments in order or as a whole, a run of a script without spaces by its pairs of characters in order; where
-there is no order, by all of them.
+A word matches by itself or by its stem, a name by its spelling without separators or by its pieces in order, a path by
+its segments in order or as a whole, a run of a script without spaces by its pairs of characters in order, or by all of
+them in a field without order.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from daemon.index.lexical.schema import Group
 from daemon.index.tokens import Form, Term
 
 _MOST_TERMS = 48
-_LONG_RUN = 4  # characters: two words of Chinese or Japanese as a rule; of a shorter one a part is another word
-_ENOUGH = 6  # pairs of a very long run, a whole sentence, that make a text worth showing
+_LONG_RUN = 4  # characters, usually two words of Chinese or Japanese; part of a shorter run is another word
+_ENOUGH = 6  # pairs of a very long run, such as a sentence, that a text must have to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +32,33 @@ class Spelling:
 class TermMatch:
     """One term of the query in the fields of one group.
 
-    `tokens` are (field, token, boost), each enough alone; `phrase` is (field, tokens in order, boost); `every` are
-    (field, token) that are enough together; `broad` the one posting list, where there is one, in which every match of
-    the tokens is found. `some` are (field, token) of a long run: a text with `enough` of them has a good part of it,
-    but does not hold it.
+    Each of `tokens`, (field, token, boost), is a match by itself; so is `phrase`, (field, tokens in order, boost).
+    `conjunction` are (field, token) that must all be there. `broad` is one posting list with every match of the tokens,
+    None if there is no such list. `pairs` are (field, token) of a long run: a text with `least_pairs` of them has a
+    good part of the run, but does not hold it.
     """
 
     term: Term
     tokens: tuple[tuple[str, str, float], ...]
     phrase: tuple[str, tuple[str, ...], float] | None = None
-    every: tuple[tuple[str, str], ...] = ()
+    conjunction: tuple[tuple[str, str], ...] = ()
     broad: tuple[str, str] | None = None
-    some: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
 
     @property
-    def enough(self) -> int:
-        """How many of `some` a text must have to be shown where no text holds what was asked."""
-        return min((len(self.some) + 1) // 2, _ENOUGH)
+    def least_pairs(self) -> int:
+        """How many of `pairs` a text must have to be shown if no text holds the whole run."""
+        return min((len(self.pairs) + 1) // 2, _ENOUGH)
 
 
 def content(query: str) -> list[Term]:
-    """The distinct terms of a query without the words that every text has, unless it has no others."""
+    """The distinct terms of a query, without stop words unless it has no others."""
     distinct = {(term.form, term.whole): term for term in reversed(list(tokens.terms(query)))}
-    every = list(reversed(distinct.values()))
-    return [term for term in every if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or every[:_MOST_TERMS]
+    all_terms = list(reversed(distinct.values()))
+    return [term for term in all_terms if term.whole not in tokens.STOP_WORDS][:_MOST_TERMS] or all_terms[:_MOST_TERMS]
 
 
-def clue(term: Term, group: Group) -> TermMatch:
+def term_match_for(term: Term, group: Group) -> TermMatch:
     """What a document of the group must hold to match one term of the query."""
     if not group.has_order:
         return _loose(term, group)
@@ -73,7 +73,7 @@ def clue(term: Term, group: Group) -> TermMatch:
 
 
 def quotation(query: str) -> list[tuple[int, str]]:
-    """The tokens of the whole query as a text that quotes it has them: (place, token), stop words only as gaps."""
+    """(place, token) for a text that quotes the whole query, with gaps for stop words."""
     places: list[tuple[int, str]] = []
     place = 0
     for term in tokens.terms(query):
@@ -84,7 +84,7 @@ def quotation(query: str) -> list[tuple[int, str]]:
 
 
 def stretch(term: Term, text: str) -> str:
-    """The longest part, of two characters or more, that `text` has of a run; empty where it has none."""
+    """The longest part of a run, of two characters or more, in `text`; empty if there is none."""
     whole, folded = term.whole, tokens.fold(text)
     longest, start = "", 0
     for end in range(2, len(whole) + 1):
@@ -95,10 +95,10 @@ def stretch(term: Term, text: str) -> str:
     return longest
 
 
-def joined(wanted: Sequence[Term]) -> str:
-    """``rate limit`` means rateLimit as well; empty where the query is no few plain words."""
-    plain = [term.whole for term in wanted if term.form is Form.WORD]
-    return "".join(plain) if 1 < len(plain) == len(wanted) <= 4 else ""
+def joined(terms: Sequence[Term]) -> str:
+    """The words as one, because ``rate limit`` also means rateLimit; empty unless the query is 2 to 4 plain words."""
+    plain = [term.whole for term in terms if term.form is Form.WORD]
+    return "".join(plain) if 1 < len(plain) == len(terms) <= 4 else ""
 
 
 def _run(term: Term, group: Group) -> TermMatch:
@@ -107,12 +107,12 @@ def _run(term: Term, group: Group) -> TermMatch:
     phrase = (group.words, term.sequence, 1.0)
     if len(term.whole) < _LONG_RUN:
         return TermMatch(term, (), phrase)
-    return TermMatch(term, (), phrase, some=_distinct(group.words, term.sequence)[:_MOST_TERMS])
+    return TermMatch(term, (), phrase, pairs=_distinct(group.words, term.sequence)[:_MOST_TERMS])
 
 
 def _loose(term: Term, group: Group) -> TermMatch:
     if term.form is Form.RUN and len(term.sequence) > 1:
-        return TermMatch(term, (), every=_distinct(group.bag, term.sequence))
+        return TermMatch(term, (), conjunction=_distinct(group.bag, term.sequence))
     if term.form in (Form.NAME, Form.PATH):
         return TermMatch(term, ((group.bag, term.whole, 2.0),))
     return TermMatch(term, ((group.bag, tokens.stem(term.whole), 1.0),))

@@ -1,8 +1,8 @@
 """The best documents of one group for the words of a query.
 
-First candidates, from queries that tantivy answers quickly however common the words are: a plain disjunction of terms,
-which it prunes; conjunctions and phrases as far as a rare word leads them. Then the candidates alone are scored with
-everything that counts: the words, their stems, all of them, in their order.
+First we collect candidates, with queries that are fast even for common words: a plain disjunction of terms, which
+tantivy prunes, and conjunctions and phrases with a rare word. Then we score only the candidates, by everything that
+counts: the words, their stems, all of them together, their order.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from dataclasses import dataclass, field, replace
 from tantivy import DocAddress, Occur, Query
 
 from daemon.index import Filters, Match
-from daemon.index.lexical.query_terms import Spelling, TermMatch, clue, joined, stretch
+from daemon.index.lexical.query_terms import Spelling, TermMatch, joined, stretch, term_match_for
 from daemon.index.lexical.schema import GROUPS, Group
 from daemon.index.lexical.searcher import Place, Snapshot, all_of, any_of, as_match, place, text_of
 from daemon.index.tokens import Term
 
-_IN_ORDER = 0.5  # of what has all words: their sequence
-_JOINED = 0.75  # of what has all words: written as one
-_BY_DISTANCE = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
-_LEADS = 40_000  # a conjunction or phrase is worth asking for when its rarest word is in no more documents
-_FEW = 5000  # documents, among which the next match is found at once
-_PART = 0.25  # of a run that is held in part only
-_BROAD = 120_000  # postings from which on a word is looked for by its stem alone
+_IN_ORDER = 0.5  # boost: all words, in their order
+_JOINED = 0.75  # boost: all words, written as one
+_BY_DISTANCE = (1.0, 0.3, 0.15)  # boost by the distance of a similar word
+_LEADS = 40_000  # a conjunction or phrase is fast if its rarest word is in no more documents
+_FEW = 5000  # in so few documents the next match is found at once
+_PART = 0.25  # boost: only a part of a run
+_BROAD = 120_000  # from so many postings on, words are searched only by their stems
 _MOST_PAIRS = 48  # of one run, for candidates
 _BITS = 20  # a sum of powers of two that a 32-bit float holds exactly
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A candidate: which terms of the query it holds, and of which it has a good part only, as numbers of the query's
-    terms; and the similar spellings that it has.
+    """A candidate document.
+
+    `held` and `partly` are numbers of terms of the query: those that it holds, and those of which it has a good part.
     """
 
     group: Group
@@ -45,7 +46,7 @@ class Candidate:
 
 
 def worthwhile(candidates: list[Candidate]) -> list[Candidate]:
-    """Those that hold a term or a similar spelling; if none does, those that have a good part of a term."""
+    """The candidates with a term or a similar spelling; if there are none, those with a good part of a term."""
     return [candidate for candidate in candidates if candidate.held or candidate.spellings] or candidates
 
 
@@ -54,121 +55,123 @@ class Ranking:
 
     def __init__(
         self,
-        reading: Snapshot,
+        snapshot: Snapshot,
         group: Group,
-        wanted: Sequence[Term],
+        terms: Sequence[Term],
         quotation: Sequence[tuple[int, str]] = (),
         spellings: Sequence[tuple[int, Spelling]] = (),
     ) -> None:
-        self._reading = reading
+        self._snapshot = snapshot
         self._group = group
-        self._wanted = wanted
-        self._quotation = quotation if len(quotation) > 1 and len(wanted) > 1 and group.has_order else ()
-        self._joined = joined(wanted) if group.has_order else ""
-        self._spellings = spellings  # with the number of the term
-        self._clues = [clue(term, group) for term in wanted]
+        self._terms = terms
+        self._quotation = quotation if len(quotation) > 1 and len(terms) > 1 and group.has_order else ()
+        self._joined = joined(terms) if group.has_order else ""
+        self._spellings = spellings  # each with the number of its term
+        self._term_matches = [term_match_for(term, group) for term in terms]
 
     def best(self, filters: Filters, limit: int, among: Query | None = None) -> list[Candidate]:
-        """The best `limit` candidates, best first; of the documents `among` matches, if given, which does not score."""
+        """The best `limit` candidates, best first, among the documents of `among` if given; `among` does not score."""
         addresses: dict[Place, DocAddress] = {}
         scores: dict[Place, float] = {}
         for source in self._sources():
             query = source if among is None else all_of([among, source])
-            for score, address in self._reading.best(self._reading.restricted(query, filters), limit):
+            for score, address in self._snapshot.best(self._snapshot.restricted(query, filters), limit):
                 key = place(address)
                 addresses[key] = address
                 scores[key] = scores.get(key, 0.0) + score
         if not addresses:
             return []
-        is_sure = not self._spellings and not self._clues[0].some and not self._clues[0].every
-        if len(self._clues) == 1 and is_sure:  # whatever was found holds it
+        is_sure = not self._spellings and not self._term_matches[0].pairs and not self._term_matches[0].conjunction
+        if len(self._term_matches) == 1 and is_sure:  # every match holds the term
             candidates = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
-            candidates = self._scored(self._reading.among(list(addresses.values())), addresses)
+            candidates = self._scored(self._snapshot.among(list(addresses.values())), addresses)
         candidates.sort(key=lambda candidate: -candidate.score)
         return candidates
 
     def _sources(self) -> Iterator[Query]:
-        """Queries for candidates, each quick."""
+        """Fast queries for candidates."""
         flat = list(self._flat())
         if flat:
-            yield any_of([Query.boost_query(self._reading.term(name, token), boost) for name, token, boost in flat])
-        for term in self._clues:
-            if term.phrase is not None and (len(self._clues) == 1 or self._leads(term.phrase[0], term.phrase[1])):
-                yield self._reading.phrase(term.phrase[0], term.phrase[1])
-            if term.every and self._leads(term.every[0][0], [token for _, token in term.every]):
-                yield self._together(term)
-        if len(self._clues) == 1:
+            yield any_of([Query.boost_query(self._snapshot.term(name, token), boost) for name, token, boost in flat])
+        for term in self._term_matches:
+            if term.phrase is not None and (
+                len(self._term_matches) == 1 or self._leads(term.phrase[0], term.phrase[1])
+            ):
+                yield self._snapshot.phrase(term.phrase[0], term.phrase[1])
+            if term.conjunction and self._leads(term.conjunction[0][0], [token for _, token in term.conjunction]):
+                yield self._conjunction(term)
+        if len(self._term_matches) == 1:
             return
-        rarest = min(self._rarity(term) for term in self._clues)
+        rarest = min(self._rarity(term) for term in self._term_matches)
         if 0 < rarest <= _LEADS:
-            yield all_of([self._whole(term) for term in self._clues])
+            yield all_of([self._whole(term) for term in self._term_matches])
         if self._quotation and self._leads(self._group.words, [token for _, token in self._quotation]):
-            yield self._reading.quotation(self._group.words, self._quotation)
+            yield self._snapshot.quotation(self._group.words, self._quotation)
         if self._joined:
-            yield self._reading.term(self._group.words, self._joined)
+            yield self._snapshot.term(self._group.words, self._joined)
 
     def _flat(self) -> Iterator[tuple[str, str, float]]:
-        """Single terms, similar spellings last; of words that are everywhere only the stem, which stands for both."""
-        every = [token for term in self._clues for token in term.tokens]
-        crowded = sum(self._reading.frequency(name, token) for name, token, _ in every) > _BROAD
-        for term in self._clues:
+        """(field, token, boost) of single terms, then similar spellings; for very common words only the stem."""
+        flat_tokens = [token for term in self._term_matches for token in term.tokens]
+        crowded = sum(self._snapshot.frequency(name, token) for name, token, _ in flat_tokens) > _BROAD
+        for term in self._term_matches:
             if crowded and term.broad is not None:
                 yield (*term.broad, sum(boost for *_, boost in term.tokens))
             else:
                 yield from term.tokens
-            for name, token in (*term.every, *term.some)[:_MOST_PAIRS]:
+            for name, token in (*term.conjunction, *term.pairs)[:_MOST_PAIRS]:
                 yield name, token, _PART
         for _, spelling in self._spellings:
             yield self._group.spelt, spelling.word, _BY_DISTANCE[spelling.distance]
 
     def _leads(self, name: str, sequence: Sequence[str]) -> bool:
-        return 0 < min(self._reading.frequency(name, token) for token in sequence) <= _LEADS
+        return 0 < min(self._snapshot.frequency(name, token) for token in sequence) <= _LEADS
 
     def _rarity(self, term: TermMatch) -> int:
         """About how many documents hold the term."""
-        total = sum(self._reading.frequency(name, token) for name, token, _ in term.tokens)
+        total = sum(self._snapshot.frequency(name, token) for name, token, _ in term.tokens)
         if term.phrase is not None:
-            total += min(self._reading.frequency(term.phrase[0], token) for token in term.phrase[1])
-        if term.every:
-            total += min(self._reading.frequency(name, token) for name, token in term.every)
+            total += min(self._snapshot.frequency(term.phrase[0], token) for token in term.phrase[1])
+        if term.conjunction:
+            total += min(self._snapshot.frequency(name, token) for name, token in term.conjunction)
         return total
 
     def _whole(self, term: TermMatch) -> Query:
-        """Documents that hold the term in whatever way."""
+        """Documents that hold the term in any way."""
         if term.broad is not None:
-            return self._reading.term(*term.broad)
-        clauses = [self._reading.term(name, token) for name, token, _ in term.tokens]
+            return self._snapshot.term(*term.broad)
+        clauses = [self._snapshot.term(name, token) for name, token, _ in term.tokens]
         if term.phrase is not None:
-            clauses.append(self._reading.phrase(term.phrase[0], term.phrase[1]))
-        if term.every:
-            clauses.append(self._together(term))
+            clauses.append(self._snapshot.phrase(term.phrase[0], term.phrase[1]))
+        if term.conjunction:
+            clauses.append(self._conjunction(term))
         return any_of(clauses)
 
-    def _together(self, term: TermMatch) -> Query:
-        return all_of([self._reading.term(name, token) for name, token in term.every])
+    def _conjunction(self, term: TermMatch) -> Query:
+        return all_of([self._snapshot.term(name, token) for name, token in term.conjunction])
 
     def _scored(self, among: Query, addresses: dict[Place, DocAddress]) -> list[Candidate]:
-        # Query, boost, number of the term: what holds it, then what has a good part of it, then similar words.
+        # (query, boost, number of the term): for whole terms, then for parts of terms, then for similar words.
         pieces: list[tuple[Query, float, int]] = []
-        for number, term in enumerate(self._clues):
-            pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in term.tokens]
+        for number, term in enumerate(self._term_matches):
+            pieces += [(self._snapshot.term(name, token), boost, number) for name, token, boost in term.tokens]
             if term.phrase is not None:
-                phrase = self._reading.phrase(term.phrase[0], term.phrase[1])
-                pieces.append((self._near_by(among, phrase, *term.phrase[:2]), term.phrase[2], number))
-            if term.every:
-                name, tokens = term.every[0][0], [token for _, token in term.every]
-                pieces.append((self._near_by(among, self._together(term), name, tokens), 1.0, number))
+                phrase = self._snapshot.phrase(term.phrase[0], term.phrase[1])
+                pieces.append((self._optional(among, phrase, *term.phrase[:2]), term.phrase[2], number))
+            if term.conjunction:
+                name, tokens = term.conjunction[0][0], [token for _, token in term.conjunction]
+                pieces.append((self._optional(among, self._conjunction(term), name, tokens), 1.0, number))
         exact = len(pieces)
-        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._clues) if term.some]
+        pieces += [(self._part(term), _PART, number) for number, term in enumerate(self._term_matches) if term.pairs]
         parts = len(pieces)
         pieces += [
-            (self._reading.term(self._group.spelt, spelling.word), _BY_DISTANCE[spelling.distance], number)
+            (self._snapshot.term(self._group.spelt, spelling.word), _BY_DISTANCE[spelling.distance], number)
             for number, spelling in self._spellings
         ]
         extra = self._extra(among)
         limit = len(addresses)
-        sums = self._reading.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
+        sums = self._snapshot.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
         candidates = {
             key: Candidate(self._group, addresses[key], score) for key, score in sums.items() if key in addresses
         }
@@ -179,51 +182,52 @@ class Ranking:
                 partly = {pieces[number][2] for number in numbers if exact <= number < parts}
                 candidate.partly = sorted(partly.difference(candidate.held))
                 candidate.spellings = [self._spellings[number - parts][1] for number in numbers if number >= parts]
-                if len(self._clues) > 1 and len(candidate.held) == len(self._clues):
+                if len(self._term_matches) > 1 and len(candidate.held) == len(self._term_matches):
                     candidate.score *= self._group.complete
         return [
             candidate for candidate in candidates.values() if candidate.held or candidate.spellings or candidate.partly
         ]
 
     def _part(self, term: TermMatch) -> Query:
-        """Documents with a good part of a long run, in whatever order: the more of it, and the rarer, the better.
+        """Documents with a good part of a long run, in any order; more and rarer pairs score higher.
 
-        However long they are: else a short text with half of it would stand above a longer one with nearly all.
+        The length of the text does not count, or a short text with half of the run would rank above a longer one with
+        nearly all of it.
         """
-        total = self._reading.searcher.num_docs
+        total = self._snapshot.searcher.num_docs
         clauses = []
-        for name, token in term.some:
-            rarity = math.log(1 + (total + 1) / (self._reading.frequency(name, token) + 1))
-            clauses.append((Occur.Should, Query.const_score_query(self._reading.term(name, token), rarity)))
-        return Query.boolean_query(clauses, minimum_number_should_match=term.enough)
+        for name, token in term.pairs:
+            rarity = math.log(1 + (total + 1) / (self._snapshot.frequency(name, token) + 1))
+            clauses.append((Occur.Should, Query.const_score_query(self._snapshot.term(name, token), rarity)))
+        return Query.boolean_query(clauses, minimum_number_should_match=term.least_pairs)
 
-    def _near_by(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
-        """A phrase or conjunction as an optional clause: of common words it is sought among the candidates only.
+    def _optional(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
+        """A phrase or conjunction as an optional clause; for common words, restricted to the candidates.
 
-        What is optional tantivy takes on to its next match, which then may stand thousands of documents farther.
+        Tantivy advances an optional clause to its next match, which may be thousands of documents farther.
         """
-        is_rare = min(self._reading.frequency(name, token) for token in tokens) <= _FEW
+        is_rare = min(self._snapshot.frequency(name, token) for token in tokens) <= _FEW
         return row if is_rare else all_of([among, row])
 
     def _extra(self, among: Query) -> list[tuple[Query, float]]:
         extra = []
         if self._quotation:
-            quotation = self._reading.quotation(self._group.words, self._quotation)
+            quotation = self._snapshot.quotation(self._group.words, self._quotation)
             tokens = [token for _, token in self._quotation]
-            extra.append((self._near_by(among, quotation, self._group.words, tokens), _IN_ORDER))
+            extra.append((self._optional(among, quotation, self._group.words, tokens), _IN_ORDER))
         if self._joined:
-            extra.append((self._reading.term(self._group.words, self._joined), _JOINED))
+            extra.append((self._snapshot.term(self._group.words, self._joined), _JOINED))
         return extra
 
     def _held(self, among: Query, queries: Sequence[Query], limit: int) -> dict[Place, list[int]]:
-        """For each candidate the numbers of the queries that match it, several asked at once as powers of two."""
+        """For each candidate the numbers of matching queries. We run several at once, scored as powers of two."""
         held: dict[Place, list[int]] = {}
         for start in range(0, len(queries), _BITS):
-            some = queries[start : start + _BITS]
-            coded = [(Query.const_score_query(query, 1.0), float(1 << bit)) for bit, query in enumerate(some)]
-            for key, total in self._reading.sums(among, coded, limit).items():
+            batch = queries[start : start + _BITS]
+            coded = [(Query.const_score_query(query, 1.0), float(1 << bit)) for bit, query in enumerate(batch)]
+            for key, total in self._snapshot.sums(among, coded, limit).items():
                 bits = round(total)
-                held.setdefault(key, []).extend(start + bit for bit in range(len(some)) if bits >> bit & 1)
+                held.setdefault(key, []).extend(start + bit for bit in range(len(batch)) if bits >> bit & 1)
         return held
 
 
@@ -231,7 +235,7 @@ class Ranking:
 
 
 def groups_for(filters: Filters) -> Iterator[tuple[Group, Filters]]:
-    """The groups that may hold what the filters allow, each with the filters that are still needed within it."""
+    """The groups that may pass the filters, each with the filters that it still needs."""
     kinds = set(filters.kinds)
     for group in GROUPS:
         if not kinds or group.kinds <= kinds:
@@ -241,49 +245,49 @@ def groups_for(filters: Filters) -> Iterator[tuple[Group, Filters]]:
 
 
 def best_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Those that are worth showing, best first."""
+    """The candidates worth showing, best first."""
     return sorted(worthwhile(candidates), key=lambda candidate: -candidate.score)
 
 
 def unique_matches(
-    snapshot: Snapshot, candidates: Sequence[Candidate], wanted: Sequence[Term], limit: int
+    snapshot: Snapshot, candidates: Sequence[Candidate], terms: Sequence[Term], limit: int
 ) -> Iterator[tuple[Match, Candidate]]:
-    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
-    seen: set[tuple[str, str, str]] = set()
+    """The first `limit` matches, one per part; the input and the output of a call are two."""
+    parts: set[tuple[str, str, str]] = set()
     for candidate in candidates:
         document = snapshot.searcher.doc(candidate.address)
         text = text_of(document)
-        match = as_match(document, candidate.score, text, shown_terms(candidate, wanted, text))
+        match = as_match(document, candidate.score, text, matched_terms(candidate, terms, text))
         part = (match.message_id, match.part_id, match.kind)
-        if part not in seen:
-            seen.add(part)
+        if part not in parts:
+            parts.add(part)
             yield match, candidate
-        if len(seen) == limit:
+        if len(parts) == limit:
             return
 
 
-def window_matches(snapshot: Snapshot, candidates: Sequence[Candidate], wanted: Sequence[Term]) -> list[Match]:
+def window_matches(snapshot: Snapshot, candidates: Sequence[Candidate], terms: Sequence[Term]) -> list[Match]:
     """One match a window, without part, kind, tool and text."""
     lengths = snapshot.lengths([candidate.address for candidate in candidates])
     return [
         Match(
             snapshot.match(candidate.address, 0).message_id,
             candidate.score,
-            terms=shown_terms(candidate, wanted, ""),
+            terms=matched_terms(candidate, terms, ""),
             length=length,
         )
         for candidate, length in zip(candidates, lengths, strict=True)
     ]
 
 
-def shown_terms(candidate: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
-    """The terms that it holds, and of those that it has in part what its text has of them."""
-    held = [wanted[number].text for number in sorted(candidate.held)]
-    parts = [stretch(wanted[number], text) for number in candidate.partly] if text else []
+def matched_terms(candidate: Candidate, terms: Sequence[Term], text: str) -> tuple[str, ...]:
+    """The terms that the candidate holds, and the parts that its text has of others."""
+    held = [terms[number].text for number in sorted(candidate.held)]
+    parts = [stretch(terms[number], text) for number in candidate.partly] if text else []
     return tuple(dict.fromkeys((*held, *filter(None, parts))))
 
 
 def windows_with(snapshot: Snapshot, term: TermMatch) -> int:
-    """In how many windows a term stands, or of a run at most."""
-    together = min((snapshot.frequency(name, token) for name, token in term.every), default=0)
+    """The number of windows with a term; an upper bound for a run."""
+    together = min((snapshot.frequency(name, token) for name, token in term.conjunction), default=0)
     return max([together, *(snapshot.frequency(name, token) for name, token, _ in term.tokens)])

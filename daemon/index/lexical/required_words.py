@@ -1,9 +1,9 @@
-"""Words that certainly stand in whatever contains a given text.
+"""Words that every text with a given literal certainly has.
 
-Trigrams say that all pieces of a literal are somewhere in a text, which in long texts is so of any common words. But a
-word between two spaces of the literal is indexed as just this word, with its neighbours as neighbours. Only what holds
-for every text is used: a spelling that could be indexed in another way requires nothing. Of a literal that begins
-within a word only the ending is known; `Endings` has the words of the index by their endings.
+Trigrams only say that all pieces of a literal are somewhere in a text, which is true of common words in most long
+texts. But a word between two spaces of the literal is indexed as this word, next to its neighbours. We use only what
+holds for every text: a spelling that could be indexed in another way requires nothing. If a literal begins within a
+word, only the ending of that word is known; `Endings` has the words of the index by their endings.
 """
 
 from __future__ import annotations
@@ -16,35 +16,40 @@ from dataclasses import dataclass
 from daemon.index import tokens
 
 LEAST = 3
-"""Letters that must be known."""
+"""Letters of an ending that must be known."""
 
 _LETTERS = re.compile(rf"[a-z]{{{LEAST}}}")
 
 
 class Endings:
-    """A set of tokens of the field of words. To be filled by one thread at a time; anyone may ask meanwhile."""
+    """Tokens of a field of words, by their endings. One thread may add at a time; others may read meanwhile."""
 
     def __init__(self) -> None:
         self._by_letters: dict[str, str] = {}  # each token between two line feeds
         self._capped: frozenset[str] = frozenset()
 
     def add(self, words: Iterable[str]) -> None:
-        """Take in more of them; what is known already changes nothing."""
+        """Add tokens; known ones change nothing."""
         fresh: defaultdict[str, set[str]] = defaultdict(set)
         for word in words:
             if tokens.may_be_capped(word):
                 self._capped |= {word}
             elif _LETTERS.fullmatch(word, len(word) - LEAST if len(word) >= LEAST else 0):
                 fresh[word[-LEAST:]].add(word)
-        for letters, some in fresh.items():
+        for letters, new_words in fresh.items():
             known = self._by_letters.get(letters, "\n")
-            new = sorted(some) if len(known) == 1 else sorted(word for word in some if f"\n{word}\n" not in known)
+            new = (
+                sorted(new_words)
+                if len(known) == 1
+                else sorted(word for word in new_words if f"\n{word}\n" not in known)
+            )
             if new:
                 self._by_letters[letters] = known + "\n".join(new) + "\n"
 
     def of(self, letters: str, most: int) -> list[str] | None:
-        """The tokens that end with these LEAST or more letters of a to z, or whose end is not known; None for more
-        than `most`.
+        """The tokens that end with these LEAST or more letters of a to z, and all tokens that are cut off.
+
+        None for more than `most`.
         """
         words, known = list(self._capped), self._by_letters.get(letters[-LEAST:], "\n")
         end = known.find(f"{letters}\n")
@@ -56,7 +61,7 @@ class Endings:
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 _WORD = re.compile(r"[a-z0-9]+")
-# Its letters at the end, and what belongs to no word.
+# Letters at the end of the last word, then characters that belong to no word.
 _LAST_WORD = re.compile(rf"([a-z]{{{LEAST},}})[\x00-/:-@\[-`{{-\x7f]*$")
 _MOST_TOKENS = 24
 _LEAST_PREFIX = 3
@@ -64,10 +69,10 @@ _LEAST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Tokens that stand one behind the other in the field of words.
+    """Consecutive tokens of a field of words.
 
-    Behind them, if given, one with this beginning; before them one with this ending, or one of which only the beginning
-    is known (tokens.may_be_capped).
+    After them comes a token with this `beginning`, if given; before them one with this `ending`, or a token that is cut
+    off (tokens.may_be_capped).
     """
 
     tokens: tuple[str, ...]
@@ -76,7 +81,7 @@ class WordSequence:
 
 
 def certain(needle: str) -> list[WordSequence]:
-    """What the words of every text hold whose casefolded form contains `needle`, itself casefolded."""
+    """The sequences of words in every text whose casefolded form contains `needle`, which is casefolded too."""
     first, *inner = _SPACE.split(needle)
     if not inner:
         return []
@@ -99,7 +104,7 @@ def _is_plain(chunk: str) -> bool:
 
 
 def _beginning(chunk: str) -> str:
-    """Of the first word of a text's end: its last letter may take an accent or be cut out of a longer one."""
+    """The beginning of the first word of `chunk`, without its last letter, to which an accent may belong."""
     word = _WORD.search(chunk)
     if word is None or not _is_plain(chunk[: word.end()]):
         return ""
@@ -108,15 +113,15 @@ def _beginning(chunk: str) -> str:
 
 
 def _ending(chunk: str) -> str:
-    """Of the last word of a text's beginning: it may be cut out of a longer one; a single letter may be a ``'s``."""
+    """The last word of `chunk`, as an ending: the text may have a longer word."""
     word = _LAST_WORD.search(chunk)
     return word.group(1) if word is not None else ""
 
 
 def _sequences(run: Sequence[str], beginning: str, ending: str) -> Iterator[WordSequence]:
     for start in range(0, len(run), _MOST_TOKENS):
-        some = tuple(run[start : start + _MOST_TOKENS])
+        row = tuple(run[start : start + _MOST_TOKENS])
         is_last = start + _MOST_TOKENS >= len(run)
-        yield WordSequence(some, beginning if is_last else "", "" if start else ending)
+        yield WordSequence(row, beginning if is_last else "", "" if start else ending)
     if not run and beginning:
         yield WordSequence((), beginning, ending)

@@ -1,9 +1,8 @@
-"""What tantivy keeps of a message: fields, and the documents that fill them.
+"""The schema of the index: its fields, and the documents of a message.
 
-A message is one document a section, and one for itself, which has the words of its window but no text, and which tells
-by its key that the message passes a filter. Each group of kinds has fields of its own: so what was said is searched
-apart from what tools printed without a filter, and a plain disjunction of terms, which tantivy prunes block by block,
-answers from the whole index.
+A message has one document for each section, and one for itself. That one has the words of its window but no text, and
+its key identifies the message when we filter. Each group of kinds has its own fields, so that prose is searched apart
+from tool output without a filter: then a plain disjunction of terms, which tantivy prunes block by block, is enough.
 """
 
 from __future__ import annotations
@@ -17,23 +16,22 @@ from importlib.metadata import version
 
 import tantivy
 
-from daemon.index import SAID, Entry, number_of, tokens
+from daemon.index import PROSE, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
 SCHEMA = 7
 """Raise it whenever fields, tokens or windows change; an index of another number is rebuilt."""
 
 END = "\0\0"
-"""Stands after every text, so that each of its characters begins a trigram."""
+"""Appended to every text, so that each of its characters begins a trigram."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Kinds of text that are searched together; `weight` is what a match among them counts.
+    """Kinds of text that are searched together, with the weight of their matches.
 
-    One without order has all its tokens in its bag, and no other field. `complete`: how much more a text counts that
-    holds every word; next to nothing in a text of several messages, where words meet by chance. `usual`: tokens of a
-    text of usual length.
+    A group without order has all tokens in its bag, and no other field. `complete` is the factor for a text with every
+    word; it is 1 for windows of several messages, where words meet by chance. `usual` is the usual number of tokens.
     """
 
     name: str
@@ -44,9 +42,9 @@ class Group:
     complete: float = 4.0
 
     @property
-    def is_said(self) -> bool:
-        """Whether it is of what was said."""
-        return self.kinds <= SAID
+    def is_prose(self) -> bool:
+        """Whether all its kinds are prose."""
+        return self.kinds <= PROSE
 
     @property
     def words(self) -> str:
@@ -70,7 +68,7 @@ GROUPS = (
     Group("input", frozenset({"tool_input"}), 0.5, 32),
     Group("output", frozenset({"tool_output"}), 0.25, 32),
 )
-"""What was said ranks above what tools printed; each group is searched for itself, so none crowds out another."""
+"""Prose ranks above tool output. Each group is searched separately, so that none crowds out another."""
 
 WINDOW = Group("window", frozenset(), 1.0, 64, has_order=False, complete=1.0)
 
@@ -83,10 +81,10 @@ def _blank(group: Group) -> str:
 
 
 def _fillers(own: Group) -> list[tuple[str, str]]:
-    """Text of usual length, with no word in it, for the fields of all groups but a document's own.
+    """Filler of usual length, without words, for the fields of all groups but a document's own.
 
-    BM25 measures a text against the mean length of its field, and tantivy takes that over all documents: those without
-    the field would make every text that has it a long one, all the more the more kinds of documents there are.
+    BM25 compares a text with the mean length of its field, and tantivy takes the mean over all documents. Empty fields
+    would lower it, so that every text would seem long.
     """
     fillers = []
     for group in (*GROUPS, WINDOW):
@@ -100,7 +98,7 @@ _FILLED = {group.name: _fillers(group) for group in (*GROUPS, WINDOW)}
 
 
 def mark() -> str:
-    """Identity of what writes the index: our schema, tantivy's version and the stemmer's."""
+    """The versions that the index depends on: our schema, tantivy, the stemmer."""
     return f"{SCHEMA} {version('tantivy')} {version('pystemmer')}"
 
 
@@ -135,17 +133,17 @@ def documents(entry: Entry) -> Iterator[tuple[tantivy.Document, str]]:
 
 
 def clean(text: str) -> str:
-    """Without lone surrogates, which tantivy cannot take (docs/reliability.md, S14); all else as it is."""
+    """`text` without lone surrogates, which tantivy refuses (docs/reliability.md, S14)."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def normal_path(path: str) -> str:
-    """As it is indexed and asked for; "" stays "", which is no path."""
+    """The path in the form that is indexed and queried; "" stays ""."""
     return posixpath.normpath(path) if path else ""
 
 
 def _shared(entry: Entry) -> list[tuple[str, str]]:
-    """What every document of the message has: values of the fields that filter."""
+    """Fields that every document of the message has, for filters."""
     above = dict.fromkeys(place for path in entry.document.paths for place in _above(path))
     return [
         ("message_id", clean(entry.document.message_id)),
@@ -199,7 +197,7 @@ def _part(entry: Entry, shared: tantivy.Document, section: Section, number: int)
 
 
 def _window(entry: Entry, shared: tantivy.Document) -> tantivy.Document:
-    """It passes the filters that any part of its own message passes."""
+    """The document of the message itself; it passes the filters that any of its parts passes."""
     sections = entry.document.sections
     is_deleted = entry.deleted or all(section.part_id in entry.gone for section in sections)
     own = [
@@ -207,10 +205,10 @@ def _window(entry: Entry, shared: tantivy.Document) -> tantivy.Document:
         ("deleted", "1" if is_deleted else "0"),
         *(("kind", kind) for kind in dict.fromkeys(str(Kind(section.kind)) for section in sections)),
         *(("tool", clean(tool)) for tool in dict.fromkeys(section.tool for section in sections if section.tool)),
-        # Without a word it is as long as usual all the same: it must not make the others seem long.
+        # A window without words gets a filler too, so that it does not lower the mean length.
         (WINDOW.bag, tokens.loose(clean(entry.window)) if entry.window else _blank(WINDOW)),
     ]
     document = _document([*_FILLED[WINDOW.name], *own], shared)
     document.add_integer("key", number_of(entry.document.message_id))
-    document.add_integer("length", sum(len(section.text) for section in sections if str(Kind(section.kind)) in SAID))
+    document.add_integer("length", sum(len(section.text) for section in sections if str(Kind(section.kind)) in PROSE))
     return document

@@ -1,4 +1,4 @@
-"""One look at the index: a searcher of one moment, and the small queries that the rest is made of."""
+"""A snapshot of the index, and the basic queries on it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from daemon.index.lexical.required_words import Endings
 from daemon.index.lexical.schema import clean, normal_path
 
 _MOST_ALTERNATIVES = 200
-"""Values of a filter that are asked for one by one: a set of them tantivy gathers anew in every search."""
+"""Values of a filter that are queried one by one; for a set, tantivy collects all documents in every search."""
 
 Place = tuple[int, int]
-"""Segment and number of a document, good for one searcher."""
+"""Segment and number of a document; valid for one searcher."""
 
 
 class Snapshot:
-    """What one call asks of one state of the index; commits made meanwhile are not seen.
+    """One state of the index, for one call; it does not see later commits.
 
-    `endings` knows the tokens of its fields of words; None where they were not read yet.
+    `endings` has the tokens of the fields of words; None if they are not loaded yet.
     """
 
     def __init__(self, schema: tantivy.Schema, searcher: Any, endings: Endings | None = None) -> None:
@@ -34,7 +34,7 @@ class Snapshot:
         self._clauses: dict[Filters, list[tuple[Occur, Query]]] = {}
 
     def frequency(self, field: str, token: str) -> int:
-        """How many documents have the token, those counted that are deleted and not yet merged away."""
+        """How many documents have the token, including deleted ones that are not merged away yet."""
         known = self._frequencies.get((field, token))
         if known is None:
             known = self._frequencies[field, token] = int(self.searcher.doc_freq(field, clean(token)))
@@ -49,29 +49,29 @@ class Snapshot:
         return Query.term_query(self.schema, field, clean(value), "basic")
 
     def phrase(self, field: str, sequence: Sequence[str]) -> Query:
-        """Documents with these tokens one behind the other."""
+        """Documents with these tokens in a row."""
         if len(sequence) == 1:
             return self.term(field, sequence[0])
         return Query.phrase_query(self.schema, field, [clean(token) for token in sequence])
 
     def quotation(self, field: str, tokens: Sequence[tuple[int, str]]) -> Query:
-        """Documents with these tokens in these places, counted from wherever the first one stands."""
+        """Documents with these tokens at these places, relative to the first one."""
         return Query.phrase_query(self.schema, field, [(number, clean(token)) for number, token in tokens])
 
     def restricted(self, query: Query, filters: Filters, *, kinds: bool = True) -> Query:
         """`query` and the filters, which do not score."""
         if filters.sessions is not None and not filters.sessions:
             return Query.empty_query()
-        wanted = filters if kinds else replace(filters, kinds=())
-        clauses = self._clauses.get(wanted)
+        effective = filters if kinds else replace(filters, kinds=())
+        clauses = self._clauses.get(effective)
         if clauses is None:  # dozens of queries have the same filters, which may name hundreds of sessions
-            clauses = [(Occur.Must, _silent(limit)) for limit in self._limits(wanted)]
-            clauses += [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(wanted.besides)]
-            self._clauses[wanted] = clauses
+            clauses = [(Occur.Must, _silent(limit)) for limit in self._limits(effective)]
+            clauses += [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(effective.besides)]
+            self._clauses[effective] = clauses
         return Query.boolean_query([(Occur.Must, query), *clauses]) if clauses else query
 
     def at_most(self, filters: Filters) -> int:
-        """How many documents the filters let through at most; times and kinds are not counted."""
+        """An upper bound on the documents that pass the filters, without those of time and kind."""
         counts = [self.frequency(name, value) for name, value in _exact(filters).items()]
         if filters.tools:
             counts.append(sum(self.frequency("tool", tool) for tool in filters.tools))
@@ -112,7 +112,7 @@ class Snapshot:
         return hits
 
     def among(self, addresses: Sequence[DocAddress]) -> Query:
-        """Just these documents, not scored. As alternatives: a set of numbers takes tantivy six times as long."""
+        """These documents, not scored; as alternatives, because a set of numbers takes tantivy six times as long."""
         return self.keyed(self.keys(addresses))
 
     def keyed(self, keys: Iterable[int]) -> Query:
@@ -126,7 +126,7 @@ class Snapshot:
         return _silent(any_of(clauses)) if clauses else Query.empty_query()
 
     def lengths(self, addresses: Sequence[DocAddress]) -> list[int]:
-        """How many characters were said in the messages of these windows."""
+        """Characters of prose in the messages of these windows."""
         return [int(length or 0) for length in self.searcher.fast_field_values("length", list(addresses))]
 
     def keys(self, addresses: Sequence[DocAddress]) -> list[int]:
@@ -136,7 +136,7 @@ class Snapshot:
     def sums(self, among: Query, optional: Iterable[tuple[Query, float]], limit: int) -> dict[Place, float]:
         """For each document of `among` the sum of the scores of the queries that match it.
 
-        One inside the other: as alternatives of one disjunction tantivy would score thousands of their neighbours too.
+        The queries are nested, because tantivy would score thousands of other documents for one disjunction.
         """
         query = among
         for clause, boost in optional:
@@ -171,7 +171,7 @@ def text_of(document: Document) -> str:
 
 
 def as_match(document: Document, score: float, text: str, terms: tuple[str, ...]) -> Match:
-    """A stored document whose text was read already, as a match."""
+    """A stored document as a match; its text was read already."""
 
     def value(name: str) -> str:
         return str(document.get_first(name) or "")
@@ -180,7 +180,7 @@ def as_match(document: Document, score: float, text: str, terms: tuple[str, ...]
 
 
 def place(address: DocAddress) -> Place:
-    """An address as a value that can be compared."""
+    """An address as a comparable value."""
     return address.segment_ord, address.doc
 
 

@@ -3,9 +3,9 @@
 The only module that imports chromadb, and only when an index is opened, because the import takes 0.9 s.
 
 Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
-checked vectors, bounded pages, metadata without leftovers, one caller at a time, no mixing of models or versions. It
-opens what it is given: `health` must have proven a directory first, because a damaged one kills the process. Whatever
-Chroma raises becomes IndexBroken; after three equal failures in a row we stop calling it.
+checked vectors, bounded pages, metadata without stale keys, one caller at a time, no mixing of models or versions. It
+does not check a directory before opening it: `health` must have done so, because a damaged one kills the process. Every
+error of Chroma becomes IndexBroken; after three equal failures in a row we stop calling it.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from daemon.filesystem.durable import atomic_write
 from daemon.index import AllowedIds, Filters, Match, VectorRow
 from daemon.index.semantic import notes
 from daemon.index.semantic.chroma import NUDGE, PAGE, check, put, unit
-from daemon.index.semantic.vector_search import SEARCHED, VectorSearch
+from daemon.index.semantic.vector_search import EF_SEARCH, VectorSearch
 from daemon.model import Vector
 
 PREFIX = "opencode_messages_v1-"
-HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": SEARCHED}
-"""Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
+HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": EF_SEARCH}
+"""With Chroma's defaults 85 of the 100 nearest among 3,000 random vectors of 384 dimensions are found; with these all,
+as fast."""
 
-_ASKED = 100
+_PER_QUERY = 100
 """Messages of one search for leftover chunks, and vectors of one query of the probe."""
 
 _PATIENCE = 3
-_NEAREST = (10, 200, 1000)
+_NEIGHBOURS = (10, 200, 1000)
 _SAME = 1e-3
 _TOLERATED = 10
-"""One in so many may hide: the graph is approximate in the best of health. Of a healthy one with 474,000 rows 5 of 400
-were not among the 200 nearest to themselves, and 2 not among 1000: when 2 of 50 were held for damage, one start in
-eight would have built it anew, for an hour.
+"""One in so many records may fail to find itself, because the graph is approximate. In a healthy index of 474,000 rows,
+5 of 400 were not among the 200 nearest to themselves, and 2 not among 1000. When 2 of 50 counted as damage, one start
+in eight would have rebuilt the index, for an hour.
 """
 
 
@@ -58,7 +59,7 @@ class Semantic:
     def __init__(
         self, place: Path | str, fingerprint: str, dims: int, calibrated: Callable[[float], float] | None = None
     ) -> None:
-        """`calibrated` makes scores of cosines; it never changes their order. None: a score is the cosine."""
+        """`calibrated` maps cosines to scores without changing their order. None: the score is the cosine."""
         self._place = place
         self._dims = dims
         self._calibrated = calibrated
@@ -70,10 +71,10 @@ class Semantic:
             self._collection = self._collected(PREFIX + fingerprint)
             self._search = VectorSearch(self._collection, dims, self._gate)
             self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._gate)
-            """What models found out, in a collection of its own."""
+            """Findings of models, in their own collection."""
 
     def upsert(self, rows: Sequence[VectorRow]) -> None:
-        """Put these chunks in, in place of what there is of the same ids; of equal ids the last counts.
+        """Write these chunks; they replace those of the same ids. Of equal ids the last one counts.
 
         Raises:
             BadInput: a vector of wrong length, not finite or zero: Chroma would take it and never find it.
@@ -86,15 +87,17 @@ class Semantic:
             page = unique[start : start + PAGE]
             with self._gate("writing to it"):
                 put(self._collection, page)
-                for row in page:  # what was there before may not have been taken note of: the reply may have been lost
+                for row in page:  # also unchanged ones: the reply to an earlier write may have been lost
                     self._search.wrote(row.chunk.id, row.chunk.kinds, row.vector)
 
     def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
         """Remove those chunks of these messages whose ids are not given; one query for all of them."""
         ids = list(chunks)
-        for start in range(0, len(ids), _ASKED):
+        for start in range(0, len(ids), _PER_QUERY):
             with self._gate("removing from it"):
-                stored = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
+                stored = self._collection.get(
+                    where={"message_id": {"$in": ids[start : start + _PER_QUERY]}}, include=[]
+                )
                 stale = [record for record in stored["ids"] if record not in chunks[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
                     self._collection.delete(ids=stale[first : first + PAGE])
@@ -136,7 +139,7 @@ class Semantic:
             return self._search.with_texts(matches)
 
     def prepare(self, within_s: float = math.inf) -> bool:
-        """Load into memory what makes filtered queries fast, for about so long; whether all is loaded.
+        """Load the vectors that make filtered queries fast, for about `within_s` seconds; whether all are loaded.
 
         Worth it only for a process that keeps the index open.
         """
@@ -145,7 +148,7 @@ class Semantic:
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
         """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read (C2).
 
-        The notes are read and searched too; which of them there should be is not known here.
+        The notes are read and searched too, but this index does not know which notes there should be.
 
         Raises:
             IndexBroken: naming what failed.
@@ -176,7 +179,7 @@ class Semantic:
             return int(self._collection.count())
 
     def close(self) -> None:
-        """Release files. Never fails: what is broken is parked by the caller all the same."""
+        """Release files. Never fails, because the caller parks a broken index anyway."""
         with self._lock:
             client, self._client = self._client, None
             if client is not None:
@@ -198,7 +201,7 @@ class Semantic:
         )
 
     def _connect(self) -> Any:
-        # Late: 0.9 s and 76 MB, which only searching by meaning is worth.
+        # Imported late: it takes 0.9 s and 76 MB, and only a search by meaning needs it.
         import chromadb  # noqa: PLC0415 - see above
         from chromadb.config import Settings  # noqa: PLC0415 - see above
 
@@ -212,7 +215,7 @@ class Semantic:
         return chromadb.PersistentClient(str(self._place), settings=settings)
 
     def _stamp(self, place: Path) -> None:
-        """Stores do not survive a change of Chroma's version, so another one's is not opened (C9)."""
+        """Check Chroma's version, because a store of another version cannot be used (C9)."""
         mark, ours = place / "version", f"chromadb {version('chromadb')}\n"
         if (place / "chroma.sqlite3").exists():
             stamp = mark.read_text("utf-8", "replace") if mark.is_file() else "no version"
@@ -223,20 +226,20 @@ class Semantic:
             atomic_write(mark, ours.encode())
 
     def _hidden(self, sample: Sequence[tuple[str, Vector]]) -> list[str]:
-        """The records that their own vectors do not find. Many in one query: alone each takes nine times as long."""
-        left = list(sample)
-        for wanted in _NEAREST:
-            looked_for, left = left, []
-            for start in range(0, len(looked_for), _ASKED):
-                page = looked_for[start : start + _ASKED]
+        """The records that their own vectors do not find. Batched, because single queries take nine times as long."""
+        hidden = list(sample)
+        for depth in _NEIGHBOURS:
+            candidates, hidden = hidden, []
+            for start in range(0, len(candidates), _PER_QUERY):
+                page = candidates[start : start + _PER_QUERY]
                 vectors = [np.asarray(vector, dtype=np.float32) for _, vector in page]
-                answer = self._collection.query(query_embeddings=vectors, n_results=wanted, include=["distances"])
+                answer = self._collection.query(query_embeddings=vectors, n_results=depth, include=["distances"])
                 for row, ids, distances in zip(page, answer["ids"], answer["distances"], strict=True):
-                    # Enough equal texts push one out of its own answer, all at no distance.
-                    crowded = len(distances) == wanted and distances[-1] < _SAME
+                    # If many texts are equal, all at distance 0, they may displace the record.
+                    crowded = len(distances) == depth and distances[-1] < _SAME
                     if row[0] not in ids and not crowded:
-                        left.append(row)
-        return [record for record, _ in left]
+                        hidden.append(row)
+        return [record for record, _ in hidden]
 
     @contextlib.contextmanager
     def _gate(self, doing: str) -> Iterator[None]:

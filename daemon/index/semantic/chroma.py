@@ -1,10 +1,10 @@
-"""What Chroma is given and gives back: checked vectors and texts, filters, and only rows that changed.
+"""Reads and writes rows of Chroma: checked vectors and texts, filters, and only rows that changed.
 
 Chroma takes useless vectors, raises at lone surrogates, and loses vectors that are all equal (docs/reliability.md,
-S14, C7). A message is indexed again whenever it changes, with all its chunks, of which most are as they were. Writing
-a vector again costs Chroma three times what a new one does and loses links of its graph: after tens of thousands of
-rewrites 6 of 50 rows were no longer found (chromadb 1.5.9, 474,000 rows). So rows are read first, a hundredth of the
-cost, and only those that differ are written.
+S14, C7). A message is indexed again whenever it changes, with all its chunks, most of which are unchanged. Rewriting a
+vector takes Chroma three times as long as a new one and loses links of its graph: after tens of thousands of rewrites
+6 of 50 rows were no longer found (chromadb 1.5.9, 474,000 rows). So we read rows first, at a hundredth of the cost, and
+write only those that differ.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ PAGE = 500
 """Rows of one call; Chroma refuses more than 5461, and SQLite more than some thousand variables."""
 
 NUDGE = 3e-3
-"""How far each stored vector is moved, in a direction that its id gives; similarity changes by 0.000005.
+"""How far each stored vector is moved, in a direction derived from its id; similarity changes by 0.000005.
 
-Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", one file read again and again) Chroma
-1.5.9 found none of three others, with a filter neither (measured). Moved apart, all are found.
+Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", one file read many times) Chroma 1.5.9
+found none of three others, even with a filter (measured). Moved apart, all are found.
 """
 
 
 def plain(text: str) -> str:
-    """`text` without lone surrogates, at which Chroma raises."""
+    """`text` without lone surrogates, for which Chroma raises an error."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -59,18 +59,18 @@ def check(name: str, vector: Vector, dims: int) -> None:
         raise BadInput(f"{name}: a vector of shape {vector.shape} that is not {dims} finite numbers, not all 0")
 
 
-_MOST_SESSIONS = 200  # that Chroma is asked for by name
+_MOST_SESSIONS = 200  # filtered by Chroma
 
 
 def where(filters: Filters) -> dict[str, Any] | None:
-    """As much of the filters as Chroma can evaluate; a directory's children it cannot."""
+    """The filters that Chroma can evaluate, so without directory and path."""
     exact = {"session_id": filters.session_id, "project_id": filters.project_id, "role": filters.role}
     clauses: list[dict[str, Any]] = [{key: value} for key, value in exact.items() if value]
     if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
         clauses.append({"session_id": {"$in": sorted(filters.sessions)}})
     if filters.besides:
         clauses.append({"session_id": {"$nin": sorted(filters.besides)}})
-    if filters.deleted:  # rows of an older version do not say that they are not
+    if filters.deleted:  # only True, because rows of older versions lack the key
         clauses.append({"deleted": True})
     for key, values in (("tools", filters.tools), ("kinds", filters.kinds)):
         held = [{key: {"$contains": value}} for value in values]
@@ -120,33 +120,33 @@ def _is_within(directory: str, top: str) -> bool:
 
 
 _SAME = 1e-5
-"""Numbers of a vector that differ by less are equal: Chroma scales what it stores to length 1 once more."""
+"""Numbers of a vector that differ by less count as equal, because Chroma normalises vectors again."""
 _MOST_PATHS = 64
 _OPTIONAL = ("paths", "kinds", "tools")
 
 
 def put(collection: Any, rows: Sequence[VectorRow]) -> None:
-    """Write those of `rows`, each of another id, that the collection does not hold as they are."""
+    """Write the `rows` that are new or changed; their ids are distinct."""
     stored = collection.get(ids=[row.chunk.id for row in rows], include=["embeddings", "documents", "metadatas"])
     columns = (stored[name] for name in ("ids", "embeddings", "documents", "metadatas"))
     held = {record: (vector, text, data) for record, vector, text, data in zip(*columns, strict=True)}
     new, changed = [], []
     for row in rows:
-        wanted = _metadata(row)
+        metadata = _metadata(row)
         vector, text, data = held.get(row.chunk.id, (None, None, None))
         if vector is None or text != plain(row.chunk.text) or not _is_same(vector, row):
-            new.append((row, wanted))
-        elif data != {key: value for key, value in wanted.items() if value is not None}:
-            changed.append((row, wanted))
+            new.append((row, metadata))
+        elif data != {key: value for key, value in metadata.items() if value is not None}:
+            changed.append((row, metadata))
     if new:
         collection.upsert(
             ids=[row.chunk.id for row, _ in new],
             embeddings=[nudged(row.chunk.id, row.vector) for row, _ in new],
             documents=[plain(row.chunk.text) for row, _ in new],
-            metadatas=[wanted for _, wanted in new],
+            metadatas=[metadata for _, metadata in new],
         )
     if changed:  # without its vector, so that the graph stays as it is
-        collection.update(ids=[row.chunk.id for row, _ in changed], metadatas=[wanted for _, wanted in changed])
+        collection.update(ids=[row.chunk.id for row, _ in changed], metadatas=[metadata for _, metadata in changed])
 
 
 def _is_same(stored: object, row: VectorRow) -> bool:
@@ -154,7 +154,7 @@ def _is_same(stored: object, row: VectorRow) -> bool:
 
 
 def _metadata(row: VectorRow) -> dict[str, Any]:
-    """Design section 5. An upsert merges: a key that no longer applies stays unless it is set to None (measured)."""
+    """The metadata of a row. An upsert merges, so a key that no longer applies must be set to None (measured)."""
     entry = row.entry
     lists = {
         "paths": [plain(path) for path in entry.document.paths[:_MOST_PATHS]],

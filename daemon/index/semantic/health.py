@@ -1,8 +1,8 @@
 """Proves a semantic index in a child process before this one opens it, and puts a damaged one aside.
 
-A kill during Chroma's flush can leave a store that crashes every process that opens it, at once and for good; a crash
-cannot be caught, only outlived (docs/reliability.md, C1). The child checks SQLite and the sizes of the files, opens
-Chroma under a limit on what it may write, and asks for a sample of vectors whose answers are known (C2). Nothing is
+If Chroma is killed while it flushes, the store may crash every process that opens it. A crash cannot be caught, so a
+child takes the risk (docs/reliability.md, C1). It checks SQLite and the sizes of the files, opens Chroma under a limit
+on what it may write, and searches a sample of vectors with known answers (C2). Nothing is
 repaired here: the caller parks the directory and rebuilds it from the archive.
 """
 
@@ -28,12 +28,12 @@ from daemon.model import Vector
 
 _PARKED = ".parked"
 _LINKS_BYTES = 600
-"""What a row takes beside its vector: neighbours, label, id."""
+"""Bytes of a row besides its vector: neighbours, label, id."""
 
 _SLACK = 8
 _FLOOR_BYTES = 64_000_000
 _LEAST_S, _READ_BYTES_S = 60.0, 10_000_000
-"""How long it may take: SQLite reads all of itself to be sure, 40 s for 4 GB where nothing else went on (measured)."""
+"""The time limit. SQLite checks its whole file, 40 s for 4 GB on an idle machine (measured)."""
 
 _BROKEN = 3
 
@@ -46,8 +46,8 @@ def healthy(
     A directory that does not exist, and a collection that does not exist yet when `sample` is empty, are healthy.
 
     Raises:
-        IndexBroken: saying what happened: a signal, no answer in `timeout_s` (None: by its size), an error, or an
-            impossible size.
+        IndexBroken: the child was killed by a signal, did not answer in `timeout_s` (None: by the index's size),
+            reported an error, or found an impossible size.
     """
     if not directory.exists():
         return
@@ -74,7 +74,7 @@ def healthy(
 def park(directory: Path) -> Path:
     """Rename a damaged directory aside and return its new name. An older parked one is deleted: at most one is kept.
 
-    One that is not there is no error, so that parking twice is harmless.
+    A missing one is no error, so parking twice is harmless.
     """
     aside = directory.with_name(directory.name + _PARKED)
     if directory.exists():
@@ -88,7 +88,7 @@ def _sizes(directory: Path) -> dict[Path, int]:
 
 
 def _check_files(directory: Path, dims: int) -> int:
-    """SQLite is whole and no vector file is larger than its rows explain; returns what the child may write, bytes."""
+    """Check SQLite and the sizes of the vector files; returns the bytes that the child may write."""
     database = directory / "chroma.sqlite3"
     if not database.exists():
         if any(path.name != "version" for path in directory.iterdir()):
@@ -115,7 +115,7 @@ def _check_files(directory: Path, dims: int) -> int:
 def _main(arguments: Sequence[str]) -> int:
     directory, fingerprint, dims = Path(arguments[0]), arguments[1], int(arguments[2])
     sample = [(record, np.asarray(values, dtype=np.float32)) for record, values in json.load(sys.stdin)]
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core of us is a dump of every transcript
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump could contain transcripts
     try:
         limit = _check_files(directory, dims)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -1,7 +1,7 @@
-"""The notes of models, searched by meaning: a second collection beside that of the messages, in the same Chroma.
+"""Notes of models, searched by meaning: a second collection in the same Chroma as the messages.
 
-The semantic index owns the client and its lock, counts failures and translates errors; it hands over a collection and
-its gate, so nothing of chromadb is imported here. A row's id is a digest of its content, so a row is never rewritten.
+The semantic index owns the client and its lock, counts failures and translates errors. It passes in a collection and
+its gate, so chromadb is not imported here. A row's id is a digest of its content, so a row is never rewritten.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from daemon.index.semantic.chroma import PAGE, check, nudged, plain
 from daemon.model import Vector
 
 PREFIX = "reconstitution_notes_v1-"
-_PROBED, _NEAREST = 50, 10
+_PROBED, _NEIGHBOURS = 50, 10
 
 
 class NoteVectors:
@@ -32,13 +32,13 @@ class NoteVectors:
         self.is_whole = False
 
     def ids(self, owner: str, target: str = "") -> set[str]:
-        """The rows that an archive has put in, all or those of one target."""
+        """The rows of an archive, all or those of one target."""
         with self._gate("listing its notes"):
             rows = self._collection.get(where=_all(owner=owner, target=target), include=[])
             return set(rows["ids"])
 
     def upsert(self, rows: Sequence[NoteRow]) -> None:
-        """Put these in.
+        """Add these.
 
         Raises:
             BadInput: a vector that Chroma would take and never find; nothing is written.
@@ -57,7 +57,7 @@ class NoteVectors:
                 )
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget these; one that is not there is no error."""
+        """Remove these; a missing one is no error."""
         for start in range(0, len(ids), PAGE):
             with self._gate("removing notes"):
                 self._collection.delete(ids=list(ids[start : start + PAGE]))
@@ -81,7 +81,7 @@ class NoteVectors:
             return [NoteMatch(record, str(data["target"]), 1.0 - float(distance)) for record, data, distance in rows]
 
     def probe(self) -> None:
-        """Read some, and search for them by their own vectors, as far as a damaged collection would fail (C1, C2).
+        """Read a sample, and search for it by its own vectors (C1, C2).
 
         Raises:
             IndexBroken: many of them are not found.
@@ -93,7 +93,7 @@ class NoteVectors:
             chosen = random.sample(ids, min(_PROBED, len(ids)))
             sample = self._collection.get(ids=chosen, include=["embeddings", "documents", "metadatas"])
             reply = self._collection.query(
-                query_embeddings=list(sample["embeddings"]), n_results=min(_NEAREST, len(ids)), include=["distances"]
+                query_embeddings=list(sample["embeddings"]), n_results=min(_NEIGHBOURS, len(ids)), include=["distances"]
             )
             hidden = [record for record, ids in zip(sample["ids"], reply["ids"], strict=True) if record not in ids]
             if len(hidden) * 4 > len(sample["ids"]):
@@ -113,6 +113,6 @@ def _metadata(row: NoteRow) -> dict[str, Any]:
     return facts | {"owner": row.owner, "target": row.target, "question": row.question, "created_at": row.created}
 
 
-def _all(**wanted: Any) -> dict[str, Any]:
-    clauses = [{key: value} for key, value in wanted.items() if value]
+def _all(**conditions: Any) -> dict[str, Any]:
+    clauses = [{key: value} for key, value in conditions.items() if value]
     return {"$and": clauses} if len(clauses) > 1 else clauses[0]

@@ -1,8 +1,8 @@
-"""The vectors of a collection in memory, by message and kind: what filtered queries are answered from.
+"""The vectors of a collection in memory, by message and kind, for filtered queries.
 
-In columns: 384 dimensions take 384 bytes a chunk, because a vector is kept as whole numbers, in steps of a 127th of its
-largest one. A similarity differs by 0.0005 from that of the vector itself (its standard deviation, measured), less than
-what stored vectors are moved by on purpose (chroma.NUDGE).
+A chunk of 384 dimensions takes 384 bytes, because its numbers are stored as integers, in steps of a 127th of the
+largest one. Similarities differ by 0.0005 from the exact ones (standard deviation, measured), less than stored vectors
+are moved on purpose (chroma.NUDGE).
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ Rows: TypeAlias = NDArray[np.int64]
 
 _HELD = 1 << 15
 _BITS = {str(kind): 1 << place for place, kind in enumerate(Kind)}
-_FIRST = 1024  # rows; then a quarter more whenever they are full
+_FIRST = 1024  # rows at first; a quarter more whenever they are full
 _STEPS = 127
-_AT_ONCE = 512  # rows that are compared in one go: their floats fit a processor's cache; 8192 take twice as long
+_AT_ONCE = (
+    512  # rows compared at a time, so that their floats fit the processor's cache; with 8192 it takes twice as long
+)
 _NONE = 0xFFFFFFFF
 
 
@@ -32,14 +34,14 @@ class VectorCache:
     """Record ids are those of the semantic index, `{message id}#{place}`. Not thread-safe: the caller locks."""
 
     def __init__(self, dims: int) -> None:
-        self._rows: dict[int, tuple[str, array[int]]] = {}  # by number_of: the message, its rows by place
+        self._rows: dict[int, tuple[str, array[int]]] = {}  # number_of(message): (message, its rows by place)
         self._free: list[int] = []
         self._used = 0
         self._unknown = 0
         self._owner = np.zeros(_FIRST, dtype=np.int64)
         self._place = np.zeros(_FIRST, dtype=np.uint32)
         self._mask = np.zeros(_FIRST, dtype=np.uint16)
-        self._step = np.zeros(_FIRST, dtype=np.float32)  # what a whole number stands for; 0 while it is not known
+        self._step = np.zeros(_FIRST, dtype=np.float32)  # the value of one step; 0 while the vector is not known
         self._vectors = np.zeros((_FIRST, dims), dtype=np.int8)
 
     # -- what there is -------------------------------------------------------------------------------------------
@@ -126,20 +128,18 @@ class VectorCache:
         """The chunk of a row."""
         return f"{self._rows[int(self._owner[row])][0]}#{self._place[row]}"
 
-    def most_similar(self, rows: Rows, vector: Vector, wanted: int) -> list[tuple[str, float]]:
-        """The `wanted` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
+    def most_similar(self, rows: Rows, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """The `limit` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
         query = unit(vector)
         similarities = np.empty(len(rows), dtype=np.float32)
-        ordered = np.sort(rows)  # the memory is read in one direction
+        ordered = np.sort(rows)  # sorted, so that memory is read in one direction
         for start in range(0, len(ordered), _AT_ONCE):
-            some = ordered[start : start + _AT_ONCE]
-            # Not by the matrix product: that wakes a second thread, which waits by spinning and costs others the time.
-            products = np.einsum("ij,j->i", self._vectors[some].astype(np.float32), query)
-            similarities[start : start + len(some)] = products * self._step[some]
+            batch = ordered[start : start + _AT_ONCE]
+            # Not a matrix product, which wakes a second thread that waits by spinning and takes time from others.
+            products = np.einsum("ij,j->i", self._vectors[batch].astype(np.float32), query)
+            similarities[start : start + len(batch)] = products * self._step[batch]
         best = (
-            np.argpartition(-similarities, wanted)[:wanted]
-            if wanted < len(similarities)
-            else np.arange(len(similarities))
+            np.argpartition(-similarities, limit)[:limit] if limit < len(similarities) else np.arange(len(similarities))
         )
         best = best[np.argsort(-similarities[best], kind="stable")]
         return [(self.record(row), float(similarities[place])) for row, place in zip(ordered[best], best, strict=True)]

@@ -29,10 +29,10 @@ from daemon.index.semantic.chroma import PAGE, passes, unit, where
 from daemon.index.semantic.vector_cache import Rows, VectorCache
 from daemon.model import Kind, Vector
 
-SEARCHED = 200
-"""Rows that Chroma's graph is searched for at least (ef_search)."""
+EF_SEARCH = 200
+"""The least number of rows that a search in Chroma's graph visits (ef_search)."""
 
-_READING = 4
+_READ_COST = 4
 """Reading a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
 _MOST_MESSAGES = 10_000  # allowed messages that we list: 10 ms
 _MOST_COMPARED = 60_000  # chunks whose vectors we compare one by one: 12 ms
@@ -150,27 +150,27 @@ class VectorSearch:
 
     def _filtered_by_ids(self, query: _Query, limit: int) -> list[Match]:
         tools = query.filters.tools
-        wanted = limit * _FOR_TOOLS if tools else limit
+        depth = limit * _FOR_TOOLS if tools else limit
         while True:
-            rows = self._best_allowed(query, wanted)
+            rows = self._best_allowed(query, depth)
             matches = _as_matches(self._of_tools(rows, tools) if tools else rows)
-            if len(matches) >= limit or len(rows) < wanted:
+            if len(matches) >= limit or len(rows) < depth:
                 return matches[:limit]
-            wanted *= _FOR_TOOLS
+            depth *= _FOR_TOOLS
 
-    def _best_allowed(self, query: _Query, wanted: int) -> list[Row]:
-        """The `wanted` nearest rows that pass the filters."""
+    def _best_allowed(self, query: _Query, limit: int) -> list[Row]:
+        """The `limit` nearest rows that pass the filters."""
         cache, kinds = query.cache, query.filters.kinds
-        left = self._allowed_rows(query)
-        if left is None or len(left) > _MOST_COMPARED:
-            rows = self._filter_results(query, wanted, None if left is None else len(left))
+        allowed = self._allowed_rows(query)
+        if allowed is None or len(allowed) > _MOST_COMPARED:
+            rows = self._filter_results(query, limit, None if allowed is None else len(allowed))
             if rows is not None:
                 return rows
-        if left is None:
-            left = cache.rows(query.allowed_ids(query.filters, self.total()) or (), kinds)
+        if allowed is None:
+            allowed = cache.rows(query.allowed_ids(query.filters, self.total()) or (), kinds)
         if cache.is_whole:
-            return cache.most_similar(left, query.vector, wanted)
-        return self._compared(query.vector, [cache.record(row) for row in left.tolist()], wanted)
+            return cache.most_similar(allowed, query.vector, limit)
+        return self._compared(query.vector, [cache.record(row) for row in allowed.tolist()], limit)
 
     def _allowed_rows(self, query: _Query) -> Rows | None:
         """The rows that pass; None if too many messages do to list them."""
@@ -179,10 +179,12 @@ class VectorSearch:
         numbers = query.allowed_ids(query.filters, _MOST_MESSAGES)
         return None if numbers is None else query.cache.rows(numbers, query.filters.kinds)
 
-    def _filter_results(self, query: _Query, wanted: int, left: int | None) -> list[Row] | None:
-        """Those of the nearest rows that pass; None if too few do. `left`: how many of all pass, if known."""
+    def _filter_results(self, query: _Query, limit: int, allowed_count: int | None) -> list[Row] | None:
+        """The nearest rows that pass; None if too few do. `allowed_count`: how many rows pass in all, if known."""
         total = self.total()
-        deep = min(_DEEPEST, max(SEARCHED, wanted * 16 if left is None else 2 * wanted * total // left))
+        deep = min(
+            _DEEPEST, max(EF_SEARCH, limit * 16 if allowed_count is None else 2 * limit * total // allowed_count)
+        )
         while True:
             rows = self._chroma_query(query.vector, deep)
             passing = [row for row in rows if query.cache.has(row[0], query.filters.kinds)]
@@ -190,31 +192,31 @@ class VectorSearch:
                 numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in passing}
                 passed = frozenset(query.allowed_ids(query.filters, deep, set(numbers.values())) or ())
                 passing = [row for row in passing if numbers[row[0]] in passed]
-            if len(passing) >= wanted or deep >= total:
-                return passing[:wanted]
+            if len(passing) >= limit or deep >= total:
+                return passing[:limit]
             if deep >= _DEEPEST:
                 return None
             deep = min(deep * 4, _DEEPEST)
 
-    def _chroma_query(self, vector: Vector, wanted: int, named: Sequence[str] | None = None) -> list[Row]:
-        """The `wanted` nearest rows, of all or of those that are named."""
-        wanted = min(wanted, self.total() if named is None else len(named))
-        ids = None if named is None else list(named)
-        answer = self._collection.query(query_embeddings=[vector], n_results=wanted, ids=ids, include=["distances"])
+    def _chroma_query(self, vector: Vector, limit: int, records: Sequence[str] | None = None) -> list[Row]:
+        """The `limit` nearest rows, of all or of `records`."""
+        limit = min(limit, self.total() if records is None else len(records))
+        ids = None if records is None else list(records)
+        answer = self._collection.query(query_embeddings=[vector], n_results=limit, ids=ids, include=["distances"])
         return [
             (record, 1.0 - float(distance))
             for record, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)
         ]
 
-    def _compared(self, vector: Vector, named: Sequence[str], wanted: int) -> list[Row]:
-        if len(named) * _READING > SEARCHED * self.total() / max(1, len(named)):
-            return self._chroma_query(vector, wanted, named)
+    def _compared(self, vector: Vector, records: Sequence[str], limit: int) -> list[Row]:
+        if len(records) * _READ_COST > EF_SEARCH * self.total() / max(1, len(records)):
+            return self._chroma_query(vector, limit, records)
         rows: list[Row] = []
-        for start in range(0, len(named), PAGE):
-            page = self._collection.get(ids=list(named[start : start + PAGE]), include=["embeddings"])
+        for start in range(0, len(records), PAGE):
+            page = self._collection.get(ids=list(records[start : start + PAGE]), include=["embeddings"])
             rows += self._similar(page, vector)
         rows.sort(key=lambda row: -row[1])
-        return rows[:wanted]
+        return rows[:limit]
 
     def _of_tools(self, rows: Sequence[Row], tools: tuple[str, ...]) -> list[Row]:
         held: set[str] = set()
@@ -236,8 +238,8 @@ class VectorSearch:
             selection: dict[str, Any] = {"ids": [cache.record(row) for row in rows.tolist()]}
         else:
             of_messages: dict[str, Any] = {"message_id": {"$in": sorted(message_ids)}}
-            narrowed = where(Filters(kinds=filters.kinds, tools=filters.tools))
-            selection = {"where": {"$and": [of_messages, narrowed]} if narrowed else of_messages}
+            filter_clause = where(Filters(kinds=filters.kinds, tools=filters.tools))
+            selection = {"where": {"$and": [of_messages, filter_clause]} if filter_clause else of_messages}
         page = self._collection.get(**selection, include=["embeddings"])
         return _best_of_each(self._similar(page, vector))
 
@@ -252,10 +254,10 @@ class VectorSearch:
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
         """See SemanticIndex. The caller holds the gate."""
-        wanted = [match.record for match in matches if match.record and not match.text]
+        records = [match.record for match in matches if match.record and not match.text]
         known: dict[str, tuple[Any, Any]] = {}
-        for start in range(0, len(wanted), PAGE):
-            page = self._collection.get(ids=wanted[start : start + PAGE], include=["metadatas", "documents"])
+        for start in range(0, len(records), PAGE):
+            page = self._collection.get(ids=records[start : start + PAGE], include=["metadatas", "documents"])
             known |= zip(page["ids"], zip(page["metadatas"], page["documents"], strict=True), strict=True)
         return [
             _match(match.record, match.score, *known[match.record]) if match.record in known else match
@@ -263,26 +265,26 @@ class VectorSearch:
         ]
 
     def _filtered_by_chroma(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
-        """Without the cache: first ask for more rows and filter them here, since each row that a filter matches costs.
+        """Without the cache: first query more rows and filter them here, because Chroma takes time for each match.
 
-        If too few of them pass, Chroma filters, and we ask for more until it has no more.
+        If too few of them pass, Chroma filters, and we query more until it has no more.
         """
         total = self.total()
         clause: Any = {"session_id": filters.session_id} if filters.session_id else None
-        wanted, full = max(50, limit * 4), where(filters)
+        depth, full = max(50, limit * 4), where(filters)
         while True:
-            query = min(wanted, total)
-            matches, seen = self._chroma_matches(vector, clause, query, filters)
-            if len(matches) >= limit or (clause == full and (seen < query or query == total)):
+            query = min(depth, total)
+            matches, row_count = self._chroma_matches(vector, clause, query, filters)
+            if len(matches) >= limit or (clause == full and (row_count < query or query == total)):
                 return matches[:limit]
             if clause == full:
-                wanted *= 4
+                depth *= 4
             clause = full
 
-    def _chroma_matches(self, vector: Vector, clause: Any, wanted: int, filters: Filters) -> tuple[list[Match], int]:
-        """Matches among the `wanted` nearest rows, and how many rows there were."""
+    def _chroma_matches(self, vector: Vector, clause: Any, depth: int, filters: Filters) -> tuple[list[Match], int]:
+        """Matches among the `depth` nearest rows, and how many rows there were."""
         include = ["metadatas", "documents", "distances"]
-        answer = self._collection.query(query_embeddings=[vector], n_results=wanted, where=clause, include=include)
+        answer = self._collection.query(query_embeddings=[vector], n_results=depth, where=clause, include=include)
         columns = (answer[name][0] for name in ("ids", "distances", "metadatas", "documents"))
         rows = list(zip(*columns, strict=True))
         matches = [

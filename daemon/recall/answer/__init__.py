@@ -1,4 +1,4 @@
-"""The answer to the call `recall`: results, and what must be said beside them, as JSON."""
+"""The answer to the call `recall`, as JSON: results, warnings and suggestions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from daemon.display import counted
 from daemon.model import Json
 from daemon.recall.answer import query_warnings, results
 from daemon.recall.answer.expand import Expansion, expand
-from daemon.recall.answer.query_warnings import Waiting
+from daemon.recall.answer.query_warnings import Backlog
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.candidates import MODEL_LATE, CandidateSearch
 from daemon.recall.catalog import Catalog, Row
@@ -24,12 +24,12 @@ from daemon.recall.ranking.plan import Budget, Outcome
 from daemon.redact import redact
 
 _SHARE_OF_HELP = 0.01
-"""The part of the budget that looking for hints may always take, 20 ms; else as long as the answer has taken."""
+"""The share of the budget, 20 ms, that hints may always take; otherwise they may take as long as the answer has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A search that was done, and what its answer is made from. `model` names the embedder; `now` is epoch ms."""
+    """A finished search with all that its answer needs. `model` names the embedder; `now` is epoch ms."""
 
     archive: Archive
     candidates: CandidateSearch
@@ -43,7 +43,7 @@ class Response:
     budget: Budget
     model: str
     now: int
-    waiting: Waiting
+    backlog: Backlog
 
     def body(self) -> Json:
         """``{ok, query, results, onlySimilar, total, truncated, matchMode, degradeKind, degraded, group, sort,
@@ -63,14 +63,14 @@ class Response:
         rendered = self.rendered(page)
         expansion = expand(self.archive, self.rows, request, [result for result, _ in rendered], self.budget.end)
         outcome.late += expansion.late
-        made = [item for _, item in rendered]
+        items = [item for _, item in rendered]
         missing = self._missing(page)
         notes, suggestions, misses = self._help(page, missing)
-        warnings = self._warnings(page, made, missing) + expansion.warnings
+        warnings = self._warnings(page, items, missing) + expansion.warnings
         body: Json = {
             "ok": True,
             "query": redact(request.query),
-            "results": made,
+            "results": items,
             "onlySimilar": query_warnings.is_only_similar(self.query.undated, request.match, page),
             "total": len(outcome.results),
             "truncated": len(outcome.results) > len(page) or outcome.is_full,
@@ -87,7 +87,7 @@ class Response:
         return body | ({"expanded": expansion.expanded} if request.expand != "none" else {})
 
     def page(self) -> list[Result]:
-        """The results to be shown, those by meaning with their texts."""
+        """The results to show; those found by meaning get their texts here."""
         page = self.outcome.results[: self.request.results]
         matches = self.candidates.meaning.with_texts([result.match for result in page])
         return [
@@ -96,7 +96,7 @@ class Response:
         ]
 
     def rendered(self, page: Sequence[Result]) -> list[tuple[Result, Json]]:
-        """Each with its result; without those whose message has left the archive meanwhile."""
+        """Each result with its JSON; without those whose message has left the archive meanwhile."""
         request, scope = self.request, self.scope
         display = results.Display(
             self.query,
@@ -105,63 +105,67 @@ class Response:
             request.group,
             scope.place,
             self.now,
-            scope.allowed,
+            scope.section_filter,
             until=self.budget.end,
         )
-        made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
+        rendered = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
         self.outcome.late += display.late
-        self.outcome.gone += sum(item is None for _, item in made)
-        return [(result, item) for result, item in made if item is not None]
+        self.outcome.gone += sum(item is None for _, item in rendered)
+        return [(result, item) for result, item in rendered if item is not None]
 
     def degraded(self) -> list[str]:
-        """What did not answer, in words."""
+        """What did not answer, in sentences."""
         return [*self.outcome.warnings, *self.outcome.late, *self._unchecked()]
 
     def _unchecked(self) -> list[str]:
-        """Where a condition could only be checked of each candidate, and there were too many of them."""
-        said = "`where` was checked only for the best or newest matches: there may be more that fulfil it; narrow it"
-        return [said] if self.outcome.is_unchecked else []
+        """A warning if there were too many candidates to check `where` on each of them."""
+        warning = "`where` was checked only for the best or newest matches: there may be more that fulfil it; narrow it"
+        return [warning] if self.outcome.is_unchecked else []
 
-    def warnings(self, page: Sequence[Result], made: Sequence[Json]) -> list[str]:
-        """What must be said beside these results."""
-        return self._warnings(page, made, self._missing(page))
+    def warnings(self, page: Sequence[Result], items: Sequence[Json]) -> list[str]:
+        """The warnings for these results."""
+        return self._warnings(page, items, self._missing(page))
 
-    def _missing(self, page: Sequence[Result]) -> query_warnings.Missing:
-        """What of the query was not found; nothing where the results hold it as it stands."""
+    def _missing(self, page: Sequence[Result]) -> query_warnings.MissingTerms:
+        """The terms of the query that were not found; none if literal and regex results hold the query as it is."""
         if page and self.request.match in {"literal", "regex"}:
-            return query_warnings.Missing()
-        return query_warnings.absent(self.query.undated, self.outcome.held, self.outcome.frequencies)
+            return query_warnings.MissingTerms()
+        return query_warnings.absent(self.query.undated, self.outcome.held_terms, self.outcome.frequencies)
 
-    def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: query_warnings.Missing) -> list[str]:
+    def _warnings(
+        self, page: Sequence[Result], items: Sequence[Json], missing: query_warnings.MissingTerms
+    ) -> list[str]:
         outcome, match = self.outcome, self.request.match
-        warnings, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
-        warnings += [outcome.dated] if outcome.dated and outcome.results else []
+        warnings, quarantine = [*self.scope.warnings, *outcome.warnings], self.catalog.quarantine.summary()
+        warnings += [outcome.order_note] if outcome.order_note and outcome.results else []
         if outcome.late:
             is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
             fix = "narrower filters help" if is_index else "ask again in a moment"
             cut = "; ".join(dict.fromkeys(outcome.late))
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
-            what = "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
-            warnings.append(f"nothing was found by words; what follows {what}")
+            description = (
+                "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
+            )
+            warnings.append(f"nothing was found by words; what follows {description}")
         farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             warnings.append(f"{counted(farther, 'result')} from beyond the directory")
         warnings += query_warnings.empty_days(self.query, is_limited=bool(self.scope.limited_by))
-        warnings += query_warnings.other_days(self.query, [result.created for result in page])
+        warnings += query_warnings.outside_days(self.query, [result.created for result in page])
         warnings += [*self._unchecked(), *self._below(page), *self._about_query(page, missing)]
         if not page or (missing.parts and match != "semantic"):
-            warnings += aside.warnings()
+            warnings += quarantine.warnings()
         if outcome.gone:
             gone = counted(outcome.gone, "indexed message")
             warnings.append(f"not in the archive: {gone}; the index is behind, rebuild it")
-        deleted = sum(item["deleted"] for item in made)
+        deleted = sum(item["deleted"] for item in items)
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
         return list(dict.fromkeys([*warnings, *self._shortfalls()]))
 
     def _below(self, page: Sequence[Result]) -> list[str]:
-        """What the threshold left out, where that leaves a page unfilled."""
+        """A warning about results under the threshold, if the page has room for more."""
         outcome = self.outcome
         if not outcome.below or len(page) >= self.request.results:
             return []
@@ -172,18 +176,18 @@ class Response:
 
     def _shortfalls(self) -> list[str]:
         by_meaning_alone = "semantic" in {self.request.match, self.outcome.fallback}
-        return self.waiting.shortfalls(
-            self.outcome.states, self.model, by_meaning_alone=by_meaning_alone, kinds=self.scope.allowed.kinds
+        return self.backlog.shortfalls(
+            self.outcome.states, self.model, by_meaning_alone=by_meaning_alone, kinds=self.scope.section_filter.kinds
         )
 
-    def _about_query(self, page: Sequence[Result], missing: query_warnings.Missing) -> list[str]:
-        """What must be said of what was searched for, and of what was not found."""
-        outcome, match, aside = self.outcome, self.request.match, self.catalog.aside.now()
+    def _about_query(self, page: Sequence[Result], missing: query_warnings.MissingTerms) -> list[str]:
+        """Warnings about the terms of the query, and about those that were not found."""
+        outcome, match, quarantine = self.outcome, self.request.match, self.catalog.quarantine.summary()
         is_sure = outcome.states.get("lexical") == "used" and not outcome.late
         if self.query.is_of_days and (page or (is_sure and not outcome.below)):
             return query_warnings.days_alone(self.query, {result.match.kind for result in page})
         if outcome.instead:
-            return query_warnings.other_names(
+            return query_warnings.substituted_names(
                 outcome.instead, is_limited=bool(self.scope.limited_by), is_any=bool(page)
             )
         if self.scope.emptied_by or (not page and outcome.below):
@@ -196,13 +200,13 @@ class Response:
             is_inside=outcome.is_inside,
             is_limited=bool(self.scope.limited_by),
             is_sure=outcome.states.get("lexical") == "used"
-            and not (outcome.late or outcome.is_unchecked or aside.count or self.waiting.missing["lexical"]),
+            and not (outcome.late or outcome.is_unchecked or quarantine.count or self.backlog.missing["lexical"]),
         )
 
     def _help(
-        self, page: Sequence[Result], missing: query_warnings.Missing
+        self, page: Sequence[Result], missing: query_warnings.MissingTerms
     ) -> tuple[list[str], list[Json], list[Json]]:
-        """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
+        """(warnings, suggestions, near misses), if there are few or no results by words. Takes a short time only."""
         if self.outcome.below and not page:
             return [], [], []
         now, budget = time.monotonic(), self.budget
@@ -215,15 +219,15 @@ class Response:
             self.rows,
             until,
             self.search.arrange,
-            frozenset(other.lower() for _, other in self.outcome.instead),
+            frozenset(substitute.lower() for _, substitute in self.outcome.instead),
         )
-        made = helper.help(page, missing)
+        advice = helper.help(page, missing)
         if not page and until == budget.end <= time.monotonic():
             self.outcome.late.append("not all that may help was tried")
-        return made
+        return advice
 
     def _degraded(self, expansion: Expansion) -> str:
-        """The gravest of what went less well than asked."""
+        """The worst `degradeKind`."""
         if "failed" in self.outcome.states.values():
             return "index"
         if self.outcome.late:
@@ -244,13 +248,13 @@ class Response:
         limited = [*self.scope.limited_by, *(["timeBudget"] if self.outcome.late else [])]
         return {
             "sessions": len(self.rows),
-            "messages": self.waiting.messages,
+            "messages": self.backlog.messages,
             "eligible": self.scope.eligible,
             **states,
             "model": self.model if states["semantic"] == "used" else "",
             "candidates": self.outcome.candidates,
-            "waiting": dict(self.waiting.missing),
-            "unread": self.waiting.unread,
+            "waiting": dict(self.backlog.missing),
+            "unread": self.backlog.unread,
             "limitedBy": limited,
-            **self.catalog.aside.now().coverage(),
+            **self.catalog.quarantine.summary().coverage(),
         }

@@ -2,7 +2,7 @@
 
 `snippet` returns at most `width` characters on one line, without control or direction-changing characters. It does not
 redact: its input is redacted. Short parts of a message share a chunk, which a filter by kind or tool passes if one of
-them does; `meant` then finds that part in the archived message.
+them does; `matched_part` then finds that part in the archived message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from daemon.display import one_line
 from daemon.index import Match
 from daemon.model import Kind, Message, Section
-from daemon.recall.query.scope import ANYTHING, Allowed
+from daemon.recall.query.scope import ANYTHING, SectionFilter
 from daemon.redact import redact
 from daemon.transcript.document import document
 
@@ -24,7 +24,7 @@ WIDTH = 240
 SCANNED = 1 << 20
 _MOST_PLACES = 500
 _MOST_TERMS = 32
-"""Terms that are looked for, the first: no snippet has room for more, and each costs a walk through the text."""
+"""We look for the first so many terms: no snippet has room for more, and each costs a pass over the text."""
 _LONG = 16_384
 _SHORTEST_STEM = 4
 _SHORTEST_PIECE = 2
@@ -47,8 +47,8 @@ def _numbered(terms: Sequence[str], spots: _Spots) -> list[tuple[int, int, int]]
         places = spots([term]) or (spots(pieces) if len(pieces) > 1 else [])
         places = places or spots([term[: max(_SHORTEST_STEM, len(term) - 3)]])
         each = [places] if places else [spots([piece]) for piece in pieces if len(piece) >= _SHORTEST_PIECE]
-        for number, some in zip(islice(numbers, len(each)), each, strict=True):
-            numbered += [(start, end, number) for start, end in some]
+        for number, spans in zip(islice(numbers, len(each)), each, strict=True):
+            numbered += [(start, end, number) for start, end in spans]
     return sorted(numbered)
 
 
@@ -95,15 +95,15 @@ def snippet(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
         return ("…" if is_from_within else "") + line + ("…" if goes_on else "")
     places = _places(line, terms)
     start, end = _densest(places, width - 2) if places else (0, 0)
-    left = max(0, min(start - (width - 2 - (end - start)) // 3, len(line) - width + 1)) if places else 0
-    if left:
-        gap = line.find(" ", left, max(left, min(start, left + 24)))
-        left = gap + 1 if gap >= 0 else left
-    right = min(len(line), left + width - 1 - (1 if left or is_from_within else 0))
-    if right < len(line):
-        gap = line.rfind(" ", max(end, right - 24), right)
-        right = gap if gap > left else right
-    return ("…" if left or is_from_within else "") + line[left:right] + ("…" if right < len(line) or goes_on else "")
+    begin = max(0, min(start - (width - 2 - (end - start)) // 3, len(line) - width + 1)) if places else 0
+    if begin:
+        gap = line.find(" ", begin, max(begin, min(start, begin + 24)))
+        begin = gap + 1 if gap >= 0 else begin
+    stop = min(len(line), begin + width - 1 - (1 if begin or is_from_within else 0))
+    if stop < len(line):
+        gap = line.rfind(" ", max(end, stop - 24), stop)
+        stop = gap if gap > begin else stop
+    return ("…" if begin or is_from_within else "") + line[begin:stop] + ("…" if stop < len(line) or goes_on else "")
 
 
 def _region(text: str, terms: Sequence[str], width: int) -> tuple[str, bool, bool]:
@@ -140,30 +140,36 @@ def _starts(lowered: str, form: str) -> list[int]:
 
 
 _LONG_PART = 8192
-"""Characters of a text that surely has chunks of its own; to redact it would take longer than all the rest."""
+"""A text longer than this has chunks of its own, so it shares none. Redacting it would take most of the time."""
 _JOINT = "\n\n"
 _WHOLE_KB = 1024
 
 
-def meant(match: Match, message: Message, title: str, allowed: Allowed, words: Sequence[str]) -> Match | None:
-    """`match`, of a chunk of `message`, as a match of the part that is `allowed`; None where the message has none.
+def matched_part(
+    match: Match, message: Message, title: str, section_filter: SectionFilter, words: Sequence[str]
+) -> Match | None:
+    """Narrow `match`, of a chunk of `message`, to a part that passes `section_filter`; None if no part passes.
 
-    `title` is the session's. Of several parts the one with most of `words`, then the longest, is taken. What was found
-    in another way than by meaning is of a part already, and comes back as it is.
+    `title` is the session's. Of several parts we take the one with most of `words`, then the longest. A match by words
+    belongs to a part already and is returned unchanged.
     """
-    if not match.record or match.part_id or allowed == ANYTHING:
+    if not match.record or match.part_id or section_filter == ANYTHING:
         return match
-    some = [section for section in _sections(message, title, is_light=True) if allowed.has(section.kind, section.tool)]
+    sections = [
+        section
+        for section in _sections(message, title, is_light=True)
+        if section_filter.has(section.kind, section.tool)
+    ]
     whole = _JOINT + match.text + _JOINT
-    pieces = [section for section in some if _JOINT + section.text.strip() + _JOINT in whole]
+    pieces = [section for section in sections if _JOINT + section.text.strip() + _JOINT in whole]
     if pieces:
         return _as_match(match, _best(pieces, words))
-    if match.text and allowed.has(match.kind, match.tool):
+    if match.text and section_filter.has(match.kind, match.tool):
         return match  # a window of a long text, which shares it with nothing
-    if not some:
-        every = _sections(message, title, is_light=False)
-        some = [section for section in every if allowed.has(section.kind, section.tool)]
-    return _as_match(match, _best(some, words)) if some else None
+    if not sections:
+        all_sections = _sections(message, title, is_light=False)
+        sections = [section for section in all_sections if section_filter.has(section.kind, section.tool)]
+    return _as_match(match, _best(sections, words)) if sections else None
 
 
 def _sections(message: Message, title: str, *, is_light: bool) -> Iterator[Section]:

@@ -1,7 +1,7 @@
 """The best results in full: the message, its surroundings, or an array of chat messages, within budgets.
 
-A budget that is too small is never an error: what fits is given, cut texts say that they were cut, and a warning says
-what was left out. All texts come from `messages`, which redacts them.
+A budget that is too small is never an error: we return what fits, mark texts that were cut, and warn about the rest.
+All texts come from `messages`, which redacts them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from daemon.recall.query import Recall
 from daemon.recall.ranking.grouping import Result
 
 _AUTO_MOST = 12
-"""Messages on each side that window "auto" looks at for the beginning and the end of a turn."""
+"""Messages on each side in which window "auto" looks for the beginning and the end of a turn."""
 _LEAST_CHARS = 200
-"""A message of which less than this could be shown is left out."""
+"""If less of a message could be shown, it is left out."""
 _LEAST_PART = 40
 _UNBOUNDED = 1 << 62
 _MARKS = 3 * len(messages.TRUNCATED)
@@ -35,7 +35,7 @@ _MARKS = 3 * len(messages.TRUNCATED)
 
 @dataclass(slots=True)
 class Expansion:
-    """What was added to an answer; `is_short` says that a budget left something out, `late` what the deadline did."""
+    """Expanded results; `is_short`: a budget left something out; `late`: what the deadline left out."""
 
     expanded: list[Json] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -46,43 +46,44 @@ class Expansion:
 def expand(
     archive: Archive, rows: Mapping[str, Row], request: Recall, results: Sequence[Result], until: float = math.inf
 ) -> Expansion:
-    """`results` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
+    """Expand the first `expandResults` of the shown `results`.
 
-    From `until` on, on time.monotonic's clock, nothing more is begun; the best result is expanded in any case.
+    After `until`, on time.monotonic's clock, no further result is expanded; the best one always is.
 
-    A message is shown once: an expansion that would have it again names it in ``shownBefore``, a list of
-    ``{messageID, resultIndex}``, by the result that shows it.
+    A message is shown once. A later expansion lists it in ``shownBefore``, as ``{messageID, resultIndex}`` with the
+    result that shows it.
     """
-    made = Expansion()
+    expansion = Expansion()
     if request.expand == "none" or not results:
-        return made
+        return expansion
     chosen = list(results[: request.expandResults])
     if request.expand == "messages":
         is_late = time.monotonic() >= until
-        made = _as_messages(archive, rows, request, chosen[:1] if is_late else chosen)
-        made.late += _left_over(len(chosen) - 1) if is_late else []
-        return made
+        expansion = _as_messages(archive, rows, request, chosen[:1] if is_late else chosen)
+        expansion.late += _late_note(len(chosen) - 1) if is_late else []
+        return expansion
     budget = _Budget(request.expandBudgetMessages, request.expandBudgetChars)
-    left_out, seen = 0, dict[str, int]()
+    omitted, result_numbers = 0, dict[str, int]()
     for number, result in enumerate(chosen):
         if number and time.monotonic() >= until:
-            made.late += _left_over(len(chosen) - number)
+            expansion.late += _late_note(len(chosen) - number)
             break
-        entry, missing = _expanded(archive, request, number, result, seen=seen, budget=budget)
-        left_out += missing
-        made.expanded += [entry] if entry else []
-    if left_out or budget.was_cut:
-        made.is_short = True
-        made.warnings.append(_short_of(request, left_out))
-    return made
+        entry, missing = _expanded(archive, request, number, result, result_numbers=result_numbers, budget=budget)
+        omitted += missing
+        expansion.expanded += [entry] if entry else []
+    if omitted or budget.was_cut:
+        expansion.is_short = True
+        expansion.warnings.append(_short_of(request, omitted))
+    return expansion
 
 
 def _expanded(
-    archive: Archive, request: Recall, number: int, result: Result, *, seen: dict[str, int], budget: _Budget
+    archive: Archive, request: Recall, number: int, result: Result, *, result_numbers: dict[str, int], budget: _Budget
 ) -> tuple[Json, int]:
-    """One result expanded, empty where nothing of it is shown, and how many of its messages found no room.
+    """One expanded result, empty if nothing of it fits, and how many of its messages did not fit.
 
-    `seen` are the messages that were shown before, each with the number of its result; those of this one are added.
+    `result_numbers` maps the messages that were shown before to the number of their result; those of this one are
+    added.
     """
     order = archive.message_ids(result.session_id)
     if request.expand == "message" or result.message_id not in order:
@@ -91,9 +92,9 @@ def _expanded(
     else:
         first, last = _around(archive, order, order.index(result.message_id), request.window)
         ids = order[first : last + 1]
-    before = [message_id for message_id in ids if message_id in seen]
+    before = [message_id for message_id in ids if message_id in result_numbers]
     items, missing = _items(
-        archive, [message_id for message_id in ids if message_id not in seen], result.message_id, budget
+        archive, [message_id for message_id in ids if message_id not in result_numbers], result.message_id, budget
     )
     if not items and not before:
         return {}, missing
@@ -103,25 +104,27 @@ def _expanded(
         "messageID": result.message_id,
         "mode": request.expand,
     }
-    shown_now = [item["message"]["id"] for item in items]
+    new_ids = [item["message"]["id"] for item in items]
     if before:
-        entry["shownBefore"] = [{"messageID": message_id, "resultIndex": seen[message_id]} for message_id in before]
+        entry["shownBefore"] = [
+            {"messageID": message_id, "resultIndex": result_numbers[message_id]} for message_id in before
+        ]
     if request.expand == "message" and items:
         entry["message"] = items[0]
     elif request.expand != "message":
-        places = [order.index(message_id) for message_id in (*shown_now, *before) if message_id in order]
+        places = [order.index(message_id) for message_id in (*new_ids, *before) if message_id in order]
         first, last = min(places, default=first), max(places, default=last)
         entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
-    seen |= dict.fromkeys(shown_now, number)
+    result_numbers |= dict.fromkeys(new_ids, number)
     return entry, missing
 
 
-def _left_over(results: int) -> list[str]:
+def _late_note(results: int) -> list[str]:
     return [f"{counted(results, 'result')} not expanded"] if results else []
 
 
-def _short_of(request: Recall, left_out: int) -> str:
-    lost = f"{counted(left_out, 'message')} left out" if left_out else "texts were cut"
+def _short_of(request: Recall, omitted: int) -> str:
+    lost = f"{counted(omitted, 'message')} left out" if omitted else "texts were cut"
     return (
         f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages} and "
         f"`expandBudgetChars` {request.expandBudgetChars}; `recall_get()` and `recall_context()` show them in full"
@@ -139,8 +142,8 @@ class _Budget:
 
 
 def _items(archive: Archive, ids: Sequence[str], center: str, budget: _Budget) -> tuple[list[Json], int]:
-    """Messages as items, in order, and how many found no room; the one in the middle takes its room first."""
-    made: dict[str, Json] = {}
+    """Messages as items, in order, and how many did not fit. The one in the middle goes first."""
+    items: dict[str, Json] = {}
     missing = 0
     middle = ids.index(center) if center in ids else 0
     for message_id in sorted(ids, key=lambda each: abs(ids.index(each) - middle)):
@@ -153,22 +156,22 @@ def _items(archive: Archive, ids: Sequence[str], center: str, budget: _Budget) -
         deleted, gone = archive.is_deleted(message_id), archive.gone(message_id)
         show = partial(messages.item, message, center=message_id == center, deleted=deleted, gone=gone)
         item = _fitting(show, budget)
-        made[message_id] = item
+        items[message_id] = item
         budget.messages -= 1
-    return [made[message_id] for message_id in ids if message_id in made], missing
+    return [items[message_id] for message_id in ids if message_id in items], missing
 
 
 def _fitting(show: Callable[..., Json], budget: _Budget) -> Json:
-    """A message in what is left of the room; of one that is too long the longest parts are cut, the last left out."""
+    """A message within the remaining budget. If it is too long, its longest parts are cut and its last ones dropped."""
     item = show()
     if _size(item) > budget.chars:
         budget.was_cut = True
         most = _part_limit(item, budget.chars)
         item = show(max_chars=most)
-        count, left = 0, budget.chars
+        count, budget_chars = 0, budget.chars
         for part in item["parts"]:
-            left -= _texts(part)
-            if left < 0 and count:
+            budget_chars -= _texts(part)
+            if budget_chars < 0 and count:
                 break
             count += 1
         if count < len(item["parts"]):
@@ -179,7 +182,7 @@ def _fitting(show: Callable[..., Json], budget: _Budget) -> Json:
 
 
 def _part_limit(item: Json, chars: int) -> int:
-    """The length at which parts are cut so that all of them about fit: short ones stay whole, long ones give."""
+    """The length to cut parts to, so that all of them about fit: short ones stay whole, long ones are cut."""
     sizes = sorted(_texts(part) for part in item["parts"])
     for number, size in enumerate(sizes):
         share = chars // (len(sizes) - number)
@@ -194,7 +197,7 @@ def _size(item: Json) -> int:
 
 
 def _texts(part: Json) -> int:
-    """Characters of a part's texts: what it says, what a tool was given and what it printed."""
+    """Characters of a part's texts: its content, and a tool's input and output."""
     return sum(_length(part.get(name)) for name in ("content", "input", "output", "error"))
 
 
@@ -204,10 +207,10 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode("utf-8", "replace"))
 
 
-def _around(archive: Archive, order: Sequence[str], place: int, wanted: int | str) -> tuple[int, int]:
-    """First and last place of the surroundings; "auto": from the prompt that began the turn to its last answer."""
-    if isinstance(wanted, int):
-        side = max(0, min(wanted, 50))
+def _around(archive: Archive, order: Sequence[str], place: int, neighbours: int | str) -> tuple[int, int]:
+    """First and last place of the neighbours; "auto": from the prompt that began the turn to its last answer."""
+    if isinstance(neighbours, int):
+        side = max(0, min(neighbours, 50))
         return max(0, place - side), min(len(order) - 1, place + side)
     first = last = place
     while first > max(0, place - _AUTO_MOST) and not _is_prompt(archive, order[first]):
@@ -234,17 +237,17 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
         for order, result in zip(orders, results, strict=True)
     ]
     count, before, after = _sides(spans, side, request.expandBudgetMessages)
-    left_out = len(_union(spans, side, side)) - len(_union(spans[:count], before, after))
-    made = window(archive, hits[:count], before, after, _UNBOUNDED)
+    omitted = len(_union(spans, side, side)) - len(_union(spans[:count], before, after))
+    entries = window(archive, hits[:count], before, after, _UNBOUNDED)
     budget_tokens = request.expandBudgetTokens or None
-    fits = _fits(made, request.expandBudgetChars, budget_tokens)
+    fits = _fits(entries, request.expandBudgetChars, budget_tokens)
     if not fits:
-        made = window(archive, hits[:count], before, after, request.expandBudgetChars, budget_tokens=budget_tokens)
+        entries = window(archive, hits[:count], before, after, request.expandBudgetChars, budget_tokens=budget_tokens)
     expansion = Expansion()
-    is_cut = not fits and not made
+    is_cut = not fits and not entries
     if is_cut:
-        made = cut_to_fit(archive, results[0].message_id, request.expandBudgetChars, budget_tokens)
-    if not made:
+        entries = cut_to_fit(archive, results[0].message_id, request.expandBudgetChars, budget_tokens)
+    if not entries:
         return expansion
     first = results[0]
     expansion.expanded.append(
@@ -253,13 +256,13 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
             "sessionID": first.session_id,
             "messageID": first.message_id,
             "mode": "messages",
-            "messages": made,
-            "tokens": sum(tokens(entry) for entry in made),
+            "messages": entries,
+            "tokens": sum(tokens(entry) for entry in entries),
         }
     )
-    if left_out or not fits:
+    if omitted or not fits:
         expansion.is_short = True
-        lost = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
+        lost = f"{counted(omitted, 'message')} left out" if omitted else "messages were left out"
         lost = "the texts of the best result were cut, the messages around it left out" if is_cut else lost
         expansion.warnings.append(
             f"expansion: {lost}, to stay within `expandBudgetMessages` {request.expandBudgetMessages}, "
@@ -270,9 +273,10 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, res
 
 
 def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> tuple[int, int, int]:
-    """How many of the spans, and how many messages before and after each, at most `side`, are no more than `most`.
+    """(spans, messages before each, messages after each), so that all are at most `most` messages.
 
-    A span is a session's messages and the place of one of them. What one side has no use for the other may have.
+    A span is a session's messages and the place of one of them. At most `side` messages are on a side; if one side
+    needs fewer, the other may have more.
     """
     count = len(spans)
     while count > 1 and len(_union(spans[:count], 0, 0)) > most:
@@ -287,7 +291,7 @@ def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> 
 
 
 def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) -> set[str]:
-    """The messages that the spans have with so many neighbours."""
+    """The messages of the spans with so many neighbours."""
     return {
         message_id
         for order, place in spans
@@ -296,11 +300,11 @@ def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) 
     }
 
 
-def _fits(made: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:
-    """Whether messages for a model are within both budgets, measured as context.window does."""
-    if sum(len(json.dumps(entry, ensure_ascii=False)) for entry in made) > chars:
+def _fits(entries: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:
+    """Whether messages for a model are within both budgets, measured as messages.window does."""
+    if sum(len(json.dumps(entry, ensure_ascii=False)) for entry in entries) > chars:
         return False
-    return budget_tokens is None or sum(tokens(entry) for entry in made) <= budget_tokens
+    return budget_tokens is None or sum(tokens(entry) for entry in entries) <= budget_tokens
 
 
 def _hit(result: Result, row: Row | None) -> Hit:

@@ -1,10 +1,10 @@
 """Messages as clients see them: as items with all their parts, or as a `messages[]` array for a model.
 
 Field names are those of OpenCode's recall plugin. Every text is redacted before it is cut, so that no half of a secret
-is left. A tool's output is the archive's, also where OpenCode has pruned it. No shape of record raises.
+remains. A tool's output comes from the archive, even if OpenCode has pruned it. No form of a record raises an error.
 
-In an array for a model nothing stands twice, not even what a fork has copied; sessions come by time, messages whole,
-and the budget is never exceeded: the least relevant results go first, then the farthest neighbours.
+In an array for a model nothing is repeated, not even copies by a fork. Sessions are in order of time, and messages are
+whole. The budget is never exceeded: we drop the least relevant results first, then the farthest neighbours.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ def item(
 ) -> Json:
     """``{message: {id, role, time (epoch ms), agent?, model?, error?, deleted?, orphan?}, parts: [...], center?}``.
 
-    A part is ``{id, type, pruned, deleted?, content?, toolName?, title?, status?, input?, output?, error?}``; `pruned`
-    says that OpenCode no longer shows the output to the model, `deleted` that it has the part no more (`gone`: the ids
-    of those). `max_chars` above 0: at most so many characters of each part, the
-    mark of the cut and a call's title not counted. `center`: it is the one that was asked for. `deleted`: no source
-    has it any more.
+    A part is ``{id, type, pruned, deleted?, content?, toolName?, title?, status?, input?, output?, error?}``. `pruned`:
+    OpenCode no longer shows the output to the model. `deleted`: OpenCode no longer has the part (its id is in `gone`),
+    or the message. `max_chars` above 0: at most so many characters of each part, without the mark of a cut and a call's
+    title. `center`: it is the requested message.
     """
     head: Json = {"id": message.id, "role": message.role, "time": message.created}
     model = message.data.get("model")
@@ -51,11 +50,11 @@ def item(
     head |= {name: _cut(redact(value), max_chars or _ALL) for name, value in named.items() if value}
     if deleted:
         head["deleted"] = True
-    if message.data.get("orphan") is True:  # made up for parts whose message OpenCode had removed
+    if message.data.get("orphan") is True:  # a substitute for a message that OpenCode removed without its parts
         head["orphan"] = True
     parts = [_part(part, max_chars or _ALL) | ({"deleted": True} if part.id in gone else {}) for part in message.parts]
-    made: Json = {"message": head, "parts": parts}
-    return made | ({"center": True} if center else {})
+    rendered: Json = {"message": head, "parts": parts}
+    return rendered | ({"center": True} if center else {})
 
 
 def _cut(content: str, most: int) -> str:
@@ -70,46 +69,46 @@ def _failure(error: object) -> str:
 
 
 def _part(part: Part, most: int) -> Json:
-    made: Json = {"id": part.id, "type": part.type, "pruned": False}
+    rendered: Json = {"id": part.id, "type": part.type, "pruned": False}
     if part.type == "tool":
-        return made | _called(part, most)
-    content = redact(_SAID.get(part.type, _other)(part.data))
+        return rendered | _called(part, most)
+    content = redact(_TEXT_OF.get(part.type, _any_part)(part.data))
     if content:
-        made["content"] = _cut(content, most)
+        rendered["content"] = _cut(content, most)
     if part.type == "retry" and (error := redact(_failure(part.data.get("error")))):
-        made["error"] = _cut(error, most - len(content))
-    return made
+        rendered["error"] = _cut(error, most - len(content))
+    return rendered
 
 
 def _called(part: Part, most: int) -> Json:
-    """A tool call. Of what it was given at most half the room is shown where its answer needs the other half."""
+    """A tool call. If its output is long, its input gets at most half of the characters."""
     state = table(part.data.get("state"))
-    made: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
+    rendered: Json = {"pruned": table(state.get("time")).get("compacted") is not None}
     for name, value in (
         ("toolName", part.data.get("tool")),
         ("title", state.get("title")),
         ("status", state.get("status")),
     ):
         if text(value):
-            made[name] = redact(text(value))
+            rendered[name] = redact(text(value))
     answered = {"output": redact(_output(state)), "error": redact(readable(redact_value(state.get("error"))))}
     if state.get("input") is not None:
-        given = redact_value(state["input"])
+        tool_input = redact_value(state["input"])
         for_input = max(most // 2, most - sum(map(len, answered.values())))
-        made["input"] = _cut_input(given, for_input)
-        most -= min(for_input, _size(given))
+        rendered["input"] = _cut_input(tool_input, for_input)
+        most -= min(for_input, _size(tool_input))
     for name, value in answered.items():
         if value or (name == "output" and state.get("status") == "completed"):
-            made[name] = _cut(value, most)
+            rendered[name] = _cut(value, most)
             most = max(0, most - len(value))
     files = state.get("attachments")
     if isinstance(files, list) and files:
-        made["content"] = _cut(redact("\n".join(_file(table(file)) for file in files)), most)
-    return made
+        rendered["content"] = _cut(redact("\n".join(_file(table(file)) for file in files)), most)
+    return rendered
 
 
 def _output(state: Json) -> str:
-    """What the tool printed; of a call that was stopped or failed, what it had printed until then."""
+    """The output of a tool; of a stopped or failed call, the output until then."""
     return readable(redact_value(state.get("output"))) or text(table(state.get("metadata")).get("output"))
 
 
@@ -117,24 +116,24 @@ def _size(value: object) -> int:
     return len(value) if isinstance(value, str) else len(records.dumps(value).decode())
 
 
-def _cut_input(given: object, left: int) -> Any:
-    """What a tool was given, its longest fields cut: a path beside a long content is shown whole."""
-    if _size(given) <= left:
-        return given
-    if not isinstance(given, dict):
-        return _cut(readable(given), left)
-    made: Json = {}
-    for key in sorted(given, key=lambda key: _size(given[key])):
-        size = _size(given[key])
-        made[key] = given[key] if size <= left else _cut(readable(given[key]), left)
-        left -= size + len(key)
-        if left <= 0:
+def _cut_input(tool_input: object, most: int) -> Any:
+    """The input of a tool with its longest fields cut, so that a path beside a long content stays whole."""
+    if _size(tool_input) <= most:
+        return tool_input
+    if not isinstance(tool_input, dict):
+        return _cut(readable(tool_input), most)
+    shortened: Json = {}
+    for key in sorted(tool_input, key=lambda key: _size(tool_input[key])):
+        size = _size(tool_input[key])
+        shortened[key] = tool_input[key] if size <= most else _cut(readable(tool_input[key]), most)
+        most -= size + len(key)
+        if most <= 0:
             break
-    ordered = {key: made[key] for key in given if key in made}
-    return ordered if len(ordered) == len(given) else ordered | {"": TRUNCATED}
+    ordered = {key: shortened[key] for key in tool_input if key in shortened}
+    return ordered if len(ordered) == len(tool_input) else ordered | {"": TRUNCATED}
 
 
-# -- parts that are no calls: what each says, in a line where it is no text of its own ------------------------------
+# -- parts other than calls: their text, or a line that describes them ------------------------------------------------
 
 
 def _text(data: Json) -> str:
@@ -165,16 +164,16 @@ def _retry(data: Json) -> str:
     return _line("retry", f"attempt {records.integer(data.get('attempt'))}")
 
 
-def _other(data: Json) -> str:
-    rest = readable(redact_value({key: value for key, value in data.items() if key not in _IDS}))
-    return _line(text(data.get("type")), rest)
+def _any_part(data: Json) -> str:
+    fields = readable(redact_value({key: value for key, value in data.items() if key not in _IDS}))
+    return _line(text(data.get("type")), fields)
 
 
 def _line(kind: str, *words: str) -> str:
     return " ".join([f"[{kind}]", *(word for word in words if word)])
 
 
-_SAID: dict[str, Callable[[Json], str]] = {
+_TEXT_OF: dict[str, Callable[[Json], str]] = {
     "text": _text,
     "reasoning": _text,
     "file": _file,
@@ -195,16 +194,16 @@ BUDGET_CHARS = 48_000
 CHARS_PER_TOKEN = 4
 IMAGE_TOKENS = 1_000
 _LEAST_SHARE = 16
-"""Characters of a text below which nothing is shown of it."""
+"""If a text would have fewer characters, it is not shown."""
 _FRAME_TOKENS = 4
-"""What a chat template puts around a message: its role and its ends."""
+"""Tokens that a chat template adds to a message."""
 
 _AS_THEY_ARE = frozenset({"role", "images"})
 _NAMES = frozenset({"role", "name", "tool_name", "tool_call_id", "id", "type"})
 _Copy: TypeAlias = tuple[str, int]
-"""Role, time and replay of a message, as JSON, and how often its session had said just this before.
+"""The key of a message and its copies: role, time and replay as JSON, and how often its session has the same before.
 
-A fork of a session has copies of its messages, under new ids: by this they are the same.
+A fork of a session has copies of its messages under new ids.
 """
 _NOT_LATIN = re.compile("[^\x00-\u024f]")
 
@@ -233,9 +232,9 @@ def window(
 ) -> list[OllamaMessage]:
     """The hits' messages with `before` and `after` neighbours each, redacted, as Ollama takes them.
 
-    `hits` come best first. At most `budget_chars` characters of JSON and, unless it is None, `budget_tokens` of what
-    `tokens` estimates. A hit whose surroundings do not fit is taken with fewer of them, at last alone; one that does
-    not fit alone is left out.
+    `hits` come best first. The limits are `budget_chars` characters of JSON and `budget_tokens` estimated tokens, None
+    for no limit. If the neighbours of a hit do not fit, it gets fewer or none. A hit that does not fit alone is left
+    out.
     """
     orders: dict[str, list[str]] = {}
     selection = _Selection(archive, budget_chars, budget_tokens)
@@ -252,8 +251,8 @@ def around(
 ) -> tuple[list[str], list[OllamaMessage]]:
     """A message with its neighbours within `budget` tokens: the ids of the messages that fit, and their array.
 
-    The ids are an unbroken stretch of the conversation; both are empty where the message alone does not fit (see
-    `cut_to_fit`), or is not in the archive.
+    The ids are consecutive in the conversation. Both are empty if the message alone does not fit (see `cut_to_fit`), or
+    is not in the archive.
     """
     state = archive.state(message_id)
     order = archive.message_ids(state["session"]) if state is not None else []
@@ -264,30 +263,30 @@ def around(
 
 
 def cut_to_fit(archive: Archive, message_id: str, chars: int, budget_tokens: int | None) -> list[OllamaMessage]:
-    """A message that is too long for a budget as `window` has it, with its texts cut and marked; empty if it is gone.
+    """The entries of a message that is too long for a budget, with its texts cut and marked; empty if it is gone.
 
-    All its entries are there if they fit with some of each text, else the first says that it was cut.
+    If they do not fit even with a little of each text, there is one entry that says that it was cut.
     """
     message = archive.message(message_id)
     if message is None:
         return []
     entries = clean_replay(message)
 
-    def fits(made: Sequence[OllamaMessage]) -> bool:
-        within = sum(len(_json(entry)) for entry in made) <= chars
-        return within and (budget_tokens is None or sum(map(tokens, made)) <= budget_tokens)
+    def fits(entries: Sequence[OllamaMessage]) -> bool:
+        within = sum(len(_json(entry)) for entry in entries) <= chars
+        return within and (budget_tokens is None or sum(map(tokens, entries)) <= budget_tokens)
 
     share = min(chars, chars if budget_tokens is None else CHARS_PER_TOKEN * budget_tokens)
     while share >= _LEAST_SHARE:
-        made = [_cut_entry(entry, share) for entry in entries]
-        if fits(made):
-            return made
+        shortened = [_cut_entry(entry, share) for entry in entries]
+        if fits(shortened):
+            return shortened
         share //= 2
     return [{"role": message.role, "content": TRUNCATED}]
 
 
 def _cut_entry(entry: OllamaMessage, most: int) -> OllamaMessage:
-    """An entry with each of its texts at most so long, and without its images."""
+    """An entry with its texts cut to `most` characters, and without its images."""
 
     def cut(value: object) -> Any:
         if isinstance(value, str):
@@ -296,12 +295,12 @@ def _cut_entry(entry: OllamaMessage, most: int) -> OllamaMessage:
             return {key: inner if key in _NAMES else cut(inner) for key, inner in value.items()}
         return [cut(inner) for inner in value] if isinstance(value, list) else value
 
-    made: OllamaMessage = cut({key: value for key, value in entry.items() if key != "images"})
-    return made
+    shortened: OllamaMessage = cut({key: value for key, value in entry.items() if key != "images"})
+    return shortened
 
 
 class _Selection:
-    """Messages that were taken so far, and the room that is left for others; None is no limit."""
+    """The selected messages, and the remaining budget; None means no limit."""
 
     def __init__(self, archive: Archive, chars: int | None, tokens_: int | None) -> None:
         self._archive = archive
@@ -314,13 +313,13 @@ class _Selection:
         return message_id in self._copies
 
     def grow(self, order: Sequence[str], place: int, before: int, after: int) -> None:
-        """Take the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
+        """Add the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
         if not self._add(order[place]):
             return
-        left = list(reversed(order[max(0, place - before) : place]))
-        right = list(order[place + 1 : place + 1 + after])
-        while left or right:
-            for side in (left, right):
+        preceding = list(reversed(order[max(0, place - before) : place]))
+        following = list(order[place + 1 : place + 1 + after])
+        while preceding or following:
+            for side in (preceding, following):
                 if side and not self._add(side.pop(0)):
                     side.clear()
 
@@ -332,20 +331,20 @@ class _Selection:
         content = _json([message.role, message.created, entries]) if message is not None else message_id
         session_id = message.session_id if message is not None else ""
         copy = (content, self._repeats[content, session_id])
-        if copy in self._replays:  # a copy is shown once, and has its room already
+        if copy in self._replays:  # a copy is shown once, so its size is counted already
             entries = []
         chars = self._chars if self._chars is None else self._chars - sum(len(_json(entry)) for entry in entries)
-        left = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
-        if (chars is not None and chars < 0) or (left is not None and left < 0):
+        remaining_tokens = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
+        if (chars is not None and chars < 0) or (remaining_tokens is not None and remaining_tokens < 0):
             return False
-        self._chars, self._tokens = chars, left
+        self._chars, self._tokens = chars, remaining_tokens
         self._copies[message_id] = copy
         self._repeats[content, session_id] += 1
         self._replays.setdefault(copy, entries)
         return True
 
     def messages(self, ordered: Iterable[str]) -> list[OllamaMessage]:
-        """What was taken, in this order; what a fork has copied of its session stands where it comes first."""
+        """The entries of the selected messages, in this order; a copy by a fork counts where it comes first."""
         copies = dict.fromkeys(self._copies[message_id] for message_id in ordered if message_id in self._copies)
         return [entry for copy in copies for entry in self._replays[copy]]
 

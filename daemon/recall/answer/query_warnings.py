@@ -1,6 +1,6 @@
-"""What must be said beside the results, so that nobody takes something else for what was searched for.
+"""Warnings beside the results, so that nobody mistakes other names or similar texts for what was searched.
 
-And what an answer cannot know of: messages that are not indexed or embedded yet, or not legible, with their share.
+Also warnings about messages that are not indexed or embedded yet, or that the model cannot read.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from daemon.display import counted, shorten
 from daemon.index import TOOLS
 from daemon.model import Kind
 from daemon.recall.query import names
-from daemon.recall.query.names import Stands
-from daemon.recall.query.parse import Query, Tier, as_asked, split
+from daemon.recall.query.names import Standing
+from daemon.recall.query.parse import Query, Tier, searched_terms, split
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
 
 _MOST_LISTED = 8
-_LONGEST_SHOWN = 80
+_LONGEST_QUOTE = 80
 _SAYS_LITTLE = frozenset({"many", "much", "often", "ever"})
-"""Words of a question that ask and name nothing: that no text has them is no news."""
+"""Words of a question that are not worth a warning if no text has them."""
 
 
 _UNSPELT = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
-"""Names with digits, which the index does not have among the words that it knows near spellings of."""
+"""Names with digits, for which the index knows no similar spellings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """What of a query was not found: `parts` are its names and words that no candidate holds.
+class MissingTerms:
+    """Terms of a query that were not found: `parts` are its names and words that no candidate holds.
 
-    `unwritten` are those of its words that moreover no text has at all: a word of a long question may stand somewhere
-    and be in none of the candidates.
+    `unwritten` are those of its words that no text has at all. A word of a long question may be in some text and in
+    none of the candidates.
     """
 
     parts: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
 
 
-def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Missing:
-    """What no candidate holds; `held` are the names and words that candidates do, in lower case.
+def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> MissingTerms:
+    """The terms that no candidate holds; `held` are those that some do, in lower case.
 
-    `frequencies` tells of terms of the query, in lower case, in how many texts they stand.
+    `frequencies` says in how many texts each term of the query is, in lower case.
     """
     pieces = split(held)
     words = [word for word in query.words if word not in pieces]
     if set(query.words) - _SAYS_LITTLE or query.named:
         words = [word for word in words if word not in _SAYS_LITTLE]
     names = [name for name in query.named if name.lower() not in held]
-    return Missing((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
+    return MissingTerms((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
 
 
 _UNSEARCHABLE = (
@@ -59,9 +59,9 @@ _UNSEARCHABLE = (
 
 
 def is_only_similar(query: Query, mode: str, results: Sequence[Result]) -> bool:
-    """Whether there are results and none holds what was asked for: a word of the query, or the name that it is.
+    """Whether there are results, but none holds a word of the query, or the name if the query is a bare name.
 
-    Whoever asks for meaning gets it: words were not searched then, so nothing can be said of them.
+    Always False for mode semantic, which does not search words.
     """
     if mode == "semantic":
         return False
@@ -75,60 +75,62 @@ def word_warnings(
     query: Query,
     mode: str,
     results: Sequence[Result],
-    missing: Missing,
+    missing: MissingTerms,
     *,
     is_inside: bool,
     is_limited: bool,
     is_sure: bool,
 ) -> list[str]:
-    """What must be said so that nobody takes another name, or a mere likeness, for what was asked for.
+    """Warnings if results hold other names, or are only similar.
 
-    `is_inside`: the words stand only in longer ones; `is_limited`: filters were on, so not all texts were searched;
-    `is_sure`: words were searched to the end.
+    `is_inside`: the words are only inside longer ones; `is_limited`: filters excluded texts; `is_sure`: the search by
+    words was complete.
     """
-    if redact(query.text) != query.text:  # whether it is recorded must not be told either
+    if redact(query.text) != query.text:  # do not reveal whether the secret is recorded
         return [_UNSEARCHABLE]
     nothing = "no current text within the filters holds" if is_limited else "no current text holds"
     if not is_sure:
         nothing = "no text that could be searched holds"
     if mode == "literal":
-        return _inside_only((query.text.strip(),), results) if _is_one_name(query) else []
+        return _inside_only((query.text.strip(),), results) if _is_single_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:
         return []
     if not any(result.is_by_words for result in results):
         unsought = [] if is_inside or any(result.spelling_pairs for result in results) else _unsought(query.named)
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
-    held = "a part of that" if set(unwritten).issuperset(as_asked(query)) else "the other words"
+    held = "a part of that" if set(unwritten).issuperset(searched_terms(query)) else "the other words"
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
-    if mode == "fuzzy":  # near spellings have no tiers
+    if mode == "fuzzy":  # similar spellings have no tiers
         warnings = _absent_names(query, missing, nothing, is_inside=is_inside)
     else:
         alike = sum(result.mode == "semantic" for result in results)
         warnings = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
-    if not query.is_exact and _is_one_name(query):
+    if not query.is_exact and _is_single_name(query):
         warnings += _inside_only((query.phrase,), results)
     similar = sum(bool(result.spelling_pairs) for result in results)
     return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
 
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
-    """Where no result holds a word as it was asked for."""
-    wanted = _listed(as_asked(query)) or _shown(query.text)
-    is_near = any(result.spelling_pairs for result in results)
-    rest = "these results are only similar in meaning" if results else "nothing was found"
+    """The warning if no result holds a word of the query."""
+    query_terms = _listed(searched_terms(query)) or _quoted(query.text)
+    has_spellings = any(result.spelling_pairs for result in results)
+    remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
-        rest = "these messages come shortly after others that hold some of it"
+        remark = "these messages come shortly after others that hold some of it"
     if is_inside:
-        advice = ": see near" if is_near else f"; `match=literal` finds it there{f'; {rest}' if results else ''}"
-        inside = [query.phrase] if query.phrase else as_asked(query)
+        advice = (
+            ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
+        )
+        inside = [query.phrase] if query.phrase else searched_terms(query)
         return _inside_longer(inside, "words") + advice
-    if is_near:
-        return f"{nothing} {wanted}; these results hold words that are spelt nearly so"
-    is_looked_up = query.is_exact or len(as_asked(query)) <= 1
-    return f"{nothing} {wanted if is_looked_up else _as_words(as_asked(query))}; {rest}"
+    if has_spellings:
+        return f"{nothing} {query_terms}; these results hold words that are spelt nearly so"
+    is_looked_up = query.is_exact or len(searched_terms(query)) <= 1
+    return f"{nothing} {query_terms if is_looked_up else _as_words(searched_terms(query))}; {remark}"
 
 
 def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:
@@ -136,8 +138,8 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     best = min((result.grade for result in results), default=int(Tier.NONE))
     without = sum(result.grade == Tier.NONE for result in results)
     if best == Tier.NONE:
-        rest = "hold other words of the query" if query.words else "are only similar"
-        return [f"{nothing} {named}; these results {rest}", *_unsought(query.named)]
+        remark = "hold other words of the query" if query.words else "are only similar"
+        return [f"{nothing} {named}; these results {remark}", *_unsought(query.named)]
     warnings = []
     if best == Tier.SOME:
         warnings.append(f"no message holds all of {named}")
@@ -148,60 +150,60 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     return warnings
 
 
-def _absent_names(query: Query, missing: Missing, nothing: str, *, is_inside: bool) -> list[str]:
-    """Where results are in the order of near spellings: what of the names none of them is."""
+def _absent_names(query: Query, missing: MissingTerms, nothing: str, *, is_inside: bool) -> list[str]:
+    """Warnings of mode fuzzy about names that no result holds."""
     absent = [name for name in query.named if name in missing.parts]
-    rest = "these results hold other words of the query, or such as are spelt nearly so"
+    remark = "these results hold other words of the query, or such as are spelt nearly so"
     if not absent:
         return []
     if not is_inside:
-        return [f"{nothing} {_listed(absent)}; {rest}", *_unsought(absent)]
-    return [f"{_inside_longer(absent)}; {rest}"]
+        return [f"{nothing} {_listed(absent)}; {remark}", *_unsought(absent)]
+    return [f"{_inside_longer(absent)}; {remark}"]
 
 
 def _unsought(absent: Sequence[str]) -> list[str]:
-    """Which absent names no near spelling is looked for: so that nobody takes them for looked up in this way too."""
+    """A warning about absent names for which no similar spellings were searched."""
     unsought = [name for name in absent if _UNSPELT.search(name)]
     return [f"typing errors are only looked for in words of letters alone, not in {_listed(unsought)}"] * bool(unsought)
 
 
-def _inside_longer(named: Sequence[str], ones: str = "names") -> str:
+def _inside_longer(named: Sequence[str], longer: str = "names") -> str:
     if len(named) == 1:
-        return f"{_listed(named)} occurs only inside longer {ones}{_otherwise(named)}"
-    return f"none of {_listed(named)} occurs but inside longer {ones}{_otherwise(named)}"
+        return f"{_listed(named)} occurs only inside longer {longer}{_otherwise(named)}"
+    return f"none of {_listed(named)} occurs but inside longer {longer}{_otherwise(named)}"
 
 
-def _is_one_name(query: Query) -> bool:
+def _is_single_name(query: Query) -> bool:
     """Whether the whole query is a name, or a compound such as ``max-shard`` that may be one."""
     return query.named == (query.text.strip(),) or ("-" in query.phrase and " " not in query.phrase)
 
 
 def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Where a part of a text was asked for that looks like a name, and each result has it in a longer one."""
+    """A warning if the query looks like a name, and each result has it only inside a longer one."""
     texts = [result.match.text for result in results if result.is_by_words and result.match.text]
-    if not texts or any(names.stands(name, text) is Stands.WHOLE for text in texts for name in named):
+    if not texts or any(names.stands(name, text) is Standing.WHOLE for text in texts for name in named):
         return []
     return [f"these results hold {_listed(named)} only inside longer names{_otherwise(named)}"]
 
 
 def _otherwise(named: Sequence[str]) -> str:
-    """What a name in which marks count may be found as besides."""
+    """An addition for names with marks, which may be in the text with other marks."""
     is_plain = all(re.fullmatch(r"[^\W_][\w -]*[^\W_]", name) for name in named)
     return "" if is_plain else ", or with other marks"
 
 
 def _as_words(words: Sequence[str]) -> str:
-    """What was looked for as words only: it may well stand inside longer ones."""
+    """Terms that were searched as whole words; they may be inside longer ones."""
     return f"{_listed(words)} as {'a word' if len(words) == 1 else 'words'}"
 
 
 def _listed(words: Sequence[str]) -> str:
     more = f" and {len(words) - _MOST_LISTED} more" if len(words) > _MOST_LISTED else ""
-    return ", ".join(map(_shown, words[:_MOST_LISTED])) + more
+    return ", ".join(map(_quoted, words[:_MOST_LISTED])) + more
 
 
-def _shown(text: str) -> str:
-    return repr(shorten(redact(text), _LONGEST_SHOWN))
+def _quoted(text: str) -> str:
+    return repr(shorten(redact(text), _LONGEST_QUOTE))
 
 
 def _results(number: int) -> str:
@@ -211,15 +213,15 @@ def _results(number: int) -> str:
 # -- days, and what was searched for instead ---------------------------------------------------------------------------
 
 
-def other_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
-    """Where no text has a name, and the results are for another one: (name, what was searched for instead)."""
+def substituted_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
+    """Warnings if no text has a name: `instead` are (name, name that was searched for instead)."""
     nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    rest = "these are results for" if is_any else "what was searched for instead is"
-    return [f"{nothing} {_shown(name)}; {rest} {_shown(other)}" for name, other in instead]
+    remark = "these are results for" if is_any else "what was searched for instead is"
+    return [f"{nothing} {_quoted(name)}; {remark} {_quoted(substitute)}" for name, substitute in instead]
 
 
 def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
-    """Where days are all that was asked for; `kinds` are those of the results."""
+    """The warning for a query that names only days; `kinds` are those of the results."""
     days = ", ".join(map(str, query.days))
     if not kinds:
         return [f"none of the newest messages of {days} passes the filters"]
@@ -228,21 +230,21 @@ def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
 
 
 def empty_days(query: Query, *, is_limited: bool) -> list[str]:
-    """Where days that the question names have no message, so that what names them was searched as words."""
+    """Warnings about dates without messages, which were therefore searched as words."""
     nothing = "no message within the filters is" if is_limited else "no message is"
-    return [f"{nothing} of {_shown(text)} ({days})" for text, days in query.empty_days]
+    return [f"{nothing} of {_quoted(text)} ({days})" for text, days in query.empty_days]
 
 
-def other_days(query: Query, times: Sequence[int]) -> list[str]:
-    """Where results, made at these epoch ms, are not of the days that the question names beside other words."""
-    bounds = [days.bounds for _, days in query.dated]
-    others = sum(not any(first <= time < past for first, past in bounds) for time in times)
-    if not bounds or not others:
+def outside_days(query: Query, times: Sequence[int]) -> list[str]:
+    """A warning if results, of these epoch ms, are not of the days that the query names beside other words."""
+    bounds = [days.bounds for _, days in query.nonempty_days]
+    outside = sum(not any(first <= time < past for first, past in bounds) for time in times)
+    if not bounds or not outside:
         return []
-    named = " or ".join(f"{_shown(text)} ({days})" for text, days in query.dated)
-    count = f"{others} of {len(times)} results {'is' if others == 1 else 'are'} not"
-    said = "none of these results is" if others == len(times) else count
-    return [f"{said} of {named}; `after` and `before` limit a search to days"]
+    named = " or ".join(f"{_quoted(text)} ({days})" for text, days in query.nonempty_days)
+    count = f"{outside} of {len(times)} results {'is' if outside == 1 else 'are'} not"
+    subject = "none of these results is" if outside == len(times) else count
+    return [f"{subject} of {named}; `after` and `before` limit a search to days"]
 
 
 # -- what is not indexed yet -------------------------------------------------------------------------------------------
@@ -253,11 +255,11 @@ _SERVED = "the service goes on with them by itself"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Backlog:
     """How many of the `messages` each index, lexical or semantic, does not hold yet.
 
-    `unread` are those that it will never hold by meaning, because its model cannot read them.
-    `is_served`: the service answers. `has_tools`: tool calls are embedded too; those of `missing["tools"]` are not yet.
+    `unread` messages are never embedded, because the model cannot read them. `is_served`: the service answers.
+    `has_tools`: tool calls are embedded too; `missing["tools"]` counts messages whose calls are not embedded yet.
     """
 
     messages: int
@@ -269,23 +271,25 @@ class Waiting:
     def shortfalls(
         self, states: Mapping[str, str], model: str, *, by_meaning_alone: bool, kinds: Collection[str] = ()
     ) -> list[str]:
-        """A sentence for each index that was asked and is not complete.
+        """A sentence for each index that was searched and is not complete.
 
-        What the model cannot read lacks only where nothing is found by words. `kinds`: nothing else is searched.
+        Messages that the model cannot read count only for a search by meaning alone. `kinds`: the only kinds searched.
         """
-        asked = {index for index, state in states.items() if state != "off"}
-        unread = self.unread if by_meaning_alone and "semantic" in asked else 0
-        made = [self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in asked]
+        searched = {index for index, state in states.items() if state != "off"}
+        unread = self.unread if by_meaning_alone and "semantic" in searched else 0
+        sentences = [
+            self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in searched
+        ]
         if unread:
             share = f"meaning knows {self._share(self.missing['semantic'] + unread)} % of the messages"
-            made.append(f"{share}; {model} cannot read {counted(unread, 'message')}, which only words find")
+            sentences.append(f"{share}; {model} cannot read {counted(unread, 'message')}, which only words find")
         tools = self.missing.get("tools", 0)
-        if tools and "semantic" in asked and (not kinds or TOOLS & set(kinds)):
+        if tools and "semantic" in searched and (not kinds or TOOLS & set(kinds)):
             wait = f"the tool calls of {counted(tools, 'message')} are not embedded yet, so not found by meaning"
-            made.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
+            sentences.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
         if not self.has_tools and by_meaning_alone and kinds and set(kinds) <= TOOLS:
-            made.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
-        return made
+            sentences.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
+        return sentences
 
     def _share(self, missing: int) -> int:
         return max(0, self.messages - missing) * 100 // max(1, self.messages)

@@ -1,6 +1,6 @@
-"""One find as clients see it: where it is from, how it was found, and the few words that show it.
+"""One result as clients see it: where it is from, how it was found, and a snippet.
 
-Only what is shown is read from the archive. Field names are those that agents know from OpenCode's recall plugin.
+Only messages that are shown are read from the archive. Agents know the field names from OpenCode's recall plugin.
 Everything is redacted: the snippet, the title, the terms of the query.
 """
 
@@ -14,19 +14,19 @@ from dataclasses import dataclass, field, replace
 from daemon.archive import Archive
 from daemon.display import one_line
 from daemon.model import Json, Kind, Message, Part
-from daemon.recall.answer.excerpt import meant, snippet
+from daemon.recall.answer.excerpt import matched_part, snippet
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
+from daemon.recall.query.directories import Place
 from daemon.recall.query.parse import Query, Tier, split
-from daemon.recall.query.places import Place
-from daemon.recall.query.scope import ANYTHING, Allowed
+from daemon.recall.query.scope import ANYTHING, SectionFilter
 from daemon.recall.ranking.grouping import Result
 from daemon.records import table, text
 from daemon.redact import redact
 
 RECENT_MS = 7 * 86_400_000
 _LONG_TITLE = 500
-_SHOWN_TEXT = 8192
+_LONGEST_TEXT = 8192
 _MARGIN = 512
 _COPIES = 5
 """Copies of a message that are named; all are counted."""
@@ -53,10 +53,10 @@ _ANY_TYPE = ("text", "reasoning", "tool", "subtask")
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How finds are to be shown; `place` is what directories are measured by, `now` is epoch ms.
+    """How results are rendered; `place` is what directories are measured by, `now` is epoch ms.
 
-    `allowed` are the kinds and the tool that were asked for. From `until` on, on time.monotonic's clock, snippets are
-    the beginnings of the texts, and `late` says so.
+    `section_filter` has the requested kinds and tool. After `until`, on time.monotonic's clock, snippets are the
+    beginnings of the texts, and `late` says so.
     """
 
     query: Query
@@ -65,16 +65,16 @@ class Display:
     level: str
     place: Place | None
     now: int
-    allowed: Allowed = ANYTHING
+    section_filter: SectionFilter = ANYTHING
     until: float = math.inf
     late: list[str] = field(default_factory=list)
-    seen: dict[str, str] = field(default_factory=dict)
+    redacted: dict[str, str] = field(default_factory=dict)
 
     def clean(self, content: str) -> str:
-        """Redacted; titles, directories and terms come again with each result and are looked at once."""
-        if content not in self.seen:
-            self.seen[content] = redact(content)
-        return self.seen[content]
+        """The redacted text. Titles, directories and terms repeat in many results, so each is redacted once."""
+        if content not in self.redacted:
+            self.redacted[content] = redact(content)
+        return self.redacted[content]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -83,12 +83,12 @@ class Display:
 
 
 def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: Display) -> Json | None:
-    """The result of one find; None where its message, or what is allowed of it, has left the archive meanwhile."""
+    """The result as JSON; None if its message, or the part that passes the filter, has left the archive meanwhile."""
     message = archive.message(result.message_id)
     if message is None:
         return None
     row = rows.get(result.session_id)
-    match = meant(result.match, message, row.title if row else "", display.allowed, display.words)
+    match = matched_part(result.match, message, row.title if row else "", display.section_filter, display.words)
     if match is None:
         return None
     result = replace(result, match=match)
@@ -96,7 +96,7 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     kind = _kind(message, part) if _is_loose(result) else result.match.kind
     terms = tuple(dict.fromkeys(display.clean(names.written(term, result.match.text)) for term in result.terms))
     excerpt = _snippet(result, part, display)
-    made: Json = {
+    rendered: Json = {
         "sessionID": result.session_id,
         "sessionTitle": one_line(display.clean(row.title))[:_LONG_TITLE] if row else "",
         "directory": display.clean(row.directory) if row else "",
@@ -118,28 +118,28 @@ def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: 
     }
     tool = result.match.tool or (text(part.data.get("tool")) if part and part.type == "tool" else "")
     if tool:
-        made["toolName"] = display.clean(tool)
+        rendered["toolName"] = display.clean(tool)
     if result.spelling_pairs:
-        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.spelling_pairs]
+        rendered["near"] = [[redact(name), redact(spelling)] for name, spelling in result.spelling_pairs]
     if result.copies:
         first = [
             {"messageID": message_id, "sessionID": session_id} for message_id, session_id in result.copies[:_COPIES]
         ]
-        made["copies"] = {"count": len(result.copies), "first": first}
+        rendered["copies"] = {"count": len(result.copies), "first": first}
     if display.level != "part":
-        made["hitCount"] = result.hits
+        rendered["hitCount"] = result.hits
     title_terms = _in_title(row, display)
     if title_terms:
-        made["titleMatch"] = {"title": made["sessionTitle"], "matchedTerms": title_terms}
+        rendered["titleMatch"] = {"title": rendered["sessionTitle"], "matchedTerms": title_terms}
     relevance = result.relevance or (display.place.relevance(row) if display.place else "")
     if relevance:
-        made["directoryRelevance"] = relevance
-    made["why"] = _why(result, part, terms, display, relevance) | (
+        rendered["directoryRelevance"] = relevance
+    rendered["why"] = _why(result, part, terms, display, relevance) | (
         {} if not title_terms else {"titleTerms": title_terms}
     )
     if display.explain:
-        made["matchReasons"] = _reasons(result, kind, terms, title_terms)
-    return made
+        rendered["matchReasons"] = _reasons(result, kind, terms, title_terms)
+    return rendered
 
 
 def _why(result: Result, part: Part | None, terms: Sequence[str], display: Display, relevance: str) -> Json:
@@ -153,7 +153,7 @@ def _why(result: Result, part: Part | None, terms: Sequence[str], display: Displ
 
 
 def _fields(result: Result, part: Part | None) -> list[str]:
-    """Which text matched; ``meaning`` and ``neighbours`` where the message itself has no word of the query."""
+    """Which text matched; ``meaning`` or ``neighbours`` if the message itself has no word of the query."""
     if result.mode == "semantic":
         return ["meaning"]
     if not result.is_own:
@@ -165,17 +165,17 @@ def _fields(result: Result, part: Part | None) -> list[str]:
 
 
 def _confidence(result: Result, display: Display) -> str:
-    """high: it holds all that was asked for; medium: some of it; low: only something near it."""
+    """high: it holds all of the query; medium: some of it; low: only something similar."""
     if not result.is_by_words or result.grade > 1:
         return "low"
     if result.mode in {"literal", "regex"}:
         return "high"
-    held, wanted = split(result.terms), split(display.words)
+    held, query_words = split(result.terms), split(display.words)
     if result.mode in {"smart", "hybrid"} and result.grade == Tier.WHOLE:
         held |= split(display.query.named)
-    if held >= wanted and not result.spelling_pairs:
+    if held >= query_words and not result.spelling_pairs:
         return "high"
-    return "medium" if result.grade == 0 and 2 * len(held & wanted) >= len(wanted) else "low"
+    return "medium" if result.grade == 0 and 2 * len(held & query_words) >= len(query_words) else "low"
 
 
 def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Sequence[str]) -> list[str]:
@@ -184,7 +184,7 @@ def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Seque
         reasons.append(f"holds {', '.join(terms)}")
     if result.spelling_pairs:
         reasons.append(
-            "holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.spelling_pairs)
+            "holds " + ", ".join(f"{redact(spelling)} for {redact(name)}" for name, spelling in result.spelling_pairs)
         )
     if result.mode == "semantic":
         reasons.append("holds no word of the query: only its meaning is near")
@@ -199,7 +199,7 @@ def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Seque
 
 
 def _part(message: Message, result: Result) -> Part | None:
-    """The part that is shown. Of a find by meaning, which knows of no part, the one of its kind that has its text."""
+    """The part to show. A match by meaning names no part, so it is the part of its kind that has the text."""
     match = result.match
     if match.part_id:
         return next((part for part in message.parts if part.id == match.part_id), None)
@@ -211,7 +211,7 @@ def _part(message: Message, result: Result) -> Part | None:
 
 
 def _is_loose(result: Result) -> bool:
-    """Whether the match says nothing certain of its kind: of a whole window, or of a chunk that begins with a title."""
+    """Whether the match leaves its kind open: a match of a window, or of a chunk that begins with a title."""
     return not result.match.part_id and result.match.kind in {"", Kind.TITLE}
 
 
@@ -238,15 +238,16 @@ def _is_pruned(part: Part | None) -> bool:
 def _snippet(result: Result, part: Part | None, display: Display) -> str:
     content = result.match.text
     if not content and part is not None:
-        # Found by its neighbours: its own beginning. Redacted before it is cut, the end given away for a half secret.
+        # Found by its neighbours, so we show its own beginning. We redact before cutting and drop the end, which may be
+        # half of a secret.
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
-        content = redact(whole[:_SHOWN_TEXT])
-        content = content if len(whole) <= _SHOWN_TEXT else content[:-_MARGIN]
+        content = redact(whole[:_LONGEST_TEXT])
+        content = content if len(whole) <= _LONGEST_TEXT else content[:-_MARGIN]
     if content and time.monotonic() >= display.until:
         display.late[:] = [_NO_TIME]
-        return redact(snippet(content[:_SHOWN_TEXT], (), display.width))
+        return redact(snippet(content[:_LONGEST_TEXT], (), display.width))
     exact = [display.query.text] if result.mode == "literal" else []
-    spellings = [there for _, there in result.spelling_pairs]
+    spellings = [spelling for _, spelling in result.spelling_pairs]
     return redact(snippet(content, [*exact, *result.terms, *spellings, *display.words], display.width))
 
 

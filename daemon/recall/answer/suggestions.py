@@ -1,8 +1,8 @@
-"""What to try where there is little or nothing by words; each next call is tried before it is offered.
+"""Suggestions if there are few or no results by words; each suggested call is tried before it is offered.
 
-A suggestion is ``{reason, action, example}``, its example the arguments of the next call. Functions make the texts;
-`Suggester` asks the indexes for them until a time is over, and does not offer what it could not try by then. No text
-claims more than was looked at.
+A suggestion is ``{reason, action, example}``; the example has the arguments of the next call. Functions write the
+texts. `Suggester` tries the calls until a deadline, and offers none that it could not try. No text claims more than was
+checked.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from daemon.recall.query.scope import Scope
 from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact, redact_value
 
-_NEAR_MISSES = 20
+_MOST_MISSES = 20
 _SPELLINGS = 3
 _BY_WORDS = {"hybrid": "smart", "semantic": "smart"}
 
 
 MOST_WORDS = 4
-"""Absent words of a query for which near spellings are looked up."""
+"""Absent words of a query for which we look up similar spellings."""
 
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -46,36 +46,36 @@ _OF_SESSIONS = frozenset({"sessionID", "scope", "projectID", "title", "archived"
 
 
 def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
-    """A suggestion for each absent word that something is spelt like; `similar` gives (word, number of parts)."""
-    made = []
+    """A suggestion for each absent word with similar spellings; `similar` returns (word, number of parts)."""
+    suggestions = []
     for word in missing[:MOST_WORDS]:
-        results = [(other, parts) for other, parts in similar(word) if other.lower() != word.lower()]
+        results = [(spelling, parts) for spelling, parts in similar(word) if spelling.lower() != word.lower()]
         if not results:
             continue
-        other = redact(results[0][0])
-        others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
-        made.append(
+        spelling = redact(results[0][0])
+        listed = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
+        suggestions.append(
             {
-                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
-                "action": f"ask for {other!r} if that was meant"
+                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {listed}",
+                "action": f"ask for {spelling!r} if that was meant"
                 + ("" if request.match == "fuzzy" else ", or use `match=fuzzy`"),
-                "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), other)},
+                "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), spelling)},
             }
         )
-    return made
+    return suggestions
 
 
 def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
-    """A suggestion of `spelt` that finds something only without the filters."""
+    """A suggestion by `spelt` that finds something only without the filters."""
     action = f"{suggestion['action']}; only what the filters ({limits(scope)}) leave out has it"
     example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
     return suggestion | {"action": action, "example": example}
 
 
-def _replaced(text: str, word: str, other: str) -> str:
-    """`text` with `other` for `word`, in whatever case it stands there; `other` alone where it does not."""
-    made, times = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: other, text, flags=re.IGNORECASE)
-    return made if times else other
+def _replaced(text: str, word: str, replacement: str) -> str:
+    """`text` with `replacement` for `word`, in whatever case it stands there; `replacement` alone where it does not."""
+    replaced, times = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: replacement, text, flags=re.IGNORECASE)
+    return replaced if times else replacement
 
 
 # -- filters ---------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def _limit(name: str) -> str:
 
 
 def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
-    """(warnings, suggestions) where a filter leaves no session at all to be searched."""
+    """(warnings, suggestions) if no session passes a filter."""
     name = scope.emptied_by
     if not name:
         return [], []
@@ -112,14 +112,14 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
 
 
 def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
-    """Suggestions where filters are on and nothing was found."""
+    """Suggestions to search without filters, if nothing was found with them."""
     if scope.emptied_by or not scope.limited_by:
         return []
     names = limits(scope)
     if scope.eligible < known:
         reason = f"only {scope.eligible} of {counted(known, 'session')} searched, limited by {names}"
     elif set(scope.limited_by) <= _OF_SESSIONS:
-        return []  # they left nothing out
+        return []  # they excluded nothing
     else:
         reason = f"of each session only what fits was searched, limited by {names}"
     return [
@@ -131,23 +131,25 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
     ]
 
 
-def other_tool(request: Recall, tool: str) -> list[Json]:
-    """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
-    wanted, there = redact(request.toolName.strip()), redact(tool)
-    reason = f"`toolName` is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
-    return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(request) | {"toolName": there}}]
+def tool_in_lower_case(request: Recall, tool: str) -> list[Json]:
+    """A suggestion if the named tool has no results, but `tool`, in lower case, has."""
+    name, spelling = redact(request.toolName.strip()), redact(tool)
+    reason = f"`toolName` is a tool's exact name: nothing fits {name!r}, something fits {spelling!r}"
+    return [
+        {"reason": reason, "action": f"ask for {spelling!r}", "example": _without(request) | {"toolName": spelling}}
+    ]
 
 
-def other_modes(request: Recall, query: Query) -> tuple[str, ...]:
-    """Modes that may find something where nothing was found, the likeliest first."""
+def alternative_modes(request: Recall, query: Query) -> tuple[str, ...]:
+    """Other modes that may find something, the likeliest first."""
     if request.match in {"literal", "regex"}:
         return ("hybrid",)
     is_bare = query.is_exact and not query.words
     return tuple(mode for mode in ("literal", "fuzzy", "semantic") if mode != request.match) if is_bare else ()
 
 
-def other_mode(request: Recall, mode: str) -> list[Json]:
-    """Another way to ask, where nothing was found."""
+def alternative_mode(request: Recall, mode: str) -> list[Json]:
+    """A suggestion to use another mode."""
     reason = "a bare name is only answered by that name"
     if request.match in {"literal", "regex"}:
         reason = f"nothing {request.match} was found"
@@ -167,7 +169,7 @@ def _in_mode(request: Recall, mode: str) -> Json:
 
 
 def _without(request: Recall, *names: str) -> Json:
-    """The arguments as they were asked, but for those of the named filters; such as are the default go unsaid."""
+    """The arguments of the request, without those of the named filters and without defaults."""
     gone = {argument for name in names for argument in _ARGUMENTS.get(name, (name,))}
     defaults = Recall(query="")
     example: Json = {}
@@ -186,17 +188,19 @@ def _redacted(value: object) -> Any:
 
 
 def held_by(result: Result, query: Query, mode: str) -> str:
-    """In words, what a near miss that was found in `mode` holds of the query: no more than was seen in it."""
+    """A sentence about what a near miss found in `mode` holds of the query."""
     if mode in {"literal", "regex"}:
         return "holds it"
     if result.spelling_pairs:
-        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.spelling_pairs)
+        is_inside = any(name.lower() in spelling.lower() for name, spelling in result.spelling_pairs)
         return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
     if not result.is_own:
         return "follows messages that hold some of the words"
     if query.is_exact and result.grade == Tier.INSIDE:
         return "holds it inside a longer name"
-    is_whole = mode == "smart" and result.grade == Tier.WHOLE  # else only the terms tell whether it holds the names
+    is_whole = (
+        mode == "smart" and result.grade == Tier.WHOLE
+    )  # otherwise only the terms show whether it holds the names
     held = split(result.terms) | (split(query.named) if is_whole else set())
     return "holds all of the words" if held >= split((*query.named, *query.words)) else "holds some of the words"
 
@@ -204,31 +208,31 @@ def held_by(result: Result, query: Query, mode: str) -> str:
 def near_misses(
     results: Sequence[Result], rows: Mapping[str, Row], reason: Callable[[Result], str], most: int = 3
 ) -> list[Json]:
-    """The sessions of finds that are no answer, best first, each with why it is none, as `reason` says of a find."""
-    made: dict[str, Json] = {}
+    """The sessions of results that are no answer, best first, each with the reason."""
+    by_session: dict[str, Json] = {}
     for result in results:
-        if len(made) == most:
+        if len(by_session) == most:
             break
-        if result.session_id in made:
+        if result.session_id in by_session:
             continue
         row = rows.get(result.session_id)
-        terms = [redact(there) for _, there in result.spelling_pairs] or [redact(term) for term in result.terms]
-        made[result.session_id] = {
+        terms = [redact(spelling) for _, spelling in result.spelling_pairs] or [redact(term) for term in result.terms]
+        by_session[result.session_id] = {
             "sessionID": result.session_id,
             "title": one_line(redact(row.title)) if row else "",
             "directory": redact(row.directory) if row else "",
             "reason": reason(result),
             "terms": list(dict.fromkeys(terms)),
         }
-    return list(made.values())
+    return list(by_session.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Suggester:
-    """Knows the question and whom to ask; `until` is on time.monotonic's clock.
+    """Tries calls for suggestions, until `until` on time.monotonic's clock.
 
-    `arranged` orders candidates of a mode as finds, as many as are needed. `searched` are the spellings, in lower case,
-    that were searched for already.
+    `arranged` orders the candidates of a mode as results. `searched` are spellings, in lower case, that were searched
+    already.
     """
 
     candidates: CandidateSearch
@@ -240,7 +244,9 @@ class Suggester:
     arranged: Callable[[CandidateLists, str, int], list[Result]]
     searched: frozenset[str] = frozenset()
 
-    def help(self, page: Sequence[Result], missing: query_warnings.Missing) -> tuple[list[str], list[Json], list[Json]]:
+    def help(
+        self, page: Sequence[Result], missing: query_warnings.MissingTerms
+    ) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses) beside the results of a page."""
         notes, suggestions = emptied(self.request, self.scope, self.rows)
         is_weak = not any(result.is_by_words for result in page) or (self.query.is_exact and bool(missing.parts))
@@ -254,26 +260,26 @@ class Suggester:
         if page:
             return notes, suggestions, []
         misses = self._near_misses()
-        suggestions += self._other_case()
-        if misses or self._is_over():  # else nothing lies outside the filters either
+        suggestions += self._tool_case()
+        if misses or self._is_over():  # otherwise there is nothing outside the filters either
             suggestions += limiting(self.request, self.scope, len(self.rows))
-        return notes, suggestions + self._other_mode(), misses
+        return notes, suggestions + self._alternative(), misses
 
     def _spelt(self, missing: Sequence[str]) -> list[Json]:
-        """Near spellings of what no text has, within the filters if these let one through, else without them."""
+        """Similar spellings of words that no text has, within the filters if possible, else without them."""
 
         def similar(word: str) -> list[tuple[str, int]]:
             is_tried, is_written = self._is_written(word)
-            near = self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
-            return [(other, parts) for other, parts in near if other.lower() not in self.searched]
+            spellings = self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
+            return [(spelling, parts) for spelling, parts in spellings if spelling.lower() not in self.searched]
 
         if self.request.match in {"regex", "semantic"}:
             return []
-        made = spelt(missing, similar, self.request)
+        suggestions = spelt(missing, similar, self.request)
         if not self.scope.limited_by and self.request.match != "literal":
-            return made  # the spellings are of the index
+            return suggestions  # all spellings are in the index, so they need no try
         tried: list[Json] = []
-        for suggestion in made:
+        for suggestion in suggestions:
             text = suggestion["example"]["query"]
             if self._finds(text):
                 tried.append(suggestion)
@@ -282,26 +288,26 @@ class Suggester:
         return tried
 
     def _is_written(self, word: str) -> tuple[bool, bool]:
-        """Whether it could be told, and whether any text has the word: what only the filters leave out is no error."""
+        """(whether we know, whether any text has the word). A word that only the filters exclude is not misspelt."""
         written = self.candidates.is_written(word, self.until)
         return written is not None, bool(written)
 
-    def _other_case(self) -> list[Json]:
-        """A tool is asked for by its exact name, which OpenCode writes in small letters."""
+    def _tool_case(self) -> list[Json]:
+        """A suggestion for the tool in lower case, as OpenCode writes tool names."""
         tool = self.request.toolName.strip()
         fitting = [replace(filters, tools=(tool.lower(),)) for _, filters in self.scope.rounds]
         if tool == tool.lower() or not self._finds(self.request.query, among=fitting):
             return []
-        return other_tool(self.request, tool.lower())
+        return tool_in_lower_case(self.request, tool.lower())
 
-    def _other_mode(self) -> list[Json]:
-        for mode in other_modes(self.request, self.query):
+    def _alternative(self) -> list[Json]:
+        for mode in alternative_modes(self.request, self.query):
             if self._finds(self.request.query, mode):
-                return other_mode(self.request, mode)
+                return alternative_mode(self.request, mode)
         return []
 
     def _finds(self, text: str, mode: str = "", among: Sequence[Filters] = ()) -> bool:
-        """Whether a call like this one, but in this mode and with these filters, finds anything; hybrid, by words."""
+        """Whether the call finds anything in this mode and with these filters; hybrid counts by words."""
         mode = mode or self.request.match
         query = Query(text) if mode == "regex" else parse.parse(text)
         for filters in among or [filters for _, filters in self.scope.rounds]:
@@ -311,17 +317,17 @@ class Suggester:
         return False
 
     def _near_misses(self) -> list[Json]:
-        """Sessions that hold it outside the filters, in the mode asked for; else such that hold nearly such words."""
+        """Sessions outside the filters that hold the query; without filters, sessions with similar spellings."""
         request, scope = self.request, self.scope
         if request.match == "regex" and not scope.limited_by:
             return []
         mode = _BY_WORDS.get(request.match, request.match) if scope.limited_by else "fuzzy"
-        results = self._candidates(self.query, mode, Filters(), _NEAR_MISSES)
+        results = self._candidates(self.query, mode, Filters(), _MOST_MISSES)
         if results is None:
             return []
         outside = f", but is outside the filters ({limits(scope)})" if scope.limited_by else ""
         return near_misses(
-            self.arranged(results, mode, _NEAR_MISSES),
+            self.arranged(results, mode, _MOST_MISSES),
             self.rows,
             lambda result: held_by(result, self.query, mode) + outside,
         )
@@ -331,7 +337,7 @@ class Suggester:
             return None
         try:
             return self.candidates.gather(query, mode, filters, depth, deadline=self.until, with_windows=False)
-        except (Retry, Skip):  # the owner of the index was told; a hint is no reason to fail
+        except (Retry, Skip):  # the owner of the index was notified; a hint is no reason to fail
             return None
 
     def _is_over(self) -> bool:

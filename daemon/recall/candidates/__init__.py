@@ -14,19 +14,18 @@ from daemon.embed import Embedder
 from daemon.errors import BadRequest, IndexBroken, ReconstituteError, Stop
 from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.recall.candidates import words
+from daemon.recall.candidates.index_query import IndexQuery, is_over, missing_scores, seconds_until
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.meaning import MeaningSearch
-from daemon.recall.candidates.question import IndexQuery, is_over, missing_scores, seconds_left
 from daemon.recall.candidates.words import WordSearch, newest
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
 from daemon.redact import redact
 
 _OF_NAMES = 20
-"""Chunks asked for by meaning beside a bare name: only those that hold it count, and these are found by words as long
-as words are indexed first."""
+"""Chunks requested by meaning for a bare name. Only those that hold the name count, and the word index finds these."""
 MODEL_LATE = "has not embedded the question yet"
-"""Of a model that is late: a server may be loading it."""
+"""The warning about a late model: a server may be loading it."""
 
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 
@@ -46,7 +45,7 @@ class CandidateSearch:
     ) -> None:
         """`is_behind`: whether the word index may lack messages that the semantic index has.
 
-        `is_off`: the configuration says that nothing is searched by meaning.
+        `is_off`: search by meaning is disabled in the configuration.
         """
         self._lexical, self._semantic = lexical, semantic
         self._on_failure, self._is_behind = on_failure, is_behind
@@ -64,19 +63,19 @@ class CandidateSearch:
     ) -> CandidateLists:
         """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
 
-        `with_windows`: also messages that are found by their neighbours. What was found by meaning comes without
-        texts, which `MeaningSearch.with_texts` adds, unless the order depends on them.
+        `with_windows`: also messages that are found by their neighbours. Matches by meaning come without texts, which
+        `MeaningSearch.with_texts` adds, unless the order depends on the texts.
 
         Raises:
             BadRequest: no regular expression.
-            ReconstituteError: nothing could be asked.
+            ReconstituteError: no index answered.
         """
         words = WordSearch(self._lexical, query, filters, depth, deadline, with_windows=with_windows)
         if query.is_of_days:
             return self._all({"lexical": words.of_days}, deadline)
 
         def by_meaning(candidates: CandidateLists) -> None:
-            is_for_names = mode == "hybrid" and query.is_exact  # which are looked for in the texts
+            is_for_names = mode == "hybrid" and query.is_exact  # names are searched in the texts
             is_bare_name = is_for_names and not query.words and not self._is_behind()
             deep = min(depth, _OF_NAMES) if is_bare_name else depth
             self.meaning.search(candidates, query, mode, filters, deep, without_texts=not is_for_names)
@@ -91,7 +90,7 @@ class CandidateSearch:
         return candidates
 
     def _complete(self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, deadline: float) -> None:
-        """Score each candidate by the lists that did not have it, in what time is left."""
+        """Score each candidate by the lists that did not have it, until the deadline."""
         if mode not in {"smart", "hybrid"} or is_over(deadline):
             return
         fills = missing_scores(candidates, query, filters, self._lexical, self._semantic, vector=self.meaning.vector)
@@ -99,9 +98,9 @@ class CandidateSearch:
         for index_query in running:
             index_query.start()
         for index_query in running:
-            index_query.join(seconds_left(deadline))
+            index_query.join(seconds_until(deadline))
             candidates.more |= dict(index_query.candidates.more)
-            if index_query.error is not None:  # what was found stands
+            if index_query.error is not None:  # the candidates so far are kept
                 self._failed(candidates, index_query.index, index_query.error, "not all candidates were scored")
             elif not index_query.is_done and not candidates.late:
                 candidates.late.append("not all candidates were scored")
@@ -111,24 +110,24 @@ class CandidateSearch:
         phrase is ranked higher. Each text costs 0.2 ms.
         """
         index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
-        wanted = [match for match in matches if match.message_id in held]
-        if index is None or not wanted or is_over(deadline) or candidates.states.get("semantic") == "failed":
+        with_words = [match for match in matches if match.message_id in held]
+        if index is None or not with_words or is_over(deadline) or candidates.states.get("semantic") == "failed":
             return
 
         def fetch(own: CandidateLists) -> None:
-            with_texts = {match.record: match for match in index.with_texts(wanted)}
+            with_texts = {match.record: match for match in index.with_texts(with_words)}
             own.lists["semantic"] = [with_texts.get(match.record, match) for match in matches]
 
         fetching = IndexQuery("semantic", fetch)
         fetching.start()
-        fetching.join(seconds_left(deadline))
+        fetching.join(seconds_until(deadline))
         if fetching.is_done:
             self._merge(candidates, fetching)
         else:
             candidates.late.append("not all texts were looked at")
 
     def spellings(self, word: str, limit: int, deadline: float) -> list[tuple[str, int]]:
-        """Words of the index that are spelt nearly as `word`; none where it is late, or fails, which is reported.
+        """Words of the index with a similar spelling; none if the index is late, or fails, which is reported.
 
         `deadline` is on time.monotonic's clock.
         """
@@ -137,41 +136,43 @@ class CandidateSearch:
         return list(similar)
 
     def is_written(self, word: str, deadline: float) -> bool | None:
-        """Whether any text has the word, as the word index has it; None where that was not told in time."""
+        """Whether any text has the word, by the word index; None if the index is late."""
         with_texts: list[bool] = []
         self._in_time(lambda: with_texts.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
         return with_texts[0] if with_texts else None
 
-    def nearest(self, name: str, deadline: float) -> str:
-        """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
-        made: list[str] = []
-        self._in_time(lambda: made.append(words.nearest(name, self._lexical)), deadline)
-        return made[0] if made else ""
+    def closest_spelling(self, name: str, deadline: float) -> str:
+        """The most similar spelling of `name` in any text, of the whole or word by word; "" if there is none."""
+        spellings: list[str] = []
+        self._in_time(lambda: spellings.append(words.closest_spelling(name, self._lexical)), deadline)
+        return spellings[0] if spellings else ""
 
-    def settled(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
-        """The query as this archive takes it; as it is where that is not told in time.
+    def interpret(self, query: Query, filters: Filters, now: datetime | None, deadline: float) -> Query:
+        """The query with its names and days checked against the archive; unchanged if the index is late.
 
-        Those of its names that are none here count as words, and days that it names are days where messages of then
-        pass the filters. `now` is naive and local; without it no days are looked for.
+        A name that is none in this archive counts as words. Words that name days count as days if messages of these
+        days pass the filters. `now` is naive and local; without it no days are read.
         """
-        made = [query]
+        queries = [query]
 
-        def ask() -> None:
-            settled = words.settled(query, self._lexical) if query.is_exact else query
-            made.append(settled)
+        def lookup() -> None:
+            resolved = words.resolve_names(query, self._lexical) if query.is_exact else query
+            queries.append(resolved)
             if now is not None:
-                made.append(parse.with_days(settled, now, lambda days: bool(newest(self._lexical, days, filters, 1))))
+                queries.append(
+                    parse.with_days(resolved, now, lambda days: bool(newest(self._lexical, days, filters, 1)))
+                )
 
-        self._in_time(ask, deadline)
-        return made[-1]
+        self._in_time(lookup, deadline)
+        return queries[-1]
 
-    def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
+    def _in_time(self, lookup: Callable[[], None], deadline: float) -> None:
         if is_over(deadline):
             return
-        running = IndexQuery("lexical", lambda _candidates: ask())
+        running = IndexQuery("lexical", lambda _candidates: lookup())
         running.start()
-        running.join(seconds_left(deadline))
-        if running.error is not None:  # a suggestion is no reason to fail; the owner is told
+        running.join(seconds_until(deadline))
+        if running.error is not None:  # a hint is no reason to fail; the owner is notified
             self._on_failure("lexical", running.error)
 
     # -- threads -----------------------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ class CandidateSearch:
         for index_query in running:
             index_query.start()
         for index_query in running:
-            index_query.join(seconds_left(deadline))
+            index_query.join(seconds_until(deadline))
         candidates, failures = CandidateLists(), []
         for index_query in running:
             failures += self._merge(candidates, index_query)
@@ -189,33 +190,37 @@ class CandidateSearch:
             raise failures[0]
         return candidates
 
-    def _merge(self, candidates: CandidateLists, question: IndexQuery) -> list[ReconstituteError]:
-        """Put one question's answer with the others; a failure is a warning here."""
-        is_done, error, own = question.is_done, question.error, question.candidates  # it may end while we look
+    def _merge(self, candidates: CandidateLists, index_query: IndexQuery) -> list[ReconstituteError]:
+        """Add one query's candidates to the others; a failure becomes a warning."""
+        is_done, error, own = (
+            index_query.is_done,
+            index_query.error,
+            index_query.candidates,
+        )  # read once, because it may end meanwhile
         if error is not None:
             if isinstance(error, BadRequest | Stop):
                 raise error
-            self._failed(candidates, question.index, error, _LABELS[question.index])
+            self._failed(candidates, index_query.index, error, _LABELS[index_query.index])
             if isinstance(error, ReconstituteError):
                 return [error]
-            named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
+            named = IndexBroken(f"the {index_query.index} index failed: {error}; it can be rebuilt from the archive")
             named.__cause__ = error
             return [named]
         candidates.lists |= dict(own.lists)
         candidates.is_inside |= own.is_inside
-        candidates.stats = own.stats if question.index == "lexical" else candidates.stats
+        candidates.stats = own.stats if index_query.index == "lexical" else candidates.stats
         candidates.legible = min(candidates.legible, own.legible)
         candidates.known = min(candidates.known, own.known)
         candidates.late += own.late
         candidates.warnings += own.warnings
-        candidates.states[question.index] = own.states.get(question.index, "used")
+        candidates.states[index_query.index] = own.states.get(index_query.index, "used")
         if not is_done:
-            candidates.states[question.index] = "late"
+            candidates.states[index_query.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
-            candidates.late.append(_LABELS[question.index] + why)
+            candidates.late.append(_LABELS[index_query.index] + why)
         return []
 
-    def _failed(self, candidates: CandidateLists, index: str, error: Exception, what: str) -> None:
+    def _failed(self, candidates: CandidateLists, index: str, error: Exception, problem: str) -> None:
         self._on_failure(index, error)
         candidates.states[index] = "failed"
-        candidates.warnings.append(f"{what}: {redact(str(error)) or type(error).__name__}")
+        candidates.warnings.append(f"{problem}: {redact(str(error)) or type(error).__name__}")

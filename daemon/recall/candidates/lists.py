@@ -14,20 +14,20 @@ WORDS = ("named", "phrase", "lexical", "tools", "printed")
 """The lists of matches by words; a message is shown by its match in the first list that has it.
 
 Names and phrases come newest first. For these, tool outputs have lists of their own (`tools`, `printed`), because they
-would crowd out what was said.
+would crowd out prose.
 """
 STANDING = ("named", "tools", "phrase", "printed")
 """The lists of texts that hold a name or phrase verbatim; in `named` and `tools` perhaps inside a longer name."""
-NEAR = ("windows", "semantic")
+WITHOUT_WORDS = ("windows", "semantic")
 """The lists whose messages need not hold a word of the query themselves."""
-_ALL = (*WORDS, *NEAR)
+_ALL = (*WORDS, *WITHOUT_WORDS)
 
 
-_LETTERS_OF_A_WORD = 8  # at most, where words are not told by spaces
+_LETTERS_OF_A_WORD = 8  # at most, in scripts without spaces
 
 
 def least_cosine(text: str) -> float:
-    """How similar a text must be to be a result by its meaning alone: the more, the shorter it is; "" is not known."""
+    """The least similarity for a result by meaning alone: higher for short texts. "" is an unknown text."""
     words = max(len(text.split()), len(text) / _LETTERS_OF_A_WORD)
     return LEAST_COSINE + (SHORT_COSINE / max(1.0, words) ** 2 if text else 0.0)
 
@@ -36,8 +36,8 @@ def least_cosine(text: str) -> float:
 class CandidateLists:
     """Candidates by list, and what went wrong; `late` names what the deadline cut off.
 
-    `more` are the scores of candidates that only other lists have (question.missing_scores), by the list that they
-    would stand in. They do not count when we ask whether a list is full.
+    `more` has the scores of candidates that only other lists have (index_query.missing_scores), by list. They do not
+    count when we check whether a list is full.
     """
 
     lists: dict[str, list[Match]] = field(default_factory=dict)
@@ -55,8 +55,8 @@ class CandidateLists:
     def ids(self, name: str) -> list[str]:
         return parse.once(match.message_id for match in self.lists.get(name, []))
 
-    def every(self, name: str) -> list[Match]:
-        """What a list has, and what is known besides of the candidates of others."""
+    def all_matches(self, name: str) -> list[Match]:
+        """The matches of a list, and those that were scored for candidates of other lists."""
         return [*self.lists.get(name, []), *self.more.get(name, [])]
 
     def best(self) -> dict[str, Match]:
@@ -70,27 +70,27 @@ class CandidateLists:
     def terms(self) -> dict[str, list[str]]:
         """The words of the query that the word index found in each message.
 
-        What holds a name as it stands may hold it inside a longer one, which is another name: that is not said here.
+        Verbatim matches are left out, because they may have a name inside a longer one, which is another name.
         """
         terms: dict[str, list[str]] = {}
-        for match in self.every("lexical"):
+        for match in self.all_matches("lexical"):
             terms.setdefault(match.message_id, []).extend(match.terms)
         return terms
 
     def similar_alone(self) -> set[str]:
         """The messages that are similar enough in meaning to be results even without a word of the query."""
         scores: dict[str, float] = {}
-        for match in self.every("semantic"):
+        for match in self.all_matches("semantic"):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
         floor = LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0)
         return {
             match.message_id
-            for match in self.every("semantic")
+            for match in self.all_matches("semantic")
             if match.score >= floor and match.score >= least_cosine(match.text)
         }
 
     def add_texts(self, with_texts: Callable[[Sequence[Match]], list[Match]]) -> None:
-        """Add the texts of what only meaning found, where their length decides whether it is similar enough."""
+        """Add the texts of matches by meaning whose length decides whether they are similar enough."""
         matches = self.lists.get("semantic", [])
         unsure = [match for match in matches if LEAST_COSINE <= match.score < LEAST_COSINE + SHORT_COSINE]
         if unsure and not self.by_words():
@@ -98,19 +98,19 @@ class CandidateLists:
             self.lists["semantic"] = [known.get(match.record, match) for match in matches]
 
     def similar(self) -> set[str]:
-        """The messages whose meaning is similar enough, or that have words of the query besides."""
-        return self.similar_alone() | ({match.message_id for match in self.every("semantic")} & self.by_words())
+        """The messages that are similar enough in meaning, or similar and with words of the query."""
+        return self.similar_alone() | ({match.message_id for match in self.all_matches("semantic")} & self.by_words())
 
     def by_words(self) -> set[str]:
-        """The messages that hold a word of the query, be it inside a longer one."""
-        return {match.message_id for name in WORDS for match in self.every(name)}
+        """The messages that hold a word of the query, also inside a longer one."""
+        return {match.message_id for name in WORDS for match in self.all_matches(name)}
 
     def texts(self) -> dict[str, list[str]]:
         """The texts of each message's matches, each once."""
         texts: dict[str, dict[str, None]] = {}
         for match in (match for matches in self.lists.values() for match in matches):
             texts.setdefault(match.message_id, {})[match.text] = None
-        return {message_id: list(some) for message_id, some in texts.items()}
+        return {message_id: list(unique_texts) for message_id, unique_texts in texts.items()}
 
     def is_full(self, depth: int, among: Container[str] = _ALL) -> bool:
         """Whether one of the lists `among` may have had more than `depth`."""

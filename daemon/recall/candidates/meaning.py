@@ -13,14 +13,14 @@ from daemon.recall.candidates.stats import stats_of, text_to_embed
 from daemon.recall.query.parse import MOST_SHORT, Query
 
 _DEEPEST = 200
-"""Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
+"""Chunks requested by meaning at most: each costs time, and more distant ones are no answer."""
 _FEW = 0.25
-"""As questions in a language that the model was not made for; names and rare words are in any question."""
+"""A question with a smaller share of known words is probably in a language that the model was not made for."""
 _FIX = "name a multilingual model in embedding.model_dir, or one of Ollama's in embedding.model"
 
 
 class MeaningSearch:
-    """Asks the semantic index for one answer; one for each search."""
+    """Searches the semantic index; each search has its own."""
 
     def __init__(
         self,
@@ -37,12 +37,12 @@ class MeaningSearch:
         self._lexical, self._semantic, self._embedder = lexical, semantic, embedder
         self._on_failure, self._is_behind = on_failure, is_behind
         self._vectors: dict[str, Vector] = {}
-        """By text: one answer may take several looks, and to embed a question takes a fifth of one."""
+        """By text: one answer may need several searches, and embedding takes a fifth of the time of one."""
         self.vector: Vector | None = None
-        """The question's, once it was asked by meaning."""
+        """The vector of the question, once it was searched by meaning."""
 
     def reads(self, query: Query) -> bool:
-        """Whether the model can read the question, so that what it finds similar means something.
+        """Whether the model can read the question, so that similarity means something.
 
         Raises:
             ModelUnavailable: the model does not load.
@@ -50,17 +50,19 @@ class MeaningSearch:
         return reads(self._embedder, query.text)
 
     def unread(self, mode: str) -> str:
-        """The warning where it cannot."""
-        what = "what is similar is a guess" if mode == "semantic" else "only words are searched"
-        return f"{self._embedder.name} cannot read this question, so {what}; {_FIX}"
+        """The warning for a question that the model cannot read."""
+        consequence = "what is similar is a guess" if mode == "semantic" else "only words are searched"
+        return f"{self._embedder.name} cannot read this question, so {consequence}; {_FIX}"
 
     def _strange(self, known: float, mode: str) -> str:
-        """The warning where it knows few of its words."""
-        what = "what is similar may be a guess" if mode == "semantic" else "what is similar counts less than words"
-        return f"{self._embedder.name} knows few words of this question ({known:.0%}), so {what}; {_FIX}"
+        """The warning for a question of which the model knows few words."""
+        consequence = (
+            "what is similar may be a guess" if mode == "semantic" else "what is similar counts less than words"
+        )
+        return f"{self._embedder.name} knows few words of this question ({known:.0%}), so {consequence}; {_FIX}"
 
     def _is_worth_embedding(self, candidates: CandidateLists, query: Query, mode: str) -> bool:
-        """Beside words, meaning only disturbs where it cannot read the question; chosen alone, it gives what it has."""
+        """False in hybrid for a question that the model cannot read: its matches would disturb those by words."""
         if self.reads(query):
             return True
         candidates.warnings.append(self.unread(mode))
@@ -71,12 +73,12 @@ class MeaningSearch:
     def search(
         self, candidates: CandidateLists, query: Query, mode: str, filters: Filters, depth: int, *, without_texts: bool
     ) -> None:
-        """Fill the list of what is similar in meaning.
+        """Fill the list of matches by meaning.
 
         Raises:
             BadInput: the model refuses the question.
             ModelUnavailable: there is no model, or the index is being built.
-            BadRequest: nothing is searched by meaning, and nothing else was asked.
+            BadRequest: search by meaning is disabled, and no other search was requested.
         """
         if self.is_off:
             if mode == "semantic":
@@ -93,15 +95,15 @@ class MeaningSearch:
             text = text_to_embed(query.searched, stats_of(self._lexical, query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
             text = query.searched
-        # Before the index, which is not open without its model: the model says best what is wrong with it.
+        # Embed before opening the index, because the error of the model is the clearer one.
         vector = self._vectors.get(text)
         if vector is None:
             candidates.waits_for = self._embedder.name
-            made = self._embedder.embed_query(text)
+            embedding = self._embedder.embed_query(text)
             candidates.waits_for = ""
-            if isinstance(made, BadInput):
-                raise made
-            vector = self._vectors[text] = made
+            if isinstance(embedding, BadInput):
+                raise embedding
+            vector = self._vectors[text] = embedding
         self.vector = vector
         index = self._semantic()
         if index is None:
@@ -112,7 +114,7 @@ class MeaningSearch:
     def _matches(
         self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, without_texts: bool
     ) -> list[Match]:
-        """The word index tells which messages pass filters, as long as it has every message that the other has."""
+        """The word index supplies the ids that pass the filters, if it has all messages of the semantic index."""
         if self._is_behind():
             return index.query(vector, filters, depth, without_texts=without_texts)
 
@@ -129,16 +131,16 @@ class MeaningSearch:
             return index.query(vector, filters, depth, without_texts=without_texts)
 
     def with_texts(self, matches: Sequence[Match]) -> list[Match]:
-        """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
+        """The matches, those by meaning with kind, tool and text; unchanged if the index fails."""
         index = self._semantic()
         if index is None or not any(match.record and not match.text for match in matches):
             return list(matches)
         try:
             return index.with_texts(matches)
-        except (Retry, Skip) as error:  # its owner is told; what is shown is then the message's beginning
+        except (Retry, Skip) as error:  # the owner is notified; the snippet is then the beginning of the message
             self._on_failure("semantic", error)
             return list(matches)
 
 
 class _LexicalFailed(ReconstituteError):
-    """On its way through the semantic index, which did not fail and must not be mended for it."""
+    """Marks an error of the lexical index, so that the semantic index is not repaired for it."""

@@ -1,4 +1,4 @@
-"""What the word index knows of a question: how rare its words are, and which of them stand side by side."""
+"""Statistics of a question from the word index: how rare its words are, and which of them are neighbours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daemon.recall import weights
 from daemon.recall.query.parse import MOST_SHORT, Query
 
 MOST_READ = 4000
-"""Characters of one text that are searched for near words."""
+"""Characters of one text that are searched for neighbouring words."""
 
 
 _BETWEEN = 2  # words
@@ -36,7 +36,7 @@ Pair = tuple[str, str]
 
 
 def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
-    """Pairs of terms that stand side by side in the question; `terms` are in its order. At most _MOST_PAIRS."""
+    """At most _MOST_PAIRS pairs of terms that are neighbours in the question; `terms` are in its order."""
     pairs: list[Pair] = []
     place = 0
     for first, second in pairwise(terms):
@@ -47,12 +47,12 @@ def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
 
 
 def proximity(pairs: Mapping[Pair, float], text: str) -> float:
-    """The values, summed up, of those pairs that stand near each other in `text`, in their order."""
+    """The sum of the values of the pairs that are close to each other in `text`, in their order."""
     lowered = text[:MOST_READ].lower()
-    return sum(value for pair, value in pairs.items() if _stand_near(_pattern(*pair), lowered))
+    return sum(value for pair, value in pairs.items() if _occurs(_pattern(*pair), lowered))
 
 
-def _stand_near(pattern: re.Pattern[str], lowered: str) -> bool:
+def _occurs(pattern: re.Pattern[str], lowered: str) -> bool:
     match = pattern.search(lowered)
     while match is not None:
         if not match.start() or not _is_of_word(lowered[match.start() - 1]):
@@ -67,7 +67,7 @@ def _is_of_word(character: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _pattern(first: str, second: str) -> re.Pattern[str]:
-    # It begins with plain characters: a look behind it would make the search several times as slow.
+    # The pattern begins with plain characters, because a lookbehind would make the search several times slower.
     begin, end = (re.escape(word.lower()[: max(_SHORTEST, len(word) - _ENDING)]) for word in (first, second))
     return re.compile(rf"{begin}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{end}")
 
@@ -76,11 +76,12 @@ def _pattern(first: str, second: str) -> re.Pattern[str]:
 class QueryStats:
     """What the index knows of a question.
 
-    `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
-    a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
-    says more than that. `is_partly_embedded`: not all messages have vectors yet. `legible`: the share of the question
-    that the model can read, `known`: the share in words that it knows, `legible_texts`: the share of the messages with
-    the question's words that it can read. `neighbours`: terms that stand side by side in the question.
+    * `documents`: number of texts; `frequencies`: in how many of them each content term of the question is, 0 for none
+    * `is_exact`: the question names an identifier, a path or a quoted phrase; `is_worded`: it has other words as well
+    * `is_partly_embedded`: not all messages have vectors yet
+    * `legible`: share of the question that the model can read; `known`: share in words that it knows
+    * `legible_texts`: share of the messages with words of the question that the model can read
+    * `neighbours`: pairs of terms that are neighbours in the question
     """
 
     documents: int
@@ -98,21 +99,21 @@ class QueryStats:
         return self._rarities.get(term, 0.0)
 
     def coverage(self, terms: Sequence[str]) -> float:
-        """The share, 0 to 1, of the question's rarity that these terms make up."""
+        """The share, 0 to 1, of the question's rarity in these terms."""
         whole = self._whole
         return min(1.0, sum(map(self.rarity, set(terms))) / whole) if whole > 0 else 0.0
 
     def proximity(self, text: str) -> float:
-        """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
+        """The share, 0 to 1, of the question's rarity in neighbours that are also close to each other in the text."""
         return min(1.0, proximity(self._pairs, text)) if self._pairs else 0.0
 
-    # Worked out once for a question, not for each of its hundreds of candidates.
+    # Computed once for a question, not for each of its hundreds of candidates.
 
     @cached_property
     def _rarities(self) -> Mapping[str, float]:
-        # The sources count their texts at slightly different moments: never more texts with a word than there are.
+        # The counts are taken at slightly different moments, so a word may seem to be in more texts than there are.
         having = {term: min(count, self.documents) for term, count in self.frequencies.items()}
-        return {term: math.log1p((self.documents - some + 0.5) / (some + 0.5)) for term, some in having.items()}
+        return {term: math.log1p((self.documents - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
     @cached_property
     def _whole(self) -> float:
@@ -125,11 +126,11 @@ class QueryStats:
 
 
 def text_to_embed(text: str, stats: QueryStats) -> str:
-    """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
+    """The text to embed for a question: very common proper names become "I" and "my".
 
-    A name draws the vector of a short question to itself: whoever asks what Anna painted gets all texts that greet
-    Anna. Where she is in every conversation, what she painted stands there as "I painted". Words that are not
-    capitalised, identifiers, paths and rare names stay, and so does the first word, capitalised whatever it is.
+    A name dominates the vector of a short question: "what did Anna paint" would find all texts that greet Anna. If Anna
+    takes part in every conversation, the answer reads "I painted". Words without a capital, identifiers, paths, rare
+    names and the first word stay.
     """
     if stats.documents <= 0:
         return text

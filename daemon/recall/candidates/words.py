@@ -1,9 +1,9 @@
-"""Candidates by words, each mode with lists of its own: smart, literal, fuzzy, regex, and the messages of days.
+"""Candidates by words, with lists for each mode: smart, literal, fuzzy, regex, and the messages of days.
 
-The same index says which names of a query are names here. "declare/create", `int()` and "best practices" may be names,
-or words: marks alone make no name. A name is what the archive writes as code, what few of its texts have, or what is
-quoted in a short query. All else counts as its words: as a name, it would put whatever holds it above what answers the
-question.
+The word index also decides which names of a query are names in this archive. "declare/create", `int()` and "best
+practices" may be names or words. They are names if the archive writes them as code, if few texts have them, or if a
+short query quotes them. Otherwise they count as words, because as a name they would put every text that holds them
+above the texts that answer the question.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from daemon.days import Days
-from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match
+from daemon.index import PROSE, TOOLS, Filters, LexicalIndex, Match
 from daemon.index.tokens import STOP_WORDS
 from daemon.model import Kind
 from daemon.recall.candidates import fuzzy
+from daemon.recall.candidates.index_query import is_over
 from daemon.recall.candidates.lists import CandidateLists
-from daemon.recall.candidates.question import is_over
 from daemon.recall.candidates.stats import stats_of
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import MOST_SHORT, Query
 
 _MOST_NAMES = 5
-_LEAST_SAID = 20
-"""Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
+_LEAST_PROSE = 20
+"""The least number of prose parts among the candidates by words, because tools print most words far more often."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordSearch:
-    """One look into the word index, for lists of at most `depth` matches; each method fills such lists.
+    """One search of the word index; each method fills lists of at most `depth` matches.
 
     `deadline` is on time.monotonic's clock; `with_windows`: also messages that are found by their neighbours.
     """
@@ -44,29 +44,29 @@ class WordSearch:
     with_windows: bool = True
 
     def in_mode(self, mode: str) -> Callable[[CandidateLists], None]:
-        """What fills the lists in this mode."""
+        """The method that fills the lists in this mode."""
         return {"literal": self.literal, "fuzzy": self.fuzzy, "regex": self.regex}.get(mode, self.smart)
 
     def smart(self, candidates: CandidateLists) -> None:
-        """Words, stemmed and in any order, and names and phrases as they stand."""
+        """Words, stemmed and in any order; names and phrases verbatim."""
         query, filters = self.query, self.filters
         candidates.stats = stats_of(self.lexical, query)
-        least_said = 0 if filters.kinds or filters.tools else _LEAST_SAID
-        candidates.lists["lexical"] = self.lexical.search(query.searched, filters, self.depth, least_said=least_said)
+        least_prose = 0 if filters.kinds or filters.tools else _LEAST_PROSE
+        candidates.lists["lexical"] = self.lexical.search(query.searched, filters, self.depth, least_prose=least_prose)
         held = {term for match in candidates.lists["lexical"] for term in match.terms}
         for name in query.named[:_MOST_NAMES]:
-            if name not in held:  # the word index knows whole names; this finds all else
+            if name not in held:  # the word index finds whole names, this all others
                 for list_, matches in self._standing(name, ("named", "tools")):
                     candidates.lists[list_] = [*candidates.lists.get(list_, []), *matches]
         if query.phrase and (len(query.words) > 1 or " " in query.phrase or not candidates.lists["lexical"]):
             self._add_phrase(candidates)
-        is_narrow = bool(filters.kinds or filters.tools or filters.role)  # a window is of several messages and kinds
-        if self.with_windows and not is_narrow and not is_over(self.deadline):
+        is_filtered = bool(filters.kinds or filters.tools or filters.role)  # a window spans several messages and kinds
+        if self.with_windows and not is_filtered and not is_over(self.deadline):
             candidates.lists["windows"] = self.lexical.windows(query.searched, filters, self.depth)
 
     def _add_phrase(self, candidates: CandidateLists) -> None:
-        # The word index finds content words that stand together too, and more of what tools printed helps nobody:
-        # only of what was said every text counts. A phrase with stop words is found nowhere else.
+        # The word index also finds content words that are next to each other. More tool output would not help, so only
+        # prose is searched completely. A phrase with stop words is found only here.
         phrase, lists = self.query.phrase, candidates.lists
         is_indexed = bool(lists["lexical"]) and len(self.query.words) == len(phrase.split())
         is_inside = False
@@ -78,21 +78,21 @@ class WordSearch:
         candidates.is_inside = is_inside and not lists.get("phrase") and not lists.get("printed")
 
     def literal(self, candidates: CandidateLists) -> None:
-        """Every text that has the query as it stands."""
+        """Every text that contains the query verbatim."""
         for list_, matches in self._standing(self.query.text, ("named", "tools")):
             candidates.lists[list_] = matches
-        kinds = set(self.filters.kinds) or SAID | TOOLS
-        if len(candidates.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
+        kinds = set(self.filters.kinds) or PROSE | TOOLS
+        if len(candidates.lists) < sum(bool(kinds & group) for group in (PROSE, TOOLS)):
             candidates.late.append("not all texts were looked at")
 
     def fuzzy(self, candidates: CandidateLists) -> None:
-        """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
+        """Similar spellings, and what smart finds; a name that the word index found verbatim is not searched again."""
         query = self.query
         ranked = candidates.lists["lexical"] = self.lexical.fuzzy(query.searched, self.filters, self.depth)
         standing: list[Match] = []
         held = fuzzy.held_whole(query, ranked, is_all=len(ranked) < self.depth)
-        wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
-        for text in sorted(wanted):
+        missing = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
+        for text in sorted(missing):
             for _, matches in self._standing(text, ("named", "tools")):
                 standing += matches
         if standing or query.is_exact:
@@ -102,40 +102,40 @@ class WordSearch:
         """Every text that the pattern matches.
 
         Raises:
-            BadRequest: no regular expression.
+            BadRequest: it is not a regular expression.
         """
         within_s = max(0.05, self.deadline - time.monotonic())
-        matches, all_seen = self.lexical.regex(self.query.text, self.filters, self.depth, within_s * 0.9)
+        matches, is_complete = self.lexical.regex(self.query.text, self.filters, self.depth, within_s * 0.9)
         candidates.lists["named"] = matches
-        if not all_seen and len(matches) < self.depth:
+        if not is_complete and len(matches) < self.depth:
             candidates.late.append("not all texts were looked at")
 
     def of_days(self, candidates: CandidateLists) -> None:
-        """The prompts of the days that are all the query names, newest first, as if found by a name.
+        """The prompts of the days of a query that names only days, newest first, as matches by name.
 
-        With a filter of kinds it lists these. Where no prompt of then passes the filters, it lists whatever does.
+        With a filter of kinds we list these kinds. If no prompt passes the filters, we list all kinds that do.
         """
         filters = self.filters
-        days = [some for some in self.query.days if isinstance(some, Days)]
+        days = [day for day in self.query.days if isinstance(day, Days)]
 
         def of_kinds(kinds: tuple[str, ...]) -> list[Match]:
-            narrowed = replace(filters, kinds=kinds)
-            return [match for some in days for match in newest(self.lexical, some, narrowed, self.depth)]
+            kind_filters = replace(filters, kinds=kinds)
+            return [match for day in days for match in newest(self.lexical, day, kind_filters, self.depth)]
 
         contents = tuple(kind for kind in Kind if kind != Kind.TITLE)
         matches = of_kinds(filters.kinds or (Kind.PROMPT,)) or of_kinds(filters.kinds or contents)
         candidates.lists["named"] = sorted(matches, key=lambda match: -match.score)[: self.depth]
 
     def _standing(self, text: str, lists: tuple[str, str]) -> Iterator[tuple[str, list[Match]]]:
-        """What holds `text` as it stands, newest first, each list with its name; nothing more once the time is over.
+        """(name of the list, verbatim matches of `text`, newest first), until the deadline.
 
-        What was said, and apart from it what tools were given and printed.
+        Prose first, then tool inputs and outputs.
         """
-        for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
+        for list_, kinds in zip(lists, (PROSE, TOOLS), strict=True):
             chosen = kinds & set(self.filters.kinds) if self.filters.kinds else kinds
             if chosen and not is_over(self.deadline):
-                narrowed = replace(self.filters, kinds=tuple(sorted(chosen)))
-                yield list_, self.lexical.literal(text, narrowed, self.depth)
+                kind_filters = replace(self.filters, kinds=tuple(sorted(chosen)))
+                yield list_, self.lexical.literal(text, kind_filters, self.depth)
 
 
 def newest(lexical: LexicalIndex, days: Days, filters: Filters, limit: int) -> list[Match]:
@@ -149,9 +149,9 @@ def newest(lexical: LexicalIndex, days: Days, filters: Filters, limit: int) -> l
 
 
 LEAST_COMMON = 10
-"""Texts that have a common word; fewer tell nothing, however small the archive."""
+"""A common word is in at least so many texts, however small the archive."""
 COMMON_WORD = 0.01
-"""The share of all texts in which a word is common enough for ``word()``, or a phrase of such words, to be no name."""
+"""From this share of all texts on, a word is so common that ``word()``, or a phrase of such words, is no name."""
 COMMON_NAME = 0.05
 """The same for a name without marks, such as JavaScript, in a question of several other words."""
 _MOST_LOOKED_AT = 20  # texts that have two words with a slash between them
@@ -161,8 +161,8 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 _PIECE = re.compile(r"[^\W_]+")
 
 
-def settled(query: Query, lexical: LexicalIndex) -> Query:
-    """The query with those of its names as plain words that are no names in this archive."""
+def resolve_names(query: Query, lexical: LexicalIndex) -> Query:
+    """The query, where names that are none in this archive count as plain words."""
     doubtful = [name for name in query.named if _is_doubtful(name, query)][:_MOST_DOUBTFUL]
     if not doubtful:
         return query
@@ -172,23 +172,23 @@ def settled(query: Query, lexical: LexicalIndex) -> Query:
     return parse.parse(query.text, frozenset(plain)) if plain else query
 
 
-def nearest(name: str, lexical: LexicalIndex) -> str:
-    """`name` as texts have what is spelt most nearly as it, as a whole or word by word; "" where nothing is."""
-    return _nearest(name, lexical) or _nearest_words(name, lexical)
+def closest_spelling(name: str, lexical: LexicalIndex) -> str:
+    """The most similar spelling of `name` in any text, of the whole or word by word; "" if there is none."""
+    return _closest_word(name, lexical) or _closest_words(name, lexical)
 
 
-def _nearest(word: str, lexical: LexicalIndex) -> str:
-    for other, _ in lexical.spellings(word, 1):
-        for match in lexical.search(other, Filters(), 1):
-            return names.as_written(other, match.text)
+def _closest_word(word: str, lexical: LexicalIndex) -> str:
+    for spelling, _ in lexical.spellings(word, 1):
+        for match in lexical.search(spelling, Filters(), 1):
+            return names.as_written(spelling, match.text)
     return ""
 
 
-def _nearest_words(name: str, lexical: LexicalIndex) -> str:
-    """With the nearest spelling of each word that no text has; "" where one of them has none."""
+def _closest_words(name: str, lexical: LexicalIndex) -> str:
+    """The name with the most similar spelling for each word that no text has; "" if a word has none."""
     _, counts = lexical.frequencies(_LETTERS.sub(r"\g<0> ", name))
     unknown = [word for word in _LETTERS.findall(name) if not counts.get(word, 1)]
-    similar = {word: _nearest(word, lexical) for word in unknown}
+    similar = {word: _closest_word(word, lexical) for word in unknown}
     if not similar or not all(similar.values()):
         return ""
     return _LETTERS.sub(lambda word: similar.get(word[0], word[0]), name)
@@ -226,15 +226,15 @@ def _is_plain(name: str, known: _Counts, lexical: LexicalIndex) -> bool:
 
 
 def _words(name: str) -> Iterator[str]:
-    """Its words; stop words, which are not counted, where it has no others."""
+    """The words of the name, without stop words, which are not counted."""
     words = _PIECE.findall(name)
     yield from [word for word in words if word.lower() not in STOP_WORDS]
 
 
 def _is_code(name: str, lexical: LexicalIndex) -> bool:
-    """Whether at least half of the newest texts that have it write it as code: quoted, in a longer path, for a tool."""
+    """Whether at least half of the newest texts with the name have it as code: quoted, in a path, for a tool."""
     matches = lexical.literal(name, Filters(), _MOST_LOOKED_AT)
-    wanted = re.escape(name)
-    code = re.compile(rf"[/\\.~@`'\"-]{wanted}(?!\w)|(?<!\w){wanted}(?:[/\\`'\"(]|\.\w)", re.IGNORECASE)
+    escaped = re.escape(name)
+    code = re.compile(rf"[/\\.~@`'\"-]{escaped}(?!\w)|(?<!\w){escaped}(?:[/\\`'\"(]|\.\w)", re.IGNORECASE)
     in_code = sum(match.kind == Kind.TOOL_INPUT or code.search(match.text) is not None for match in matches)
     return bool(matches) and 2 * in_code >= len(matches)

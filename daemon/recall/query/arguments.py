@@ -1,9 +1,9 @@
-"""Reads clients' arguments: lenient where nothing can go wrong, strict where the answer would be to another question.
+"""Reads clients' arguments: lenient if that is harmless, strict if the answer would be to another question.
 
 Agents and scripts send numbers as text, blanks for what they leave out, `session_id` for `sessionID`, and limits that
-are too large. All of that is understood, the last with a warning. An argument that does not exist is a warning too,
-or an error where the structure forbids it. What cannot be understood (an unknown mode, a list where a number belongs)
-is BadRequest and names the argument, its value and what is allowed. An argument without effect gets a warning that
+are too large. All of these are accepted, the last with a warning. An unknown argument is a warning too, or an error if
+the structure forbids it. A value that cannot be understood (an unknown mode, a list in place of a number) is a
+BadRequest that names the argument, its value and the allowed values. An argument without effect gets a warning that
 says why.
 """
 
@@ -27,19 +27,19 @@ from daemon.recall.query import CALLS, Recall, RecallContext, RecallSessions
 T = TypeVar("T")
 
 _GREATEST = 2**53 - 1
-"""Whole numbers that every JSON reader keeps exact; what is beyond is no sensible count."""
+"""The largest integer that every JSON reader keeps exact."""
 WORDS = {"kinds": tuple(str(kind) for kind in Kind)}
-"""What lists of words may hold where `Recall` says only that they are texts."""
+"""Allowed words of lists that `Recall` declares as lists of texts."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _KIN = {
     "mode": "match", "limit": "results", "count": "results", "tool": "toolName", "text": "query", "q": "query",
     "search": "query", "id": "messageID", "message": "messageID", "file": "path", "filename": "path", "folder": "path",
 }  # fmt: skip
-"""Names that other tools give to an argument, for the hint."""
+"""Names that other tools use for an argument, for the hint."""
 
 
 class _Unfit(Exception):  # never leaves this module
-    """The value cannot be understood; its text says what is allowed."""
+    """The value cannot be understood; the message says what is allowed."""
 
 
 @overload
@@ -55,22 +55,20 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
     """
     name = call.replace("-", "_") if isinstance(call, str) else ""
     if name not in calls:
-        raise BadRequest(f"{_shown(call)}: there is no such call; {_did_you_mean(name, calls) or 'use ' + _or(calls)}")
+        raise BadRequest(f"{_repr(call)}: there is no such call; {_did_you_mean(name, calls) or 'use ' + _or(calls)}")
     if not isinstance(arguments, dict):
-        raise BadRequest(f"{name}: its arguments are {_shown(arguments)}; send an object of names and values")
+        raise BadRequest(f"{name}: its arguments are {_repr(arguments)}; send an object of names and values")
     schema: type[Struct] = calls[name]
     fields, warnings = _fields(schema), list[str]()
     values: dict[str, Any] = {}
-    strange: list[str] = []
-    named = _named(arguments, fields, strange)
-    for odd in strange:
+    unknown: list[str] = []
+    named = _named(arguments, fields, unknown)
+    for odd in unknown:
         did_you_mean = _did_you_mean(odd, fields)
         if schema.__struct_config__.forbid_unknown_fields:
-            raise BadRequest(
-                f"{name}: {_shown(odd)}: there is no such argument; {did_you_mean or 'use ' + _or(fields)}"
-            )
+            raise BadRequest(f"{name}: {_repr(odd)}: there is no such argument; {did_you_mean or 'use ' + _or(fields)}")
         warnings.append(
-            f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + did_you_mean if did_you_mean else ''}"
+            f"{_repr(odd)}: there is no such argument, it was ignored{'; ' + did_you_mean if did_you_mean else ''}"
         )
     if schema.__struct_config__.forbid_unknown_fields:
         _refuse_blanks(name, arguments)
@@ -79,22 +77,22 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
             values[key] = _fit(value, fields[key].type, key, warnings)
         except _Unfit as reason:
             odd = value[0] if key in WORDS and isinstance(value, list) and len(value) == 1 else value
-            raise BadRequest(f"{name}: `{key}`: {_shown(odd)} is not understood; use {reason}") from None
+            raise BadRequest(f"{name}: `{key}`: {_repr(odd)} is not understood; use {reason}") from None
     for key, field in fields.items():
         if field.required and key not in values:
-            given = [odd for odd in strange if _did_you_mean(odd, fields) == _did_you_mean(key, [key])]
-            hint = f"; {_shown(given[0])}: did you mean `{key}`?" if given else ""
+            misspelt = [odd for odd in unknown if _did_you_mean(odd, fields) == _did_you_mean(key, [key])]
+            hint = f"; {_repr(misspelt[0])}: did you mean `{key}`?" if misspelt else ""
             raise BadRequest(f"{name}: `{key}` is missing or blank; give it a value{hint}")
-    made = _made(name, schema, values)
-    return made, warnings + ignored(made, values)
+    request = _converted(name, schema, values)
+    return request, warnings + ignored(request, values)
 
 
-def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
+def _converted(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
     try:
-        made = msgspec.convert(values, records.built(schema), strict=False)
+        request = msgspec.convert(values, records.built(schema), strict=False)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise BadRequest(f"{name}: {error}; see its description for what it takes") from None
-    return made
+    return request
 
 
 @cache
@@ -104,14 +102,14 @@ def _fields(schema: type[Struct]) -> dict[str, inspect.Field]:
 
 
 def _refuse_blanks(name: str, arguments: Json) -> None:
-    """As an empty shell variable makes them: without the condition the answer would be about everything."""
+    """Refuse blank values, which an empty shell variable gives: without its filter a call would be about everything."""
     for key, value in arguments.items():
         if _is_blank(value):
-            raise BadRequest(f"{name}: {_shown(key)} is blank; give it a value, or leave it out")
+            raise BadRequest(f"{name}: {_repr(key)} is blank; give it a value, or leave it out")
 
 
-def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
-    """The arguments that say something, by our names; those that do not exist go into `strange`."""
+def _named(arguments: dict[Any, Any], fields: Iterable[str], unknown: list[str]) -> dict[str, Any]:
+    """The arguments that are not blank, by our names; the names of unknown ones go into `unknown`."""
     folded = {_folded(name): name for name in fields}
     values: dict[str, Any] = {}
     for key, value in arguments.items():
@@ -119,7 +117,7 @@ def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str])
             continue
         name = key if key in folded.values() else folded.get(_folded(str(key)))
         if name is None:
-            strange.append(str(key))
+            unknown.append(str(key))
         elif name not in values or key == name:
             values[name] = value
     return values
@@ -142,7 +140,7 @@ def _fit(value: object, kind: inspect.Type, name: str, warnings: list[str]) -> A
 
 
 def _fit_any(value: object, kinds: Iterable[inspect.Type], bounds: Json, name: str, warnings: list[str]) -> Any:
-    """The first of several kinds that fits; a number is tried first, and a moment may be one or a text."""
+    """The value as the first of several kinds that fits, a number first; a moment may be a number or a text."""
     kinds = [kind for kind in kinds if not isinstance(kind, inspect.NoneType)]
     if any(isinstance(kind, inspect.FloatType) for kind in kinds):
         return _moment(value)
@@ -156,7 +154,7 @@ def _fit_any(value: object, kinds: Iterable[inspect.Type], bounds: Json, name: s
 
 
 def _moment(value: object) -> Any:
-    """Epoch ms or a text that says a time; whether it does is for whoever knows the clock."""
+    """Epoch ms or a text; the text is parsed later, because that needs the clock."""
     if isinstance(value, str) or _is_number(value):
         return value
     raise _Unfit("epoch ms, or a date like 2026-01-31")
@@ -171,14 +169,14 @@ def _word(value: object, allowed: tuple[str, ...]) -> str:
 
 
 def _words(value: object, kind: inspect.Type, name: str) -> list[str]:
-    """A list of words; one word, or several with commas, do as well."""
+    """A list of words; also accepts one word, or several separated by commas."""
     if not isinstance(value, str | list | tuple):
         raise _Unfit("a list of words")
     value = [value] if isinstance(value, str) else value
     value = [word for each in value for word in (each.split(",") if isinstance(each, str) else [each])]
     allowed = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else WORDS.get(name)
-    given = [each for each in value if each is not None and not _is_blank(each)]
-    return [_word(each, allowed) if allowed else _text(each) for each in given]
+    words = [each for each in value if each is not None and not _is_blank(each)]
+    return [_word(each, allowed) if allowed else _text(each) for each in words]
 
 
 def _is_blank(value: object) -> bool:
@@ -186,7 +184,7 @@ def _is_blank(value: object) -> bool:
 
 
 def _share(value: object) -> float:
-    """From 0 to 1; what lies outside is no limit that anything could be measured by."""
+    """A number from 0 to 1."""
     try:
         number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
     except ValueError:
@@ -199,12 +197,12 @@ def _share(value: object) -> float:
 def _object(value: object) -> Json:
     """An object, or JSON text that is one."""
     try:
-        made = records.loads(value.encode()) if isinstance(value, str) else value
+        parsed = records.loads(value.encode()) if isinstance(value, str) else value
     except (BadRecord, UnicodeError):
-        made = None
-    if not isinstance(made, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise _Unfit('a JSON object such as {"role": "user"}')
-    return made
+    return parsed
 
 
 def _truth(value: object) -> bool:
@@ -235,7 +233,7 @@ def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
     bounded = max(least, min(most, number))
     if bounded != number:
         side = f"at most {most}" if number > most else f"at least {least}"
-        warnings.append(f"`{name}`: {_shown(number)} was taken as {bounded}; it is {side}")
+        warnings.append(f"`{name}`: {_repr(number)} was taken as {bounded}; it is {side}")
     return int(bounded)
 
 
@@ -259,7 +257,7 @@ def _folded(name: str) -> str:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that was perhaps meant; empty where none is like it."""
+    """A hint with the most similar known name; empty if none is similar."""
     by_folded = {_folded(each): each for each in known}
     kin = _KIN.get(_folded(name), "")
     similar = (
@@ -273,8 +271,8 @@ def _or(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _shown(value: object) -> str:
-    """A value in a message: short, in one line, however large or deep it is."""
+def _repr(value: object) -> str:
+    """A short repr of a value, on one line, however large or deep the value is."""
     try:
         return _SHORT.repr(value)
     except ValueError:  # Python refuses to write out a number of thousands of digits
@@ -333,14 +331,14 @@ def _by_client_name(schema: type[msgspec.Struct]) -> dict[str, msgspec.structs.F
     return {field.encode_name: field for field in msgspec.structs.fields(schema)}
 
 
-def ignored(request: msgspec.Struct, given: Collection[str]) -> list[str]:
-    """A warning for each argument of `given`, by the names clients use, that is without effect on `request`."""
+def ignored(request: msgspec.Struct, argument_names: Collection[str]) -> list[str]:
+    """A warning for each argument that has no effect on `request`; `argument_names` are as clients write them."""
     fields = _by_client_name(type(request))
     warnings: dict[str, str] = {}
     for names, has_no_effect, why in _RULES.get(type(request), ()):
         for name in names:
             field = fields[name]
-            is_meant = name in given and getattr(request, field.name) != field.default
-            if is_meant and name not in warnings and has_no_effect(request):
+            is_set = name in argument_names and getattr(request, field.name) != field.default
+            if is_set and name not in warnings and has_no_effect(request):
                 warnings[name] = f"`{name}` is ignored: {why}"
     return list(warnings.values())

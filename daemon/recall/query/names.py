@@ -1,8 +1,8 @@
-"""How a name may be written, and whether a text has it as a name of its own or only inside a longer one.
+"""Finds names in texts, as whole names or only inside longer ones. Pure functions.
 
-What joins the pieces of an identifier is loose: rateLimit, rate-limit, rate_limit and "rate limit" are one name. All
-other marks tell names apart: C++ is not C, --e no letter, a.b not a/b, and getUserById_v2 is not getUserById. Where a
-script without spaces begins or ends, a name ends as well. Pure functions.
+The pieces of an identifier may be joined in several ways: rateLimit, rate-limit, rate_limit and "rate limit" are one
+name. All other marks distinguish names: C++ is not C, --e is not e, a.b is not a/b, getUserById_v2 is not getUserById.
+A name also ends where a script without spaces begins or ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from daemon.index import tokens
 from daemon.index.tokens import UNSPACED, WORD_OF
 
-# What is written without spaces beside a name does not make it another one.
+# A letter of a script without spaces beside a name does not make it a longer name.
 _LETTER = rf"[^\W{UNSPACED}]"
 _ANY_LETTER = r"\w"
 _IS_LETTER = re.compile(_LETTER)
@@ -25,31 +25,31 @@ _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _JOINER = re.compile(r"[-_ ]?")
-_JOINED = r"(?:[\s_*`-]{0,3}|\s+)"  # an emphasis within a text is no part of a name
+_JOINED = r"(?:[\s_*`-]{0,3}|\s+)"  # emphasis marks in a text are not part of a name
 _LOOSE = r"[\W_]{0,3}"
 _MARK = re.compile(r"\s+|[/\\]+|['’]|.", re.DOTALL)
 _BOUND = frozenset("-./~_+#")
-"""Marks that are part of a name where it begins or ends with them: a letter beside them makes it a longer one."""
+"""Marks that are part of a name at its ends: with a letter beside them it is a longer name."""
 _ENDS = ".,;:!?…"
 _PLACE_IN_FILE = re.compile(r"(?P<path>.*(?:\.[A-Za-z]\w*|[/\\][\w.-]+))(?::\d+(?:[:-]\d+)?|#L\d+(?:-L?\d+)?)")
-_MOST_FOLDED = 20_000  # characters of a text whose full-width letters are taken for plain ones
+_MOST_FOLDED = 20_000  # characters of a text whose full-width letters are normalised
 _MOST_READ = 100_000  # characters in which other forms of a word are looked for
-_LONGEST_SHOWN = 80
+_LONGEST_WORD = 80
 
 
-class Stands(Enum):
-    """How a name stands in a text."""
+class Standing(Enum):
+    """How a text holds a name."""
 
     WHOLE = "whole"
-    INSIDE = "inside"  # a longer name, or between other marks
+    INSIDE = "inside"  # in a longer name, or with other marks
     NOWHERE = "nowhere"
 
 
 @dataclass(frozen=True, slots=True)
 class _Spelling:
-    """How a name is found: what its letters begin with, in lower case, "" where that is not certain.
+    """Patterns of a name. `begins` is its first piece, in lower case, or "" if its beginning is not fixed.
 
-    `whole` begins `lead` characters before that, `inside` so many as `lead_inside` says.
+    `whole` matches from `lead` characters before `begins`, `inside` from `lead_inside` characters before it.
     """
 
     begins: str
@@ -59,31 +59,31 @@ class _Spelling:
     lead_inside: int = 0
 
 
-def stands(name: str, text: str) -> Stands:
-    """How `name` stands in `text`, whatever the case."""
+def stands(name: str, text: str) -> Standing:
+    """How `text` holds `name`, case-insensitively."""
     standing = _stands(name, text)
-    if standing is Stands.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
+    if standing is Standing.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
         folded = tokens.normal(text)
         return standing if folded == text else _stands(name, folded)
     return standing
 
 
-def stands_loosely(name: str, text: str) -> Stands:
-    """As `stands`, but any mark ends a name, an underscore too, and any few marks join its pieces.
+def stands_loosely(name: str, text: str) -> Standing:
+    """As `stands`, but any mark ends a name, also an underscore, and up to three marks of any kind join its pieces.
 
-    For the order of texts that answer a question of many words: a name in it is one hint among others, and what answers
-    it often has the name in names of its own.
+    Used to order texts for a question of many words. There a name is one hint among others, and good answers often have
+    it inside other names.
     """
     begins, inside, whole = _loosely(name)
     places = _places(begins, text)
     if places is None:
-        return Stands.WHOLE if whole.search(text) else Stands.INSIDE if inside.search(text) else Stands.NOWHERE
-    best = Stands.NOWHERE
+        return Standing.WHOLE if whole.search(text) else Standing.INSIDE if inside.search(text) else Standing.NOWHERE
+    best = Standing.NOWHERE
     for place in places:
         if whole.match(text, place):
-            return Stands.WHOLE
-        if best is Stands.NOWHERE and inside.match(text, place):
-            best = Stands.INSIDE
+            return Standing.WHOLE
+        if best is Standing.NOWHERE and inside.match(text, place):
+            best = Standing.INSIDE
     return best
 
 
@@ -97,7 +97,7 @@ def _loosely(name: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
 
 
 def stands_in(phrase: str, text: str) -> bool:
-    """Whether `phrase` stands in `text` as whole words, whatever their case and the white space between them."""
+    """Whether `text` contains `phrase` as whole words, with any case and white space."""
     words = phrase.split()
     if not words:
         return False
@@ -112,14 +112,14 @@ def _has(pattern: re.Pattern[str], begins: str, text: str) -> bool:
 
 
 def around(name: str, text: str) -> str:
-    """The longer word of `text` inside which `name` stands, or what stands there with other marks; "" for nothing."""
+    """The longer word of `text` that contains `name`, or `name` with other marks; "" if there is none."""
     inside = _spelling(name, _ANY_LETTER).inside.pattern
     match = re.search(rf"[\w-]*?(?:{inside})[\w-]*", text, re.IGNORECASE)
-    return match.group()[:_LONGEST_SHOWN] if match else ""
+    return match.group()[:_LONGEST_WORD] if match else ""
 
 
 def written(word: str, text: str) -> str:
-    """`word` as `text` has it: another form of it, where only that is there; as it is where none is seen."""
+    """The form of `word` in `text`, if the text has only another form; else `word`."""
     if not (word.isascii() and word.isalpha()) or word.lower() in text.lower():
         return word
     base = WORD_OF.get(word.lower(), word.lower())
@@ -137,51 +137,53 @@ def without_line(name: str) -> str:
 
 
 def as_written(word: str, text: str) -> str:
-    """A word of the index, folded, as `text` has it: rateLimit or rate_limit for ``ratelimit``; "" where not."""
+    """A folded word of the index as `text` spells it: rateLimit or rate_limit for ``ratelimit``; "" if it has none."""
     spelt = "[-_ ]?".join(map(re.escape, word))
     match = re.search(rf"(?<![^\W_{UNSPACED}]){spelt}(?![^\W_{UNSPACED}])", text, re.IGNORECASE)
     return match.group() if match else ""
 
 
 def is_plain(name: str) -> bool:
-    """Whether it is an ordinary word, such as a quoted one."""
+    """Whether it is written like an ordinary word."""
     return name.isalpha() and (name.islower() or name.isupper() or name.istitle())
 
 
 # -- spellings -------------------------------------------------------------------------------------------------------
 
 
-def _stands(name: str, text: str) -> Stands:
-    standing = Stands.NOWHERE
+def _stands(name: str, text: str) -> Standing:
+    standing = Standing.NOWHERE
     for letter in _letters(text):
         standing = _spelt(_spelling(name, letter), text)
-        if standing is not Stands.INSIDE:
+        if standing is not Standing.INSIDE:
             break
     return standing
 
 
 def _letters(text: str) -> Iterator[str]:
-    """What is a letter beside a name, for an expression: first any, then, should none match, all but those of scripts
-    without spaces. Few texts have such a script, and a class of so many letters takes 1 ms to compile.
+    """Classes of letters that may not be beside a name, to be tried in turn.
+
+    First any letter, then letters of scripts with spaces only. The second class takes 1 ms to compile, and few texts
+    need it.
     """
     yield _ANY_LETTER
     if not text.isascii() and _IS_UNSPACED.search(text):
         yield _LETTER
 
 
-def _spelt(spelling: _Spelling, text: str) -> Stands:
+def _spelt(spelling: _Spelling, text: str) -> Standing:
     places = _places(spelling.begins, text)
     if places is None:
         if spelling.whole.search(text):
-            return Stands.WHOLE
-        return Stands.INSIDE if spelling.inside.search(text) else Stands.NOWHERE
-    best = Stands.NOWHERE
+            return Standing.WHOLE
+        return Standing.INSIDE if spelling.inside.search(text) else Standing.NOWHERE
+    best = Standing.NOWHERE
     for place in places:
         if place >= spelling.lead and spelling.whole.match(text, place - spelling.lead):
-            return Stands.WHOLE
+            return Standing.WHOLE
         start = place - spelling.lead_inside
-        if best is Stands.NOWHERE and start >= 0 and spelling.inside.match(text, start):
-            best = Stands.INSIDE
+        if best is Standing.NOWHERE and start >= 0 and spelling.inside.match(text, start):
+            best = Standing.INSIDE
     return best
 
 
@@ -190,16 +192,16 @@ def _spelling(name: str, letter: str) -> _Spelling:
     name = tokens.normal(name)
     matches = list(_PIECE.finditer(name))
     is_phrase = any(character.isspace() for character in name)
-    if not matches:  # marks alone stand wherever they are
+    if not matches:  # a name of marks alone may be anywhere
         exact = re.compile(_strict(name), re.IGNORECASE)
         return _Spelling("" if is_phrase else name.lower(), exact, exact)
     pieces = [piece.group() for piece in matches]
     lead, trail = name[: matches[0].start()], name[matches[-1].end() :]
-    between = [name[piece.end() : other.start()] for piece, other in pairwise(matches)]
+    between = [name[piece.end() : following.start()] for piece, following in pairwise(matches)]
     is_word = not any(between)
     if is_phrase:
         trail = trail.rstrip(_ENDS)
-    elif is_word:  # its marks make it the name that it is
+    elif is_word:  # marks at the ends of a word are part of the name
         trail = trail.rstrip(_ENDS + "/\\")
     else:
         lead, trail = lead.removeprefix("./"), trail[: len(trail) - len(trail.lstrip("_+#"))]
@@ -223,19 +225,19 @@ def _row(pieces: Sequence[str], between: Sequence[str]) -> str:
 
 
 def _joined(mark: str) -> str:
-    """What may stand between two pieces of a name, `mark` being what stands there in the name as it is asked for."""
+    """A pattern for the marks between two pieces of a name, where the name of the query has `mark`."""
     return _JOINED if _JOINER.fullmatch(mark) else _strict(mark)
 
 
 def _strict(marks: str) -> str:
-    """These marks; of white space any, of slashes either, doubled where a text escapes them."""
-    made = ""
+    """A pattern for these marks: any white space for white space, either slash, also doubled as in escaped texts."""
+    pattern = ""
     for mark in _MARK.findall(marks):
         if mark.isspace():
-            made += r"\s+"
+            pattern += r"\s+"
         else:
-            made += r"[/\\]{1,2}" if mark[0] in "/\\" else "['’]" if mark in "'’" else re.escape(mark)
-    return made
+            pattern += r"[/\\]{1,2}" if mark[0] in "/\\" else "['’]" if mark in "'’" else re.escape(mark)
+    return pattern
 
 
 def _before(begins: str, name: str, letter: str) -> str:
@@ -255,7 +257,7 @@ def _after(ends: str, name: str, letter: str) -> str:
 
 
 def _is_identifier(name: str) -> bool:
-    """Whether a hyphen beside it makes it a longer one; a word stays itself in a compound."""
+    """Whether a hyphen beside it makes a longer name, which is not so for an ordinary word in a compound."""
     return not is_plain(name) and not any(character.isspace() for character in name)
 
 
@@ -271,9 +273,9 @@ def _phrase(phrase: str, letter: str) -> re.Pattern[str]:
 
 
 def _places(begins: str, text: str) -> Iterator[int] | None:
-    """Where `begins` stands in `text` whatever its case; None where only a regular expression can tell.
+    """The places of `begins` in `text`, case-insensitively; None if only a regular expression can find them.
 
-    A text is first searched as plain characters: a regular expression that ignores case looks at every one of them,
+    Searching plain characters first is faster than a case-insensitive regular expression, which tries every character,
     and a tool's output may have a million.
     """
     lowered = text.lower()

@@ -1,7 +1,6 @@
-"""What a query asks for, and how well a text holds it; pure functions.
+"""Parses a query, and says how well a text holds it; pure functions.
 
-A query that names an identifier or quotes a phrase asks for that very thing: a text that holds it stands above those
-that are merely similar.
+If a query names an identifier or quotes a phrase, texts that hold it rank above texts that are merely similar.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ from daemon.days import CalendarDate, Days, mentions
 from daemon.errors import BadRequest
 from daemon.index.tokens import MARKS, STOP_WORDS, UNSPACED
 from daemon.recall.query import names
-from daemon.recall.query.names import Stands
+from daemon.recall.query.names import Standing
 
 LONGEST_QUERY = 10_000
 MOST_SHORT = 2
-"""Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
+"""Content words of a short query: one or two words are looked up verbatim, more are a question."""
 
 _QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`|「([^」\n]{2,})」|『([^』\n]{2,})』')
 _WORD = re.compile(rf"[\w{MARKS}{UNSPACED}]+")
 _TRIM = ".,;:!?()[]{}<>'\"`…"
-# White space, and what is put between words where none is: ideographic and full-width marks, but no 々 or 〇.
+# What separates words: white space, ideographic and full-width marks, but not 々 or 〇.
 _BETWEEN = re.compile(r"[\s\u3000-\u3004\u3008-\u303f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")
-# Where a script without spaces meets another, letter beside letter; a path of both (docs/设计.md) is left whole.
+# The border between a script without spaces and another one; a path of both (docs/设计.md) stays whole.
 _BORDER = re.compile(rf"(?<=[{UNSPACED}])(?=[^\W_{UNSPACED}])|(?:(?<=[^\W_{UNSPACED}])|(?<=\(\)))(?=[{UNSPACED}])")
 _SPACED_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 _ROW_MARK = re.compile(r"[/:]")
 _OF_DAYS = frozenset({"happen", "happened", "happening", "work", "worked", "working", "done", "doing", "ask", "asked"})
-"""What a question of days alone may say besides stop words."""
+"""Words, besides stop words, that a question about days alone may have."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
 _COMPOUND = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")
 _SHAPES = (
@@ -47,30 +46,32 @@ _SHAPES = (
 
 
 class Tier(IntEnum):
-    """How well a text holds what was named; a better tier always stands above a worse one."""
+    """How well a text holds the names of a query; a better tier always ranks above a worse one."""
 
-    WHOLE = 0  # every named thing, as it stands
+    WHOLE = 0  # every name, verbatim
     SOME = 1  # some of them
     INSIDE = 2  # only inside a longer name
     NONE = 3
 
 
 class Hold(IntEnum):
-    """Which of a short query's words a message holds; better ones stand above worse ones."""
+    """Which words of a short query a message holds; better ones rank above worse ones."""
 
-    PHRASE = 0  # the query as it stands
+    PHRASE = 0  # the query, verbatim
     ALL = 1
     SOME = 2
-    NONE = 3  # only its meaning is near
+    NONE = 3  # only similar in meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart: `named` must be found as they stand, `words` are what else it says.
+    """A parsed query.
 
-    `plain` are what looks like names and counts as its words; `days` are the days that it names, and `without` the
-    stretches that do, where they are not searched as words. `empty_days`: what names days relative to now, and which,
-    where no message is of then. `dated`: the same of days of which there are messages, beside other words.
+    * `named`: names and quotations, which are searched verbatim; `words`: all other content words
+    * `plain`: tokens that look like names but count as words
+    * `days`: the days that it names; `without`: the stretches of text that name days and are not searched as words
+    * `empty_days`: (text, days) of relative dates without messages
+    * `nonempty_days`: (text, days) of dates with messages, if the query has other words
     """
 
     text: str
@@ -80,21 +81,25 @@ class Query:
     days: tuple[CalendarDate | Days, ...] = ()
     without: tuple[str, ...] = ()
     empty_days: tuple[tuple[str, Days], ...] = ()
-    dated: tuple[tuple[str, Days], ...] = ()
+    nonempty_days: tuple[tuple[str, Days], ...] = ()
 
     @property
     def searched(self) -> str:
-        """The text that is searched by words and meaning: what counts as its words stands there as words."""
-        return with_names(self._said, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
+        """The text that is searched by words and meaning; names that count as words are split into them."""
+        return with_names(self._without_days, {name: _ROW_MARK.sub(" ", name) for name in self.plain})
 
     @property
     def undated(self) -> Query:
-        """The same without what was read as days: a month that is nowhere as a word is not missing."""
-        return parse(self.text, self.plain, self.days, [text for text, _ in self.dated]) if self.dated else self
+        """The query without its dates, so that a month that no text has as a word does not count as missing."""
+        return (
+            parse(self.text, self.plain, self.days, [text for text, _ in self.nonempty_days])
+            if self.nonempty_days
+            else self
+        )
 
     @property
     def is_of_days(self) -> bool:
-        """Whether it asks what there was on certain days, and nothing else."""
+        """Whether it asks only about certain days."""
         return bool(self.without) and not self.named and not self.words
 
     @property
@@ -104,21 +109,21 @@ class Query:
 
     @property
     def is_short(self) -> bool:
-        """Whether it is a word or two to be looked up, and no question."""
-        return not self.named and len(self.words) <= MOST_SHORT and len(self._said.split()) <= MOST_SHORT + 1
+        """Whether it is a word or two, and not a question."""
+        return not self.named and len(self.words) <= MOST_SHORT and len(self._without_days.split()) <= MOST_SHORT + 1
 
     @property
     def phrase(self) -> str:
-        """A short query as it may stand in a text."""
-        return " ".join(self._said.split()).strip(_TRIM) if self.is_short else ""
+        """A short query as a phrase; "" for a longer one."""
+        return " ".join(self._without_days.split()).strip(_TRIM) if self.is_short else ""
 
     @property
-    def _said(self) -> str:
+    def _without_days(self) -> str:
         return _without(self.text, self.without)
 
 
 def check(query: str) -> None:
-    """Refuse what is no query.
+    """Check the length of a query.
 
     Raises:
         BadRequest: it is empty, or too long to be one.
@@ -135,10 +140,10 @@ def parse(
     days: Sequence[CalendarDate | Days] | None = None,
     without: Sequence[str] = (),
 ) -> Query:
-    """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
+    """Split a query into names (quoted phrases, identifiers) and other words, in order, each once.
 
-    A query of marks alone names them. Those of `plain` count as their words; the stretches `without` do not count.
-    `days`: those that it names; None for those of the calendar, which are read here.
+    A query of marks alone is a name. Names in `plain` count as words; the stretches `without` are ignored. `days`: the
+    days that it names; None: calendar dates are read here.
     """
     if not _WORD.search(text):
         return Query(text, (text.strip(),) if text.strip() else ())
@@ -146,13 +151,13 @@ def parse(
     words: list[str] = []
     if days is None:
         days = [mention.days for mention in mentions(text)]
-    rest = _without(text, without)
-    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(rest)):
+    searchable = _without(text, without)
+    for quoted in ("".join(groups).strip() for groups in _QUOTED.findall(searchable)):
         if quoted in plain:
             words += _content(quoted)
         else:
             named.append(quoted)
-    for token, bare in _tokens(rest):
+    for token, bare in _tokens(searchable):
         if _is_name(token, bare) and bare not in plain:
             named.append(bare)
         else:
@@ -170,23 +175,27 @@ def parse(
 
 
 def with_days(query: Query, now: datetime, has_messages: Callable[[Days], bool]) -> Query:
-    """The query with the days that it names as seen from `now`, which is naive and local.
+    """The query with the days that it names, relative to `now`, which is naive and local.
 
-    Where messages of then exist, as `has_messages` tells, what names the days is not searched as words: "last week" is
-    no "most recent call last". What names a day of the calendar goes only where the query asks for nothing else.
+    If there are messages of these days (`has_messages`), a relative date is not searched as words: "last week" is not
+    "most recent call last". A calendar date stays among the words, unless the query asks for nothing else.
     """
-    named = mentions(_QUOTED.sub(' " ', query.text), now)  # what stands around a quotation is not one stretch
+    named = mentions(_QUOTED.sub(' " ', query.text), now)  # a date does not span a quotation
     days = [mention.days for mention in named]
-    dated = [(mention, some) for mention in named if (some := _latest(mention.days, now))]
-    there = [(mention, some) for mention, some in dated if has_messages(some)]
-    empty = tuple(
-        (mention.text, some) for mention, some in dated if mention.is_relative and (mention, some) not in there
+    day_mentions = [(mention, span) for mention in named if (span := _latest(mention.days, now))]
+    nonempty = [(mention, span) for mention, span in day_mentions if has_messages(span)]
+    empty_days = tuple(
+        (mention.text, span)
+        for mention, span in day_mentions
+        if mention.is_relative and (mention, span) not in nonempty
     )
-    made = parse(query.text, query.plain, days, [mention.text for mention, _ in there])
-    if made.is_of_days:
-        return replace(made, days=tuple(some for _, some in there), empty_days=empty)
-    made = parse(query.text, query.plain, days, [mention.text for mention, _ in there if mention.is_relative])
-    return replace(made, empty_days=empty, dated=tuple((mention.text, some) for mention, some in there))
+    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in nonempty])
+    if parsed.is_of_days:
+        return replace(parsed, days=tuple(span for _, span in nonempty), empty_days=empty_days)
+    parsed = parse(query.text, query.plain, days, [mention.text for mention, _ in nonempty if mention.is_relative])
+    return replace(
+        parsed, empty_days=empty_days, nonempty_days=tuple((mention.text, span) for mention, span in nonempty)
+    )
 
 
 def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
@@ -194,7 +203,7 @@ def _latest(days: CalendarDate | Days, now: datetime) -> Days | None:
 
 
 def _without(text: str, stretches: Collection[str]) -> str:
-    """The text without these stretches wherever they stand as words of their own and are not quoted."""
+    """The text without these stretches, where they are whole words and not quoted."""
     if not stretches:
         return text
     longest_first = "|".join(re.escape(stretch) for stretch in sorted(stretches, key=len, reverse=True))
@@ -202,41 +211,39 @@ def _without(text: str, stretches: Collection[str]) -> str:
     return shape.sub(lambda match: match.group() if match["quoted"] else " ", text)
 
 
-def with_names(text: str, others: Mapping[str, str]) -> str:
-    """The text of a query with another name for each of `others`, wherever that is a whole token or a quotation."""
-    made, end = "", 0
+def with_names(text: str, replacements: Mapping[str, str]) -> str:
+    """The text of a query with names replaced, wherever one is a whole token or a quotation; `replacements` by name."""
+    replaced, end = "", 0
     for quotation in _QUOTED.finditer(text):
         quoted = "".join(filter(None, quotation.groups())).strip()
-        made += _with_tokens(text[end : quotation.start()], others)
-        made += quotation.group().replace(quoted, others.get(quoted, quoted), 1)
+        replaced += _with_tokens(text[end : quotation.start()], replacements)
+        replaced += quotation.group().replace(quoted, replacements.get(quoted, quoted), 1)
         end = quotation.end()
-    return made + _with_tokens(text[end:], others)
+    return replaced + _with_tokens(text[end:], replacements)
 
 
-def _with_tokens(text: str, others: Mapping[str, str]) -> str:
-    made, end = "", 0
+def _with_tokens(text: str, replacements: Mapping[str, str]) -> str:
+    replaced, end = "", 0
     for between in (*_BETWEEN.finditer(text), None):
         for token in _BORDER.split(text[end : between.start() if between else len(text)]):
             bare = _bare(token)
-            made += token.replace(bare, others.get(bare, bare), 1) if bare else token
+            replaced += token.replace(bare, replacements.get(bare, bare), 1) if bare else token
         if between:
-            made, end = made + between.group(), between.end()
-    return made
+            replaced, end = replaced + between.group(), between.end()
+    return replaced
 
 
-def as_asked(query: Query) -> tuple[str, ...]:
-    """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
-    made = dict.fromkeys(query.named)
+def searched_terms(query: Query) -> tuple[str, ...]:
+    """The terms of a query as they were searched: names, words, and ``don't`` and ``foo-bar`` each as one."""
+    terms = dict.fromkeys(query.named)
     for token, bare in _tokens(_without(query.text, query.without)):
         if (not _is_name(token, bare) or bare in query.plain) and (words := _content(bare)):
-            made |= dict.fromkeys(words if bare.isalnum() else (bare,))
-    return tuple(made)
+            terms |= dict.fromkeys(words if bare.isalnum() else (bare,))
+    return tuple(terms)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """What stands between white space or borders of scripts and is not quoted, and the same without the marks of a
-    sentence.
-    """
+    """(token, token without sentence marks), split at white space and borders of scripts, without quotations."""
     for run in filter(None, _BETWEEN.split(_QUOTED.sub(" ", text))):
         for token in _BORDER.split(run):
             yield token, _bare(token)
@@ -262,23 +269,23 @@ def _is_name(token: str, bare: str) -> bool:
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
 
-def tier(query: Query, text: str, stands: Callable[[str, str], Stands] = names.stands) -> Tier:
-    """How well `text` holds the query's named things, as `stands` tells; WHOLE when it names none."""
+def tier(query: Query, text: str, stands: Callable[[str, str], Standing] = names.stands) -> Tier:
+    """How well `text` holds the query's names, according to `stands`; WHOLE if it has none."""
     held = [stands(name, text) for name in query.named]
-    if all(standing is Stands.WHOLE for standing in held):
+    if all(standing is Standing.WHOLE for standing in held):
         return Tier.WHOLE
-    if Stands.WHOLE in held:
+    if Standing.WHOLE in held:
         return Tier.SOME
-    return Tier.INSIDE if Stands.INSIDE in held else Tier.NONE
+    return Tier.INSIDE if Standing.INSIDE in held else Tier.NONE
 
 
 def split(terms: Iterable[str]) -> set[str]:
-    """The words of `terms` in lower case, cut as `parse` cuts a query: ``foo-bar`` is foo and bar."""
+    """The words of `terms` in lower case, split as `parse` splits a query: ``foo-bar`` is foo and bar."""
     return {word for term in terms for word in _WORD.findall(term.lower())}
 
 
 def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
-    """How well a message holds a short query: `terms` are the words of it that the word index found there."""
+    """How well a message holds a short query; `terms` are the words that the word index found in it."""
     if has_phrase:
         return Hold.PHRASE
     held = split(terms)

@@ -1,8 +1,8 @@
-"""What a question is limited to, worked out before anything is searched: sessions, times, kinds.
+"""Which sessions, times and kinds a query is limited to, decided before anything is searched.
 
-Every limit that is known of a session (scope, project, directory, title, archived) is decided here by the records as
-they are now, and goes to the indexes as a set of session ids; the others go as they are. Nothing is filtered after a
-search, so nothing old is hidden by something new. What makes no sense is a BadRequest, what is harmless a warning.
+Limits on sessions (scope, project, directory, title, archived) are applied here, to the records as they are now, and
+reach the indexes as a set of session ids. The other limits reach them unchanged. Nothing is filtered after a search, so
+new messages cannot hide old ones. Limits that make no sense are a BadRequest; harmless ones are a warning.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from daemon.index import Filters
 from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
 from daemon.recall.catalog import Row
-from daemon.recall.query import Recall, Type
-from daemon.recall.query import where as conditions
-from daemon.recall.query.places import Fits, Place, absolute, at_hand, is_within, normal, place_of, several
-from daemon.recall.query.where import Where
+from daemon.recall.query import Recall, Type, conditions
+from daemon.recall.query.conditions import Condition
+from daemon.recall.query.directories import Fits, Place, absolute, fits_current, is_within, normal, place_of, several
 from daemon.redact import redact
 
 TEXT = (Kind.PROMPT, Kind.ANSWER, Kind.TITLE)
@@ -34,27 +33,27 @@ _UPPER = ("before", "to", "until")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """Kinds and tools that are asked for; empty means any."""
+class SectionFilter:
+    """The requested kinds and tools; empty means any."""
 
     kinds: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
 
     def has(self, kind: str, tool: str) -> bool:
-        """Whether a text of this kind, of this tool, is meant."""
+        """Whether a text of this kind and tool passes."""
         return (not self.kinds or kind in self.kinds) and (not self.tools or tool in self.tools)
 
 
-ANYTHING = Allowed()
+ANYTHING = SectionFilter()
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to look: `rounds` are (relevance, filters) to be asked one after the other until there is enough.
+    """Where to search: `rounds` are (relevance, filters), searched one after the other until there are enough results.
 
-    `limited_by` names the filters in force, `emptied_by` the one that no session passes; `eligible` is how many
-    sessions do; `place` is what directoryRelevance is measured by; `allowed` are the kinds and tools to be shown.
-    `where` is the condition that each result must fulfil besides.
+    `limited_by` names the filters in force, `emptied_by` the one that no session passes. `eligible` is the number of
+    sessions that pass. directoryRelevance is measured from `place`. `section_filter` has the kinds and tools to show.
+    `condition` is what each result must also fulfil.
     """
 
     rounds: tuple[tuple[str, Filters], ...]
@@ -63,32 +62,32 @@ class Scope:
     emptied_by: str = ""
     warnings: tuple[str, ...] = ()
     place: Place | None = None
-    allowed: Allowed = ANYTHING
-    where: Where | None = None
+    section_filter: SectionFilter = ANYTHING
+    condition: Condition | None = None
 
 
-def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
-    """The scope of a question asked from the directory `here` ("" where that is unknown) at `now` (epoch ms).
+def resolve(request: Recall, rows: Mapping[str, Row], cwd: str, now: int) -> Scope:
+    """The scope of a question asked from the directory `cwd` ("" where that is unknown) at `now` (epoch ms).
 
     Raises:
         BadRequest: a session that is not in the archive, a time that cannot be read, limits that contradict each
-            other, a scope that needs `here`.
+            other, a scope that needs `cwd`.
     """
     warnings: list[str] = []
     after, before = bounds(request, now, warnings)
     kinds = _kinds(request)
     warnings += _unsaid(request.role, kinds)
-    top = absolute(request.directory, here, "directory")
-    base = top or (normal(here) if here.startswith("/") else "")
+    top = absolute(request.directory, cwd, "directory")
+    base = top or (normal(cwd) if cwd.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
     if place is not None and top and (request.within == "project" or request.fallback):
         warnings += several(place)
-    where = conditions.parse(request.where, now)
-    steps = [*_session_steps(request, rows, here, warnings), *_directory_steps(request, place), *_where_steps(where)]
+    condition = conditions.parse(request.where, now)
+    steps = [*_session_steps(request, rows, cwd, warnings), *_directory_steps(request, place), *_where_steps(condition)]
     fallback = request.fallback and bool(request.directory.strip())
     main = [step for step in steps if not (fallback and step[0] == "directory")]
-    fit, emptied_by = _narrowed(rows, main, request.sessions)
-    path = absolute(request.path, here, "path")
+    fit, emptied_by = _matching_sessions(rows, main, request.sessions)
+    path = absolute(request.path, cwd, "path")
     filters = Filters(
         role="" if request.role == "all" else request.role,
         kinds=kinds,
@@ -98,7 +97,7 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
         path=path,
         deleted={"only": True, "exclude": False}.get(request.deleted),
     )
-    filters = conditions.narrowed(filters, where) if where else filters
+    filters = conditions.prefilter(filters, condition) if condition else filters
     rounds: tuple[tuple[str, Filters], ...]
     if fallback and place is not None:
         rounds = _buckets(fit, filters, place, is_all=len(fit) == len(rows))
@@ -112,16 +111,18 @@ def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Sc
         "toolName": bool(filters.tools),
         "path": bool(path),
         "deleted": request.deleted != "include",
-        "where": where is not None,
+        "where": condition is not None,
         "sessionsLimit": bool(request.sessions),
     }
     limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
-    allowed = Allowed(filters.kinds, filters.tools)
-    return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed, where)
+    section_filter = SectionFilter(filters.kinds, filters.tools)
+    return Scope(
+        rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, section_filter, condition
+    )
 
 
 def by_all_names(archive: Archive, scope: Scope) -> Scope:
-    """The same scope, where a path is asked for by what it was called before, too."""
+    """The same scope, but a filter by path also matches the former names of the path."""
     path = next((filters.path for _, filters in scope.rounds), "")
     former = tuple(dict.fromkeys(name.old for name in names(archive.files, path)[1:])) if path else ()
     if not former:
@@ -135,13 +136,13 @@ def by_all_names(archive: Archive, scope: Scope) -> Scope:
 
 
 def bounds(request: Recall, now: int, warnings: list[str]) -> tuple[int | None, int | None]:
-    """(first ms, first ms that is too late); of several bounds on one side the narrowest.
+    """(first ms, first ms that is too late); the tightest of several bounds on one side.
 
     Raises:
         BadRequest: a time that cannot be read, or nothing can be between the two.
     """
-    lower = _narrowest(request, _LOWER, now, warnings, max)
-    upper = _narrowest(request, _UPPER, now, warnings, min)
+    lower = _tightest(request, _LOWER, now, warnings, max)
+    upper = _tightest(request, _UPPER, now, warnings, min)
     if lower and upper and lower[0] >= upper[0]:
         raise BadRequest(
             f"`{lower[1]}` ({_day(lower[0])}) is not before `{upper[1]}` ({_day(upper[0])}), so no moment is between "
@@ -150,12 +151,12 @@ def bounds(request: Recall, now: int, warnings: list[str]) -> tuple[int | None, 
     return (lower[0] if lower else None), (upper[0] if upper else None)
 
 
-def _narrowest(
+def _tightest(
     request: Recall,
     names: tuple[str, ...],
     now: int,
     warnings: list[str],
-    narrowest: Callable[[list[tuple[int, str]]], tuple[int, str]],
+    tightest: Callable[[list[tuple[int, str]]], tuple[int, str]],
 ) -> tuple[int, str] | None:
     limits = []
     for name in names:
@@ -168,7 +169,7 @@ def _narrowest(
             warnings.append(f"{error}; it was ignored, so the answer is not limited by it")
         else:
             limits += [(moment, name)] if moment is not None else []
-    return narrowest(limits) if limits else None
+    return tightest(limits) if limits else None
 
 
 def _moment(name: str, value: float | str, now: int) -> int | None:
@@ -180,7 +181,7 @@ def _moment(name: str, value: float | str, now: int) -> int | None:
 
 
 def _is_nothing(name: str, value: float | str, warnings: list[str]) -> bool:
-    """Agents fill in 0 or -1 where they mean nothing."""
+    """Whether the value means "no limit": agents fill in 0 or -1 for that."""
     try:
         is_nothing = float(value) <= 0
     except ValueError:
@@ -240,22 +241,22 @@ def _unsaid(role: str, kinds: tuple[str, ...]) -> list[str]:
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
-def _session_steps(request: Recall, rows: Mapping[str, Row], here: str, warnings: list[str]) -> list[tuple[str, Fits]]:
+def _session_steps(request: Recall, rows: Mapping[str, Row], cwd: str, warnings: list[str]) -> list[tuple[str, Fits]]:
     steps: list[tuple[str, Fits]] = []
-    wanted, project, title = (
+    session_id, project, title = (
         request.sessionID.strip(),
         request.projectID.strip(),
         " ".join(request.title.split()).casefold(),
     )
-    if wanted:
-        if wanted not in rows:
+    if session_id:
+        if session_id not in rows:
             raise BadRequest(
-                f"session {redact(wanted)!r} is not in the archive; `recall_sessions()` lists those that are, and "
+                f"session {redact(session_id)!r} is not in the archive; `recall_sessions()` lists those that are, and "
                 "without `sessionID` all are searched"
             )
-        steps.append(("sessionID", lambda row: row.id == wanted))
+        steps.append(("sessionID", lambda row: row.id == session_id))
     elif request.scope != "global":
-        steps.append(("scope", at_hand(request.scope, rows, here, warnings)))
+        steps.append(("scope", fits_current(request.scope, rows, cwd, warnings)))
     if project:
         steps.append(("projectID", lambda row: row.project_id == project))
     if title:
@@ -265,14 +266,14 @@ def _session_steps(request: Recall, rows: Mapping[str, Row], here: str, warnings
     return steps
 
 
-def _where_steps(where: Where | None) -> list[tuple[str, Fits]]:
-    if where is None:
+def _where_steps(condition: Condition | None) -> list[tuple[str, Fits]]:
+    if condition is None:
         return []
-    return [("where", lambda row: where.holds(facts_of(row)) is not False)]
+    return [("where", lambda row: condition.holds(facts_of(row)) is not False)]
 
 
 def facts_of(row: Row) -> dict[str, object]:
-    """What a condition may ask of a session."""
+    """The fields of a session that a condition may test."""
     return {"session": row.id, "project": row.project_id, "directory": normal(row.directory)}
 
 
@@ -287,7 +288,7 @@ def _directory_steps(request: Recall, place: Place | None) -> list[tuple[str, Fi
     return [("directory", lambda row: is_within(row.directory, top))]
 
 
-def _narrowed(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:
+def _matching_sessions(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:
     """The sessions that pass every step, and the name of the first step that none passes."""
     fit = list(rows.values())
     for name, passes in steps:
@@ -303,18 +304,18 @@ def _within_sessions(filters: Filters, fit: list[Row], is_all: bool) -> Filters:
     if is_all:
         return filters
     if len(fit) == 1:
-        return replace(filters, session_id=fit[0].id)  # what an index knows how to find fastest
+        return replace(filters, session_id=fit[0].id)  # the fastest filter of the indexes
     return replace(filters, sessions=frozenset(row.id for row in fit))
 
 
 def _buckets(fit: list[Row], filters: Filters, place: Place, *, is_all: bool) -> tuple[tuple[str, Filters], ...]:
-    """Nearest sessions first, each in one bucket."""
+    """The sessions in buckets, nearest first."""
     sorted_: dict[str, list[Row]] = {"exact": [], "project": [], "global": []}
     for row in fit:
         relevance = place.relevance(row)
         sorted_["global" if relevance == "unknown" else relevance].append(row)
     return tuple(
-        (name, _within_sessions(filters, some, is_all and len(some) == len(fit)))
-        for name, some in sorted_.items()
-        if some
+        (name, _within_sessions(filters, bucket, is_all and len(bucket) == len(fit)))
+        for name, bucket in sorted_.items()
+        if bucket
     )

@@ -1,9 +1,9 @@
-"""Scores words and meaning together, weighed by the query.
+"""Scores words and meaning together, weighted by the query.
 
-Plain rank fusion ignores how good a list is: it takes the best of a poor list for as good as that of a strong one. Here
-a message's score is the sum of a few features, each 0 to 1 and with one weight (`weights`). Those by words count as far
-as the best match holds what the query asks for, measured in rarity: if nobody wrote the query's rare words, meaning
-decides. Every candidate is scored by all of them, whichever side found it: nothing counts as zero that could be known.
+Plain rank fusion ignores how good a list is: the best of a poor list counts as much as the best of a strong one. Here
+the score of a message is the sum of a few features, each 0 to 1 and with one weight (`weights`). Features by words are
+scaled by how much of the query's rarity the best match holds, so meaning decides if no text has the query's rare words.
+Every candidate is scored by all features, whichever index found it, so no known score counts as zero.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from daemon.recall import weights
 from daemon.recall.candidates.stats import MOST_READ, QueryStats
 
 _MOST_READ_IN_ALL = 100_000
-"""The same of all parts: the best parts come first."""
+"""The same for all parts together, best parts first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What speaks for a message, each 0 to 1.
+    """The features of a message, each 0 to 1.
 
-    `words`: BM25 of its best part, relative to the best of all candidates. `window`: the same of the message read with
-    its neighbours, less the longer it is itself. `coverage`: the share of the question's rarity that one part holds.
-    `proximity`: the share that stands in a part as near together as in the question. `meaning`: its nearest chunk's
-    cosine, from that of unrelated texts on.
+    * `words`: BM25 of its best part, relative to the best of all candidates
+    * `window`: the same for the message with its neighbours; less for long messages
+    * `coverage`: the share of the question's rarity that one part holds
+    * `proximity`: the share that is as close together in a part as in the question
+    * `meaning`: the cosine of its nearest chunk, scaled so that unrelated texts have 0
     """
 
     words: float = 0.0
@@ -40,7 +41,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A message's place in the order; `parts` says what each feature added to the score, for explain."""
+    """A message with its score; `parts` is what each feature added, for explain."""
 
     message_id: str
     score: float
@@ -50,7 +51,7 @@ class Fused:
 def fuse(
     lexical: Sequence[Match], windows: Sequence[Match], semantic: Sequence[Match], stats: QueryStats
 ) -> list[Fused]:
-    """Every candidate message once, best first, by id among equals; the arguments are those of `features`."""
+    """Every candidate message once, best first, equal ones by id; the arguments are those of `features_of`."""
     counted = {**weights.FEATURES, "meaning": meaning_weight(stats)}
     fused: list[Fused] = []
     for message_id, features in features_of(lexical, windows, semantic, stats).items():
@@ -62,11 +63,11 @@ def fuse(
 def features_of(
     lexical: Sequence[Match], windows: Sequence[Match], semantic: Sequence[Match], stats: QueryStats
 ) -> dict[str, Features]:
-    """What speaks for each candidate message, by id.
+    """The features of each candidate message, by id.
 
-    `lexical` are parts by their words, `windows` messages by the words of theirs and their neighbours', `semantic`
-    chunks by the cosine of their meaning. What is in none of a kind scores nothing there, so each candidate should be
-    in each that can score it, however low; the order within them does not matter.
+    `lexical` are parts by their words, `windows` messages by the words of their windows, `semantic` chunks by their
+    cosine. A candidate that is missing in one of them scores nothing there, so each should be in every list that can
+    score it, however low. Their order does not matter.
     """
     words, window = _best_shares(lexical, stats), _best_shares(windows, stats)
     lengths = {match.message_id: match.length for match in windows}
@@ -86,7 +87,7 @@ def features_of(
 
 
 def meaning_weight(stats: QueryStats) -> float:
-    """What a text counts for this question that means just the same."""
+    """The weight of meaning for this question: what a text with the same meaning scores."""
     share = 1.0
     if stats.is_exact and not stats.is_worded:
         share = weights.MEANING_OF_NAMES
@@ -94,10 +95,10 @@ def meaning_weight(stats: QueryStats) -> float:
         share = weights.MEANING_IN_PART
     elif stats.is_exact:
         share = weights.MEANING_BESIDE_NAMES
-    readable = min(1.0, max(0.0, 2 * stats.legible - 1))  # of half a question the meaning is a guess
-    known = min(1.0, 2 * stats.known)  # names and rare words are in any question
+    readable = min(1.0, max(0.0, 2 * stats.legible - 1))  # the meaning of half a question is a guess
+    known = min(1.0, 2 * stats.known)  # every question has some names and rare words
     share *= weights.MEANING_OF_UNKNOWN_WORDS + (1 - weights.MEANING_OF_UNKNOWN_WORDS) * known
-    # What has no vector must not stand below what has: among texts of which half have none, meaning decides only ties.
+    # Texts without a vector must not rank below texts with one: if half have none, meaning decides only ties.
     share *= max(weights.MEANING_OF_NAMES, 2 * stats.legible_texts - 1)
     return share * readable * weights.FEATURES["meaning"]
 
@@ -115,50 +116,52 @@ def _best(values: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _closest(parts: Sequence[Match], stats: QueryStats) -> dict[str, float]:
-    """Each message's best proximity, as far as texts are read for it: those of the best parts."""
+    """Each message's best proximity. Only the texts of the best parts are read."""
     closest: list[tuple[str, float]] = []
-    left = _MOST_READ_IN_ALL if stats.neighbours else 0
+    budget = _MOST_READ_IN_ALL if stats.neighbours else 0
     for match in sorted(parts, key=lambda match: -match.score):
-        if left <= 0:
+        if budget <= 0:
             break
-        left -= min(len(match.text), MOST_READ)
+        budget -= min(len(match.text), MOST_READ)
         closest.append((match.message_id, stats.proximity(match.text)))
     return _best(closest)
 
 
 def _best_shares(candidates: Sequence[Match], stats: QueryStats) -> dict[str, float]:
-    """Each message's best score relative to the best of all, as far as that one holds what is asked for."""
+    """Each message's best score relative to the best of all, scaled by how much of the query that one holds."""
     top = max((match.score for match in candidates), default=0.0)
     if top <= 0:
         return {}
-    deserved = max(stats.coverage(match.terms) for match in candidates) or 1.0  # nothing known of the terms: believed
+    deserved = (
+        max(stats.coverage(match.terms) for match in candidates) or 1.0
+    )  # if nothing is known of the terms, the score counts in full
     return _best((match.message_id, deserved * max(0.0, match.score) / top) for match in candidates)
 
 
-def nearness(wanted: Sequence[CalendarDate | Days], created: int) -> float:
-    """How near a message's time, in epoch ms, is to any of what is asked for: 0 to 1, by the days of the caller's zone.
+def date_proximity(named_days: Sequence[CalendarDate | Days], created: int) -> float:
+    """How close a message's time, in epoch ms, is to any of the named days: 0 to 1, in the caller's time zone.
 
-    Whoever asks what was decided on 3 March wants that day before all others, though its texts need not say so. A day
-    without a year is that day of any year. The day after still counts: things are told when they are over. What is seen
-    from now, such as last week, is sharp.
+    "What was decided on 3 March" should find that day first, although its texts need not name it. A day without a year
+    is that day of any year. The next days count less, because people talk about things afterwards. A relative time,
+    such as last week, has sharp bounds.
     """
-    if not wanted:
+    if not named_days:
         return 0.0
     try:
-        made = local(created).date()
-        return max(_nearness(days, made) for days in wanted)
-    except (OverflowError, OSError, ValueError):  # a time out of all reason
+        message_date = local(created).date()
+        return max(_date_proximity(days, message_date) for days in named_days)
+    except (OverflowError, OSError, ValueError):  # a time out of range
         return 0.0
 
 
-def _nearness(days: CalendarDate | Days, made: date) -> float:
-    """1 for the days themselves, less for those after a calendar day and for any of a calendar month, 0 for others."""
+def _date_proximity(days: CalendarDate | Days, message_date: date) -> float:
+    """1 for the days themselves, less for the days after a calendar day and for a calendar month, else 0."""
     if isinstance(days, Days):
-        return 1.0 if days.first <= made < days.past else 0.0
+        return 1.0 if days.first <= message_date < days.past else 0.0
     if days.day is None:
-        return weights.MONTH if made.month == days.month and days.year in {None, made.year} else 0.0
+        return weights.MONTH if message_date.month == days.month and days.year in {None, message_date.year} else 0.0
     for after, share in enumerate((1.0, *weights.DAYS_AFTER)):
-        day = made - timedelta(days=after)
+        day = message_date - timedelta(days=after)
         if (day.month, day.day) == (days.month, days.day) and days.year in {None, day.year}:
             return share
     return 0.0

@@ -1,9 +1,9 @@
 """One result for each part, message, session or project; and a first page that no single session fills.
 
 `grouped` keeps the best result of each group and counts the others. `diverse` reorders the first page and drops
-nothing. Where one session fills the lists of candidates, no order brings the others back: `spread` then searches again
-without that session, for no longer than the first search took. `folded` makes one result of a message and its copies: a
-fork repeats its session's messages, and a command prints the same again.
+nothing. If one session fills the lists of candidates, reordering cannot bring the others back, so `spread` searches
+again without that session, for no longer than the first search took. `folded` makes one result of a message and its
+copies, because a fork repeats the messages of its session, and a command may print the same text again.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from daemon.transcript.replay import replay
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One part of a message that answers the question, or a message found by its neighbours or its meaning.
+    """One matching part of a message, or a message found by its neighbours or its meaning.
 
-    `score` is 0 to 1 and falls along an answer; `grade` 0 is the best way to hold what was asked for; a find of a worse
-    `band` stands below all of a better one; `mode` is how it was found; `sources` are the lists that had it;
-    `relevance` is set where an answer was filled up from farther directories; `hits` counts the finds of its group;
-    `copies` are messages that say exactly the same, each with its session.
+    * `score`: 0 to 1, falls along an answer
+    * `grade`: how well it holds the query, 0 is best; `band`: a result of a worse band ranks below all of a better one
+    * `mode`: how it was found; `sources`: the lists that have it
+    * `relevance`: set for results from farther directories
+    * `hits`: number of results of its group
+    * `copies`: (message, session) with exactly the same content
     """
 
     message_id: str
@@ -53,16 +55,16 @@ class Result:
 
     @property
     def is_own(self) -> bool:
-        """Whether the message itself holds words of the question, or its meaning: not only its neighbours."""
+        """Whether the message itself matches, and not only its neighbours."""
         return set(self.sources) != {"windows"}
 
     @property
     def is_by_words(self) -> bool:
-        """Whether the message itself holds a word of the question as it was asked."""
+        """Whether the message itself holds a word of the question, not only a similar spelling."""
         return self.is_own and self.mode != "semantic" and (bool(self.terms) or not self.spelling_pairs)
 
     def key(self, level: str) -> tuple[str, ...]:
-        """What finds of one group have in common."""
+        """The key of the result's group."""
         return {
             "part": (self.message_id, self.match.part_id, self.match.kind),
             "message": (self.message_id,),
@@ -72,19 +74,21 @@ class Result:
 
 
 def grouped(results: Sequence[Result], level: str) -> list[Result]:
-    """The first find of each group, in order, with the number of its finds by words, or where none is, of all."""
+    """The first result of each group, in order; `hits` counts the results by words, or all if there are none."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key(level), []).append(result)
-    counts = {key: sum(result.is_by_words for result in some) or len(some) for key, some in groups.items()}
-    return [some[0] if counts[key] == 1 else replace(some[0], hits=counts[key]) for key, some in groups.items()]
+    counts = {key: sum(result.is_by_words for result in members) or len(members) for key, members in groups.items()}
+    return [
+        members[0] if counts[key] == 1 else replace(members[0], hits=counts[key]) for key, members in groups.items()
+    ]
 
 
 def gathered(results: Sequence[Result], level: str) -> list[Result]:
-    """As `grouped`, the groups ranked by their best messages together: several good ones outweigh a single one.
+    """As `grouped`, but groups are ranked by their best messages together, so several good ones outweigh a single one.
 
-    Three messages of a group count, each further one less, so that nothing is gained by length alone; those of a worse
-    band than the group's best do not count.
+    The best COUNTED messages of a group count, each less than the one before, so that length alone gains nothing.
+    Messages of a worse band than the best one do not count.
     """
     scores: dict[tuple[str, ...], dict[str, float]] = {}
     bands: dict[tuple[str, ...], int] = {}
@@ -94,8 +98,8 @@ def gathered(results: Sequence[Result], level: str) -> list[Result]:
             scores.setdefault(key, {}).setdefault(result.message_id, result.score)
     whole = sum(FURTHER**place for place in range(COUNTED))
     totals = {
-        key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:COUNTED])) / whole
-        for key, some in scores.items()
+        key: sum(score * FURTHER**place for place, score in enumerate(list(member_scores.values())[:COUNTED])) / whole
+        for key, member_scores in scores.items()
     }
     groups = sorted(grouped(results, level), key=lambda result: (result.band, -totals[result.key(level)]))
     ceiling, ranked = 1.0, []
@@ -106,7 +110,7 @@ def gathered(results: Sequence[Result], level: str) -> list[Result]:
 
 
 def without_echoes(results: Sequence[Result]) -> list[Result]:
-    """Without messages that were found by their neighbours alone, where a find of their session is there anyway."""
+    """Drop messages found only by their neighbours if their session has another result."""
     own = {result.session_id for result in results if result.is_own}
     sessions: set[str] = set()
     distinct = []
@@ -119,10 +123,10 @@ def without_echoes(results: Sequence[Result]) -> list[Result]:
 
 
 def diverse(results: Sequence[Result], page: int) -> list[Result]:
-    """`results` with at most half of the first `page` from one session, as far as others have comparable finds.
+    """Reorder `results` so that at most half of the first `page` is of one session, if others have comparable results.
 
-    Comparable is what has the same band, comes from as near and has at least COMPARABLE of the score. What is put
-    off comes right after the first page's others; nothing is lost.
+    A comparable result has the same band and relevance, and at least COMPARABLE of the score. Postponed results come
+    right after the first page; none are dropped.
     """
     most = max(1, (page + 1) // 2)
     waiting = list(results)
@@ -141,12 +145,12 @@ def diverse(results: Sequence[Result], page: int) -> list[Result]:
 
 
 def falling(results: Sequence[Result]) -> list[Result]:
-    """`results` as they stand, none with a higher score than the one before it: the last thing done to an order."""
-    ceiling, made = 1.0, []
+    """Cap the scores of `results` so that none is higher than the one before; the last step of ordering."""
+    ceiling, capped = 1.0, []
     for result in results:
         ceiling = min(ceiling, result.score)
-        made.append(result if result.score == ceiling else replace(result, score=ceiling))
-    return made
+        capped.append(result if result.score == ceiling else replace(result, score=ceiling))
+    return capped
 
 
 def _next(waiting: Sequence[Result], counts: dict[str, int], most: int) -> int:
@@ -164,16 +168,16 @@ def _next(waiting: Sequence[Result], counts: dict[str, int], most: int) -> int:
     return 0
 
 
-_LOOKS = 2
-"""At most so many more: two sessions may crowd a list between them."""
+_MORE_SEARCHES = 2
+"""Further searches at most: two sessions may fill a list between them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The page that is to be filled: how many finds, of single messages or of groups that stand for many.
+class PageTarget:
+    """The page to fill: how many results, of single messages or of groups.
 
-    `depth` is how long a list was asked to be, in `mode`; another look may take `within_s`; `session_of` tells a
-    candidate's session, "" where it is not archived.
+    `depth` is the requested length of the lists, in `mode`. Another search may take `within_s`. `session_of` returns a
+    candidate's session, "" if it is not archived.
     """
 
     mode: str
@@ -185,69 +189,69 @@ class Wanted:
 
 
 Gather = Callable[[str, frozenset[str], float], CandidateLists]
-"""Candidates in a mode, besides these sessions, until a time of time.monotonic's clock."""
+"""Gathers candidates in a mode, without these sessions, until a time on time.monotonic's clock."""
 
 
 def spread(
-    wanted: Wanted, candidates: CandidateLists, arranged: Callable[[CandidateLists], list[Result]], gather: Gather
+    target: PageTarget, candidates: CandidateLists, arranged: Callable[[CandidateLists], list[Result]], gather: Gather
 ) -> tuple[CandidateLists, list[Result], bool]:
-    """`candidates` and the finds that it is `arranged` to, with what sessions have that others crowded out.
+    """Search again without sessions that crowd out others, if the page needs it.
 
-    And whether no other session can have anything more.
+    Returns (candidates, results, whether no other session can have more).
     """
     results, besides, is_all = arranged(candidates), frozenset[str](), False
-    for _ in range(_LOOKS):
-        crowds = _crowds(candidates, wanted)
-        if crowds <= besides or not _is_needed(results, crowds, wanted):
+    for _ in range(_MORE_SEARCHES):
+        crowds = _crowds(candidates, target)
+        if crowds <= besides or not _is_needed(results, crowds, target):
             break
         besides |= crowds
-        is_by_words = wanted.mode == "hybrid" and not _fill(candidates, "semantic", wanted) & besides
+        is_by_words = target.mode == "hybrid" and not _fill(candidates, "semantic", target) & besides
         try:
-            more = gather("smart" if is_by_words else wanted.mode, besides, time.monotonic() + wanted.within_s)
-        except (Retry, Skip):  # its owner was told; there is an answer already
+            more = gather("smart" if is_by_words else target.mode, besides, time.monotonic() + target.within_s)
+        except (Retry, Skip):  # its owner was notified, and there is an answer already
             break
         candidates = together(candidates, more)
         results = arranged(candidates)
-        is_all = not more.late and not more.is_full(wanted.depth)
+        is_all = not more.late and not more.is_full(target.depth)
     return candidates, results, is_all
 
 
-def _is_needed(results: Sequence[Result], crowds: frozenset[str], wanted: Wanted) -> bool:
-    if not wanted.is_single:
-        return len(results) < wanted.results
-    counts = Counter(result.session_id for result in results[: wanted.results])
-    most = max(1, (wanted.results + 1) // 2)
+def _is_needed(results: Sequence[Result], crowds: frozenset[str], target: PageTarget) -> bool:
+    if not target.is_single:
+        return len(results) < target.results
+    counts = Counter(result.session_id for result in results[: target.results])
+    most = max(1, (target.results + 1) // 2)
     return any(counts[session] > most for session in crowds)
 
 
-def _crowds(candidates: CandidateLists, wanted: Wanted) -> frozenset[str]:
-    return frozenset[str]().union(*(_fill(candidates, name, wanted) for name in candidates.lists))
+def _crowds(candidates: CandidateLists, target: PageTarget) -> frozenset[str]:
+    return frozenset[str]().union(*(_fill(candidates, name, target) for name in candidates.lists))
 
 
-def _fill(candidates: CandidateLists, name: str, wanted: Wanted) -> frozenset[str]:
-    """The session that has more than half of a list, if the list went on with what is worth as much."""
+def _fill(candidates: CandidateLists, name: str, target: PageTarget) -> frozenset[str]:
+    """The session with more than half of a list, if matches beyond its end may be as good."""
     matches = candidates.lists.get(name, [])
-    if len(matches) < wanted.depth or (wanted.is_single and not _goes_on(name, matches)):
+    if len(matches) < target.depth or (target.is_single and not _goes_on(name, matches)):
         return frozenset()
-    counts = Counter(wanted.session_of(match.message_id) for match in matches)
+    counts = Counter(target.session_of(match.message_id) for match in matches)
     session, count = counts.most_common(1)[0]
     return frozenset({session}) if session and 2 * count > len(matches) else frozenset()
 
 
 def _goes_on(name: str, matches: Sequence[Match]) -> bool:
-    """Whether what was cut off may be comparable to the best; lists in the order of time tell nothing of that."""
+    """Whether matches beyond the end may be comparable to the best; always true for lists by time."""
     return name in STANDING or matches[-1].score >= COMPARABLE * matches[0].score
 
 
 def _key(match: Match) -> tuple[str, ...]:
-    # A chunk's kind and text may be told in one look and not in the other.
+    # A chunk's kind and text may be known in one search and not in the other.
     return (match.record,) if match.record else (match.message_id, match.part_id, match.kind)
 
 
 def together(first: CandidateLists, more: CandidateLists) -> CandidateLists:
-    """The lists of two looks as one, each match once; what went wrong and what is known of the question is the first's.
+    """Merge the lists of two searches, each match once; warnings and statistics are those of the first.
 
-    The scores of one index are of one scale, whatever was left out.
+    Scores of one index are comparable, whichever sessions were excluded.
     """
     lists: dict[str, list[Match]] = {}
     for name in dict.fromkeys((*first.lists, *more.lists)):
@@ -269,38 +273,37 @@ def together(first: CandidateLists, more: CandidateLists) -> CandidateLists:
 
 # -- copies ------------------------------------------------------------------------------------------------------------
 
-# Copies are equal in role and in all that was said, called and printed; what differs in anything is never folded.
-# Reading messages takes time, so only those are compared that may be copies: they were made in the same millisecond, as
-# in a fork, or were found by an equal text, or by meaning with an equal score.
+# Copies are equal in role and in all texts, calls and outputs. Reading messages takes time, so we compare only those
+# that may be copies: of the same millisecond, as in a fork, or with equal matched texts, or equal scores by meaning.
 
 
 _MOST_READ = 200
-"""Messages read for one answer; each takes a part of a millisecond."""
+"""Messages read for one answer at most; each takes up to a millisecond."""
 
 
 def folded(results: Sequence[Result], content_of: Callable[[Result], bytes]) -> list[Result]:
-    """The first result of each content, in order, with its copies; `content_of` is empty where it cannot be compared.
+    """The first result of each content, in order, with its copies. `content_of` is empty if it cannot be compared.
 
-    A title is what its session is called: a result by it is a copy of nothing.
+    Results by title are never folded, because the title names the session.
     """
-    kept: list[Result] = []
+    originals: list[Result] = []
     places: dict[Hashable, list[int]] = {}
     for result in results:
         signs = list(_signs(result))
-        original = _original(result, [place for sign in signs for place in places.get(sign, ())], kept, content_of)
+        original = _original(result, [place for sign in signs for place in places.get(sign, ())], originals, content_of)
         if original is None:
-            original = len(kept)
-            kept.append(result)
+            original = len(originals)
+            originals.append(result)
         else:
-            copies = (*kept[original].copies, (result.message_id, result.session_id), *result.copies)
-            kept[original] = replace(kept[original], copies=copies)
+            copies = (*originals[original].copies, (result.message_id, result.session_id), *result.copies)
+            originals[original] = replace(originals[original], copies=copies)
         for sign in signs:
             places.setdefault(sign, []).append(original)
-    return kept
+    return originals
 
 
 def _signs(result: Result) -> Iterator[Hashable]:
-    """What a result has in common with its copies, and hardly with anything else."""
+    """Values that a result shares with its copies, and hardly with other results."""
     if result.match.kind == Kind.TITLE:
         return
     yield result.created
@@ -311,26 +314,26 @@ def _signs(result: Result) -> Iterator[Hashable]:
 
 
 def _original(
-    result: Result, places: Sequence[int], kept: Sequence[Result], content_of: Callable[[Result], bytes]
+    result: Result, places: Sequence[int], originals: Sequence[Result], content_of: Callable[[Result], bytes]
 ) -> int | None:
     for place in dict.fromkeys(places):
-        if (kept[place].message_id, kept[place].match.part_id) == (result.message_id, result.match.part_id):
-            continue  # what a tool was given, and what it printed
+        if (originals[place].message_id, originals[place].match.part_id) == (result.message_id, result.match.part_id):
+            continue  # the input and the output of one call
         content = content_of(result)
-        if content and content == content_of(kept[place]):
+        if content and content == content_of(originals[place]):
             return place
     return None
 
 
 class Contents:
-    """What results are compared by, each read once: with `is_part` the part that matched, else its whole message."""
+    """Content to compare results by, read once: the matched part with `is_part`, else the whole message."""
 
     def __init__(self, archive: Archive, *, is_part: bool) -> None:
         self._archive, self._is_part = archive, is_part
         self._known: dict[tuple[str, str], bytes] = {}
 
     def __call__(self, result: Result) -> bytes:
-        """A digest of what a result says; empty where its message is gone, or _MOST_READ were read."""
+        """A digest of the content; empty if the message is gone, or after _MOST_READ messages."""
         part_id = result.match.part_id if self._is_part else ""
         key = (result.message_id, part_id)
         if key not in self._known:
@@ -342,5 +345,5 @@ class Contents:
         if message is None:
             return b""
         parts = parts_where(message.parts, lambda part: part.id == part_id) if part_id else message.parts
-        said = replay(replace(message, parts=parts))
-        return sha256(records.dumps(said)).digest() if said else b""
+        content = replay(replace(message, parts=parts))
+        return sha256(records.dumps(content)).digest() if content else b""

@@ -1,7 +1,7 @@
 """Merges the lists of candidates into one order: messages that hold the question's names first, then by score.
 
-Scores are 0 to 1, fall along the order, and compare only within one answer. Recency decides ties, and the order of
-texts that all contain a literal or match a pattern. Nothing is read here: `archived` has what the archive says.
+Scores are 0 to 1, fall along the order, and are comparable only within one answer. Ties, and texts that all contain a
+literal or match a pattern, are ordered by recency. Nothing is read here: `archived` has the states from the archive.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from operator import itemgetter
 from daemon.index import TOOLS, Match
 from daemon.model import Kind
 from daemon.recall import weights
-from daemon.recall.candidates.lists import NEAR, STANDING, CandidateLists
+from daemon.recall.candidates.lists import STANDING, WITHOUT_WORDS, CandidateLists
 from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier
 from daemon.recall.ranking import fuse
 from daemon.recall.ranking.grouping import Result
-from daemon.recall.ranking.holding import holding, tier_of
+from daemon.recall.ranking.tiers import hold_of, tier_of
 
 NOT_LOOKED_AT = 9
-_TIMES_NEEDED = 2  # texts are searched, for names that add to the score, in this many times the wanted results
+_TIMES_NEEDED = 2  # we search so many times the needed results for names that add to the score
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What the archive says of a candidate."""
+    """A candidate's state in the archive."""
 
     session_id: str
     project_id: str
@@ -39,8 +39,8 @@ class Archived:
 class Ranked:
     """A message's place in the order.
 
-    `sources` are the lists that had it or would have it; `parts` says what each feature added to the score. `tier` is
-    how well it holds the names of a question, where that adds to the score and is no grade.
+    `sources` are the lists that have it, or would if they were longer. `parts` says what each feature added to the
+    score. `tier` is set if names only add to the score, and are not the grade.
     """
 
     message_id: str
@@ -51,7 +51,7 @@ class Ranked:
 
 
 def reasons(candidates: CandidateLists) -> Callable[[Ranked], str]:
-    """For explain: what each feature added to a score, and at which place a list of names or phrases had a message."""
+    """For explain: what each feature added to a score, and the place of the message in lists of names and phrases."""
     places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in STANDING}
 
     def reason(fused: Ranked) -> str:
@@ -90,9 +90,9 @@ def ordered(
     is_partly_embedded: bool,
     explain: bool = False,
 ) -> list[Result]:
-    """All candidates that the archive has, best first, one find a matching part; the parts of a message together.
+    """All candidates that are archived, best first; one result for each matching part, parts of a message together.
 
-    `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
+    `needed` results will be shown at most, so texts are searched only until so many are found. `explain`: each result
     says what each feature added to its score.
     """
     if mode in {"smart", "hybrid"} and not query.is_of_days:
@@ -106,11 +106,11 @@ def ordered(
     for grade, fused in graded:
         about = archived[fused.message_id]
         parts = matches[fused.message_id]
-        is_near = bool(parts[0][0].spelling_pairs)
+        is_similar = bool(parts[0][0].spelling_pairs)
         share = weights.TIER_SHARES.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0)
-        share *= weights.NEAR_SPELLING_SHARE if is_near else 1.0
+        share *= weights.SIMILAR_SPELLING_SHARE if is_similar else 1.0
         if mode in {"literal", "regex"}:
-            # By date, what comes later may score more: a threshold must not hide it behind newer reasoning.
+            # These are sorted by date, so a later one may score more, and the threshold must not hide it.
             ceiling = fused.score
         else:
             score = fused.score if mode == "semantic" else fused.score / top * share
@@ -158,29 +158,29 @@ def _fused(
     if query.is_exact:
         graded = _best_first(fused, tier_of(query, candidates), needed, archived)
         if query.words and stats.is_exact and all(grade == Tier.NONE for grade, _ in graded):
-            # Nothing holds a name: the other words are a question like any other, and meaning counts in full.
+            # No candidate holds a name, so the other words are an ordinary question, and meaning counts in full.
             wordy = replace(candidates, stats=replace(candidates.stats, is_exact=False))
             return _fused(query, wordy, archived, needed, is_partly_embedded=is_partly_embedded)
         if query.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
-            # The name itself is there, and nobody will take another one for it.
+            # Candidates hold the name itself, so names inside longer ones may count loosely.
             if len(query.words) > 1:
                 return _with_names(query, candidates, archived, needed, replace(stats, is_exact=False))
             graded = _best_first(fused, tier_of(query, candidates, names.stands_loosely), needed, archived)
-        if not query.words:  # a bare name: what does not hold it answers another question
+        if not query.words:  # a bare name: only texts that hold it are results
             graded = [(grade, hit) for grade, hit in graded if grade != Tier.NONE]
         return graded
     if query.is_short:
-        return _best_first(fused, holding(query, candidates), needed, archived)
+        return _best_first(fused, hold_of(query, candidates), needed, archived)
     return [(0, hit) for hit in fused]
 
 
 def _with_names(
     query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, stats: QueryStats
 ) -> list[tuple[int, Ranked]]:
-    """A question of several words, in which a name is one hint of several: to hold it adds to the score.
+    """The order for a question of several words, where a name is one hint of several and adds to the score.
 
-    When names decided by themselves, "python2" and "2d" did: questions to code and to frequently asked questions lost
-    two points of mean reciprocal rank. A rare name decides all the same, as it is most of what is rare in the question.
+    When names decided alone, "python2" and "2d" did so too, and the sets of code and of frequently asked questions lost
+    two points of mean reciprocal rank. A rare name still decides, because it is most of the question's rarity.
     """
     tier = tier_of(query, candidates, names.stands_loosely)
     ranked: list[Ranked] = []
@@ -195,18 +195,22 @@ def _with_names(
 def _by_features(
     query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], stats: QueryStats
 ) -> list[Ranked]:
-    """Every candidate by its score: features, what stands in it verbatim, and the days that the question names."""
+    """Every candidate by its score: from features, verbatim matches, and the days that the question names."""
 
     def matches(name: str, among: Container[str] = archived) -> list[Match]:
-        return [match for match in candidates.every(name) if match.message_id in archived and match.message_id in among]
+        return [
+            match
+            for match in candidates.all_matches(name)
+            if match.message_id in archived and match.message_id in among
+        ]
 
     similar_alone, similar = candidates.similar_alone(), candidates.similar()
     fused = fuse.fuse(matches("lexical"), matches("windows"), matches("semantic", similar), stats)
     plain = [Ranked(hit.message_id, hit.score, _sources(hit, similar_alone), hit.parts) for hit in fused]
-    ranked, wanted = _with_standing(plain, candidates, archived), query.days
-    if wanted:
+    ranked, days = _with_standing(plain, candidates, archived), query.days
+    if days:
         for place, hit in enumerate(ranked):
-            added = weights.DAY * fuse.nearness(wanted, archived[hit.message_id].created)
+            added = weights.DAY * fuse.date_proximity(days, archived[hit.message_id].created)
             if added:
                 ranked[place] = replace(hit, score=hit.score + added, parts={**hit.parts, "day": added})
     return sorted(
@@ -221,7 +225,7 @@ def _by_features(
 
 
 def _sources(fused: fuse.Fused, similar_alone: Container[str]) -> tuple[str, ...]:
-    """The lists that had the message or would have it, were they longer."""
+    """The lists that have the message, or would if they were longer."""
     parts = fused.parts
     has = {
         "windows": parts["window"] > 0,
@@ -234,10 +238,10 @@ def _sources(fused: fuse.Fused, similar_alone: Container[str]) -> tuple[str, ...
 def _best_first(
     fused: Sequence[Ranked], grade: Callable[[str], int], needed: int, archived: Mapping[str, Archived]
 ) -> list[tuple[int, Ranked]]:
-    """Better grades before worse ones, order kept within; what is not looked at follows as it was, with the grade -1.
+    """Sort by grade, stable; ungraded candidates follow in their order, with the grade -1.
 
-    Looks at no more than it must: once `needed` have the best grade, the rest cannot come before them. Of one session
-    no more than half of `needed` count, where there are several: else a noisy one would be all that is looked at.
+    Grading reads texts, so we stop once `needed` candidates have the best grade. If there are several sessions, at most
+    half of `needed` count for each, because a noisy session would use up all the grading.
     """
     sessions = {archived[hit.message_id].session_id for hit in fused}
     most = needed if len(sessions) < 2 else (needed + 1) // 2
@@ -245,7 +249,7 @@ def _best_first(
     counted, best = 0, Counter[str]()
     for number, hit in enumerate(fused):
         if counted >= needed:
-            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in fused[number:])]
+            return [*sorted(graded, key=itemgetter(0)), *((-1, unread) for unread in fused[number:])]
         graded.append((grade(hit.message_id), hit))
         session = archived[hit.message_id].session_id
         if graded[-1][0] == 0 and best[session] < most:
@@ -255,9 +259,9 @@ def _best_first(
 
 
 def _with_standing(fused: list[Ranked], candidates: CandidateLists, archived: Container[str]) -> list[Ranked]:
-    """With what holds a name or phrase as it stands, which the word index cannot always find.
+    """Add verbatim matches of names and phrases, which the word index cannot always find.
 
-    A message known by its meaning or its neighbours alone is then one found by words.
+    A message known only by its meaning or its neighbours then counts as found by words.
     """
     by_id = {hit.message_id: hit for hit in fused}
     for name in STANDING:
@@ -274,14 +278,14 @@ def _with_standing(fused: list[Ranked], candidates: CandidateLists, archived: Co
 
 
 def _plain(mode: str, candidates: CandidateLists, archived: Mapping[str, Archived]) -> list[Ranked]:
-    """In literal and regex what was said, then what tools printed, each newest first. Others: by score."""
+    """The order of one list: by score, but for literal and regex prose, then tool output, each newest first."""
     name = {"semantic": "semantic", "fuzzy": "lexical"}.get(mode, "named")
     scores: dict[str, float] = {}
     for match in (*candidates.lists.get(name, []), *candidates.lists.get("tools", [])):
         if match.message_id in archived:
             score = match.score if mode in {"semantic", "fuzzy"} else weights.KIND_SHARES.get(Kind(match.kind), 1.0)
             scores[match.message_id] = max(score, scores.get(match.message_id, score))
-    if mode == "fuzzy":  # the index knows best which spelling is nearer
+    if mode == "fuzzy":  # the index has them in the order of similarity
         return [Ranked(i, scores[i], (mode,)) for i in candidates.ids(name) if i in scores]
     printed = _printed_only(candidates)
 
@@ -294,19 +298,19 @@ def _plain(mode: str, candidates: CandidateLists, archived: Mapping[str, Archive
 
 def _printed_only(candidates: CandidateLists) -> frozenset[str]:
     spoken = {match.message_id for match in candidates.lists.get("named", []) if match.kind not in TOOLS}
-    every = {match.message_id for name in ("named", "tools") for match in candidates.lists.get(name, [])}
-    return frozenset(every - spoken)
+    all_ids = {match.message_id for name in ("named", "tools") for match in candidates.lists.get(name, [])}
+    return frozenset(all_ids - spoken)
 
 
 def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]:
-    """Each message's matches, one a part, the one to show first; what words found before what meaning found.
+    """Each message's matches, one for each part, the one to show first; matches by words before those by meaning.
 
-    Each with its share, 0.1 to 1, of what the first is worth; falling. Only the word index's scores tell how good a
-    part is: those of the literal lists are times.
+    Each has its share, 0.1 to 1 and falling, of the first one's score. Only scores of the word index tell how good a
+    part is, because those of the literal lists are times.
     """
     parts_of: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
     for name in ("lexical", *STANDING):
-        for match in candidates.every(name):
+        for match in candidates.all_matches(name):
             parts = parts_of.setdefault(match.message_id, {})
             first, last = (
                 next(iter(parts.values()), (match, 1.0))[0],
@@ -327,4 +331,4 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
         return mode
     if "semantic" not in sources:
         return "smart"
-    return "semantic" if set(sources) <= set(NEAR) else "hybrid"
+    return "semantic" if set(sources) <= set(WITHOUT_WORDS) else "hybrid"

@@ -1,4 +1,4 @@
-"""What to search for, in what time, and what came of it."""
+"""The plan of a search, its time budget and its outcome."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from daemon.recall.ranking.grouping import Result
 class Plan:
     """What to search for.
 
-    `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
+    `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_single_session`: the
     results need not be spread over several sessions. `folds`: copies of a message are one result. `sort`: relevance,
-    newest or oldest. Results below `threshold` are left out, and those that `passes`, where there is one, refuses.
+    newest or oldest. Results below `threshold`, and those that `passes` refuses, are left out.
     """
 
     query: Query
@@ -26,7 +26,7 @@ class Plan:
     rounds: tuple[tuple[str, Filters], ...]
     results: int
     group: str = "message"
-    is_one_session: bool = False
+    is_single_session: bool = False
     explain: bool = False
     folds: bool = False
     sort: str = "relevance"
@@ -36,21 +36,23 @@ class Plan:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a search came to.
+    """The results of a search, and how it went.
 
-    `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
-    words of the query that candidates hold; `fallback` is the mode fallen back on; `instead` are names that no text
-    has, each with what was searched for instead; `candidates` counts messages, and `gone` those of them that the
-    archive does not have; `dated` says what was sorted by date; `below` are results that the threshold left out, by
-    their keys, and `is_below_partly` says that there may be more of them; `is_unchecked`: `Plan.passes` refused
-    candidates, and there are more that it never saw.
+    * `states`: for each index, whether it was used; `late`: what the deadline cut off
+    * `held_terms`: names and words of the query that candidates hold
+    * `fallback`: the mode that was used because the requested one found nothing
+    * `instead`: (name that no text has, name that was searched for instead)
+    * `candidates`: number of messages; `gone`: how many of them are not in the archive
+    * `order_note`: a sentence that says what was sorted by date
+    * `below`: results under the threshold, by key; `is_below_partly`: there may be more of them
+    * `is_unchecked`: `Plan.passes` refused candidates, and never saw the rest
     """
 
     results: list[Result] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
-    held: set[str] = field(default_factory=set)
+    held_terms: set[str] = field(default_factory=set)
     frequencies: dict[str, int] = field(default_factory=dict)
     is_inside: bool = False
     is_full: bool = False
@@ -59,14 +61,14 @@ class Outcome:
     candidates: int = 0
     gone: int = 0
     fallback: str = ""
-    dated: str = ""
+    order_note: str = ""
     below: dict[tuple[str, ...], Result] = field(default_factory=dict)
     is_below_partly: bool = False
     instead: tuple[tuple[str, str], ...] = ()
 
 
 _SHARE_OF_SEARCH = 0.9
-"""The part of a budget that searching may take; the rest is for excerpts, expansions and hints."""
+"""The share of a budget for searching; the rest is for excerpts, expansions and hints."""
 
 
 class Budget:
@@ -92,7 +94,7 @@ class Budget:
         return time.monotonic() >= self.deadline
 
     def pause(self, work: Callable[[], None]) -> None:
-        """Do work that does not count. Its failure is left to the search, which meets it again and reports it."""
+        """Do work that the budget does not count. Errors are ignored: the search meets them again and reports them."""
         began = time.monotonic()
         with suppress(Exception):
             work()

@@ -12,7 +12,7 @@ from huggingface_hub import HfApi, hf_hub_download
 
 from daemon import config
 from daemon.embed.builtin import Builtin
-from daemon.embed.choose import on_this_machine
+from daemon.embed.choose import local_embedder
 from daemon.embed.hub import HubModel, needed
 from daemon.errors import DiskFull, ModelUnavailable
 from tests.support.servers.fake_hub import LARGE, FakeHub
@@ -53,7 +53,7 @@ def test_the_stand_in_speaks_to_the_hubs_own_client(hub: FakeHub, tmp_path: Path
 
 
 def test_a_model_of_the_hub_embeds_as_from_its_directory(hub: FakeHub):
-    made = on_this_machine(config.Embedding(model_dir=f"hf:{NAME}"))
+    made = local_embedder(config.Embedding(model_dir=f"hf:{NAME}"))
     assert made.name == "maker/tiny (embedding.model_dir)"
     assert hub.requests == []
     plain = Builtin(hub.models[NAME])
@@ -94,10 +94,10 @@ def test_a_file_that_comes_with_another_content_is_not_used(hub: FakeHub, tmp_pa
     hub.spoilt = name
     with pytest.raises(ModelUnavailable, match="came otherwise than described"):
         model(tmp_path).fetch()
-    assert not model(tmp_path).is_here
+    assert not model(tmp_path).is_downloaded
     hub.spoilt = ""
     model(tmp_path).fetch()
-    assert model(tmp_path).is_here
+    assert model(tmp_path).is_downloaded
 
 
 def test_without_the_hub_the_error_says_what_to_do(hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -126,7 +126,7 @@ def test_what_the_hub_refuses_is_named(hub: FakeHub, tmp_path: Path, name: str, 
 
 
 def test_a_question_does_not_wait_for_a_download(hub: FakeHub):
-    made = on_this_machine(config.Embedding(model_dir=f"hf:{NAME}"))
+    made = local_embedder(config.Embedding(model_dir=f"hf:{NAME}"))
     for ask in (made.embed_query, made.legible):
         with pytest.raises(
             ModelUnavailable, match="maker/tiny is not downloaded yet; `reconstitute index --wait` does it"
@@ -135,8 +135,8 @@ def test_a_question_does_not_wait_for_a_download(hub: FakeHub):
     assert hub.requests == []
 
 
-def test_a_second_process_leaves_a_download_alone(hub: FakeHub, tmp_path: Path):
-    with model(tmp_path)._alone(), pytest.raises(ModelUnavailable, match="by another process"):
+def test_a_second_process_leaves_a_download_locked(hub: FakeHub, tmp_path: Path):
+    with model(tmp_path)._locked(), pytest.raises(ModelUnavailable, match="by another process"):
         model(tmp_path).fetch()
 
 
@@ -152,7 +152,7 @@ def test_a_revision_is_asked_for_and_kept_apart(hub: FakeHub, tmp_path: Path):
     made.fetch()
     assert hub.paths[0] == f"/api/models/{NAME}/revision/refs/pr/1"
     assert made.directory.name == "maker--tiny@refs--pr--1"
-    assert not model(tmp_path).is_here
+    assert not model(tmp_path).is_downloaded
 
 
 def test_a_token_goes_to_the_hub_and_nowhere_else(hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -177,13 +177,13 @@ def test_dense_layers_come_after_the_pooling(
 
 @pytest.mark.parametrize("name", ["model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_O4.onnx"])
 def test_the_network_lies_where_exporters_put_it(tmp_path: Path, name: str) -> None:
-    assert Builtin(tiny_model(tmp_path, model=name)).how.model == tmp_path / name
+    assert Builtin(tiny_model(tmp_path, model=name)).spec.model == tmp_path / name
 
 
 def test_the_whole_network_goes_before_a_quantized_one(tmp_path: Path) -> None:
     for name in ("onnx/model_quantized.onnx", "onnx/model.onnx"):
         tiny_model(tmp_path, model=name)
-    assert Builtin(tmp_path).how.model.name == "model.onnx"
+    assert Builtin(tmp_path).spec.model.name == "model.onnx"
 
 
 CHANGES = {
@@ -281,5 +281,5 @@ def test_nothing_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
     made = tiny_model(tmp_path)
     model = Builtin(made)
     assert model.name == f"{made} (embedding.model_dir)"
-    assert model.how.query_prefix == ""
+    assert model.spec.query_prefix == ""
     assert model._session is None

@@ -19,7 +19,7 @@ from daemon.model import Session
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import RecallFiles
 from daemon.recall.query.arguments import read
-from daemon.recall.touched import touched
+from daemon.recall.sessions_by_path import sessions_by_path
 from tests.support.secrets.canaries import SECRETS
 from tests.support.stores.recorded_sessions import MINUTE, START, Recorded, call, recorded
 
@@ -312,7 +312,7 @@ def test_snapshots_do_not_count_as_touches_and_moves_are_followed(house: Recorde
     assert exported(house, path="/w/new/a.py") == ["ses_wrote"]
     assert exported(house, path="/w/new") == ["ses_wrote", "ses_moved"]
     for path in ("/w", "/w/new", "/w/old", "/w/new/a.py"):
-        told = touched(house.archive, house.lexical, Catalog(house.archive), RecallFiles(path=path))
+        told = sessions_by_path(house.archive, house.lexical, Catalog(house.archive), RecallFiles(path=path))
         assert {one["sessionID"] for one in told["sessions"]} == set(exported(house, path=path))
     assert exported(house, path="/w") == ["ses_wrote", "ses_moved"]
 

@@ -290,10 +290,12 @@ def test_filters_hold_inside_the_query(house: Recorded, asked: Json, expected: s
 @pytest.mark.parametrize(("asked", "expected"), FILTERS.values(), ids=FILTERS)
 def test_filters_hold_for_meaning_as_well(house: Recorded, asked: Json, expected: set[str]):
     sessions = {one["sessionID"] for one in _ask(house, "checkout", **asked)["results"]}
-    allowed = {one["sessionID"] for one in _ask(house, "checkout", match="literal", results=50, **asked)["results"]}
-    assert sessions >= allowed
+    section_filter = {
+        one["sessionID"] for one in _ask(house, "checkout", match="literal", results=50, **asked)["results"]
+    }
+    assert sessions >= section_filter
     if {"sessionID", "projectID", "directory", "title", "archived"} & set(asked):
-        assert sessions == allowed
+        assert sessions == section_filter
 
 
 def test_what_openCode_deleted_is_found_said_to_be_and_filtered_by(house: Recorded):
@@ -579,14 +581,14 @@ def test_the_owner_of_an_index_is_told_of_its_failure(house: Recorded):
 def time_over_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
     """The time of a search is over as soon as the threads of this name have ended, however long they take."""
 
-    def left(_deadline: float) -> float:
+    def join_thread(_deadline: float) -> float:
         for thread in threading.enumerate():
             if thread.name == name:
                 thread.join(PATIENT)
         return 0.0
 
     with monkeypatch.context() as patched:
-        patched.setattr(candidates, "seconds_left", left)
+        patched.setattr(candidates, "seconds_until", join_thread)
         yield
 
 
@@ -620,9 +622,9 @@ class _Behind:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lexical, name)
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         ghost = Match("msg_ghost", 99.0, "prt", "prompt", text=query, terms=(query,))
-        return [ghost, *self._lexical.search(query, filters, limit, least_said=least_said)]
+        return [ghost, *self._lexical.search(query, filters, limit, least_prose=least_prose)]
 
 
 class _SlowLiteral(_Behind):
@@ -690,8 +692,8 @@ class _Listening(FailingModel):
 class _Counting(_Behind):
     """An index in which nearly every text has the name Anna."""
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
-        return self._lexical.search(query, filters, limit, least_said=least_said)
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
+        return self._lexical.search(query, filters, limit, least_prose=least_prose)
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         return 100, {word: 90 if word == "Anna" else 1 for word in query.split()}
@@ -948,9 +950,9 @@ class _SlowWords(_Behind):
         super().__init__(lexical)
         self.gate = threading.Event()
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         self.gate.wait(PATIENT)
-        return self._lexical.search(query, filters, limit, least_said=least_said)
+        return self._lexical.search(query, filters, limit, least_prose=least_prose)
 
 
 @pytest.mark.parametrize("query", ["connectOnce", "what is raised by connectOnce"])
@@ -1012,8 +1014,8 @@ class _SlowHints(_Behind):
 
     gate = threading.Event()
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
-        return self._lexical.search(query, filters, limit, least_said=least_said)
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
+        return self._lexical.search(query, filters, limit, least_prose=least_prose)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         self.gate.wait(60)

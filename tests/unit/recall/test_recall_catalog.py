@@ -60,7 +60,7 @@ def titles(catalog: Catalog) -> list[str]:
 
 
 def reasons(catalog: Catalog) -> list[str]:
-    return [reason for _, reason in catalog.aside.now().samples]
+    return [reason for _, reason in catalog.quarantine.summary().samples]
 
 
 KINDS: list[tuple[Callable[[Archive], None], Callable[[Archive, Catalog], object], object]] = [

@@ -358,7 +358,7 @@ BY_ENDINGS = {
 @pytest.fixture(params=[*WAYS, *BY_ENDINGS])
 def crowded(index, monkeypatch, request):
     """An index that asks for words in their places, as it does once reading every text would take too long."""
-    for name, value in ({"_FEW": 0, "_SOME_GRAMS": 2} | (WAYS | BY_ENDINGS)[request.param]).items():
+    for name, value in ({"_FEW": 0, "_GRAMS_WITHOUT_LEAD": 2} | (WAYS | BY_ENDINGS)[request.param]).items():
         monkeypatch.setattr(prefilter, name, value)
     monkeypatch.setattr(scan, "_PAGE", 1)
     if request.param in BY_ENDINGS:

@@ -123,7 +123,7 @@ def test_whatever_matches_holds_one_of_each(expression: str, text: str) -> None:
 @given(st.recursive(ATOMS, _grown, max_leaves=8), st.text(alphabet="abcdefABC. ", max_size=30))
 def test_what_is_tried_first_changes_no_answer(text: str, searched: str) -> None:
     whole = regex.search(text, searched, regex.IGNORECASE, timeout=2)
-    assert (pattern(text).found_in(searched, 2.0) is not None) == (whole is not None)
+    assert (pattern(text).matched_texts(searched, 2.0) is not None) == (whole is not None)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from daemon.index import SAID, Entry, Filters, Match
+from daemon.index import PROSE, Entry, Filters, Match
 from daemon.index.lexical import Lexical, ranking
 from daemon.model import Document, Kind, Section
 
@@ -81,8 +81,8 @@ def test_enough_conversation_is_returned_despite_much_program_output(index: Lexi
     index.replace([*PRINTED[:20], *said, *(_entry(f"in{n}", Kind.TOOL_INPUT, "quay") for n in range(30))])
     best = index.search("quay", Filters(), 10)
     assert len(best) == 10
-    apart = index.search("quay", Filters(kinds=tuple(sorted(SAID))), least)
-    both = index.search("quay", Filters(), 10, least_said=least)
+    apart = index.search("quay", Filters(kinds=tuple(sorted(PROSE))), least)
+    both = index.search("quay", Filters(), 10, least_prose=least)
     assert both[:10] == best
     assert both[10:] == [match for match in apart if match not in best]
 

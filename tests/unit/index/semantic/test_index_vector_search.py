@@ -182,8 +182,8 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
         "compared": {},
         "sifted": {"_MOST_MESSAGES": 0},
         "sifted after counting": {"_MOST_COMPARED": 0},
-        "read": {"_READING": 0},
-        "named": {"_READING": 1_000_000},
+        "read": {"_READ_COST": 0},
+        "named": {"_READ_COST": 1_000_000},
     }[way]
     for name, size in sizes.items():
         monkeypatch.setattr(vector_search, name, size)
@@ -214,7 +214,7 @@ def test_similarities_of_messages_are_those_of_a_query_for_all(house: House, lis
 def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_search, "_MOST_COMPARED", 0)
     monkeypatch.setattr(vector_search, "_DEEPEST", 1)
-    monkeypatch.setattr(vector_search, "SEARCHED", 1)
+    monkeypatch.setattr(vector_search, "EF_SEARCH", 1)
     filters = FILTERS["hardly any"]
     assert house.best(filters, 3, unit(5)) == expected(filters, 3, unit(5))
 
@@ -304,7 +304,7 @@ def test_rows_removed_by_another_daemon_do_not_break_a_search(tmp_path: Path, mo
         found = ours.query(unit(1), Filters(role="user"), 50, made.allowed_ids)
         assert {match.message_id for match in found if not match.text} == {"msg_000"}
         # As long as vectors are still being read, the server is given names, and refuses one that it does not have.
-        monkeypatch.setattr(vector_search, "_READING", 1_000_000)
+        monkeypatch.setattr(vector_search, "_READ_COST", 1_000_000)
         assert ours._search._cache is not None
         ours._search._cache.put("msg_000#0", ("prompt",))
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 19

@@ -145,16 +145,16 @@ def _find(*terms: str, grade: int = 0, mode: str = "smart", **more) -> Result:
     return Result("m", "s", "prj", 0, match, mode, 1.0, grade, terms, sources=("lexical",), **more)
 
 
-def _said(query: str, finds: list[Result], missing: query_warnings.Missing, **more: bool) -> str:
+def _said(query: str, finds: list[Result], missing: query_warnings.MissingTerms, **more: bool) -> str:
     told = {"is_inside": False, "is_limited": False, "is_sure": True} | more
     return "\n".join(query_warnings.word_warnings(parse.parse(query), "smart", finds, missing, **told))
 
 
 def test_a_word_that_no_text_has_is_named_although_others_were_found():
-    missing = query_warnings.Missing(("gorila", "seldom"), ("gorila",))
+    missing = query_warnings.MissingTerms(("gorila", "seldom"), ("gorila",))
     said = _said("gorila seldom zanzibar", [_find("zanzibar")], missing)
     assert said == "no current text holds 'gorila' as a word; these results hold the other words"
-    assert _said("zanzibar", [_find("zanzibar")], query_warnings.Missing()) == ""
+    assert _said("zanzibar", [_find("zanzibar")], query_warnings.MissingTerms()) == ""
 
 
 def test_a_long_query_is_not_repeated_whole_in_the_warnings():
@@ -172,12 +172,12 @@ def test_a_long_query_is_not_repeated_whole_in_the_warnings():
 def test_words_that_only_ask_are_not_missed():
     asked = parse.parse("how many gorillas and how often")
     missing = query_warnings.absent(asked, {"gorillas"}, {"many": 0, "often": 0, "gorillas": 2})
-    assert missing == query_warnings.Missing()
+    assert missing == query_warnings.MissingTerms()
     assert query_warnings.absent(parse.parse("many"), set(), {"many": 0}).parts == ("many",)
 
 
 def test_nothing_is_called_absent_when_the_search_was_incomplete():
-    missing = query_warnings.Missing(("gorila",), ("gorila",))
+    missing = query_warnings.MissingTerms(("gorila",), ("gorila",))
     for finds in ([], [_find("zanzibar")]):
         said = _said("gorila zanzibar", finds, missing, is_sure=False)
         assert "no text that could be searched holds" in said

@@ -14,7 +14,7 @@ import pytest
 from daemon import config
 from daemon.app import OneShot
 from daemon.model import Json
-from daemon.recall.catalog import KeptAside
+from daemon.recall.catalog import Quarantine
 from daemon.recall.query import Recall
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
@@ -107,14 +107,14 @@ def test_texts_that_no_model_can_embed_are_no_records(house: Recorded):
 
 
 def test_what_was_read_after_all_is_not_told_any_more(house: Recorded):
-    known = KeptAside(house.archive)
-    assert known.now().count == 0
+    known = Quarantine(house.archive)
+    assert known.summary().count == 0
     _set_aside(house, "message msg_broken")
-    assert known.now().count == 1
+    assert known.summary().count == 1
     batch = house.archive.batch()
     batch.release("test", "message msg_broken")
     house.archive.commit(batch)
-    assert known.now().count == 0
+    assert known.summary().count == 0
 
 
 def test_it_costs_a_question_nothing(house: Recorded):
@@ -122,10 +122,10 @@ def test_it_costs_a_question_nothing(house: Recorded):
     for number in range(20_000):
         batch.quarantine("test", f"message msg_{number}", {"reason": "no JSON", "time": number})
     house.archive.commit(batch)
-    known = KeptAside(house.archive)
+    known = Quarantine(house.archive)
     began = time.process_time()
-    known.now()
+    known.summary()
     first, began = time.process_time() - began, time.process_time()
     for _ in range(100):
-        known.now()
+        known.summary()
     assert (time.process_time() - began) / 100 < first / 100

@@ -9,7 +9,7 @@ import pytest
 from daemon.index import Entry, Filters, Match
 from daemon.index.lexical import Lexical
 from daemon.model import Document, Kind, Section
-from daemon.recall.candidates import question
+from daemon.recall.candidates import index_query
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.candidates.stats import QueryStats
 from daemon.recall.query import parse
@@ -31,7 +31,7 @@ def lexical() -> Iterator[Lexical]:
 
 
 def completed(lexical: Lexical, found: CandidateLists, query: parse.Query = QUERY) -> CandidateLists:
-    asked = question.missing_scores(found, query, Filters(), lexical, lambda: None, vector=None)
+    asked = index_query.missing_scores(found, query, Filters(), lexical, lambda: None, vector=None)
     for ask in asked.values():
         ask(found)
     return found
@@ -41,7 +41,7 @@ def test_what_meaning_found_is_scored_by_its_words(lexical: Lexical):
     meant = [Match(message_id, 0.5, record=f"{message_id}#0") for message_id in TEXTS]
     found = completed(lexical, CandidateLists(lists={"lexical": [], "windows": [], "semantic": meant}))
     assert found.terms() == {"both": ["crane", "quay"], "some": ["crane"]}
-    assert {match.message_id for match in found.every("windows")} == {"both", "some"}
+    assert {match.message_id for match in found.all_matches("windows")} == {"both", "some"}
     assert not found.is_full(1, ("lexical",))  # they tell nothing of how much else there is
 
 
@@ -51,7 +51,7 @@ def test_the_order_does_not_depend_on_which_side_found_a_candidate(lexical: Lexi
 
     def order(lists: dict[str, list[Match]]) -> list:
         found = completed(lexical, CandidateLists(lists=lists))
-        return fuse(found.every("lexical"), found.every("windows"), found.every("semantic"), STATS)
+        return fuse(found.all_matches("lexical"), found.all_matches("windows"), found.all_matches("semantic"), STATS)
 
     whole = order({"lexical": words, "windows": windows, "semantic": meant})
     for left in range(len(words)):
@@ -68,7 +68,7 @@ def test_the_order_does_not_depend_on_which_side_found_a_candidate(lexical: Lexi
     ],
 )
 def test_nothing_is_asked_that_does_not_count(lexical: Lexical, query: str, lists: dict[str, list[Match]]):
-    asked = question.missing_scores(
+    asked = index_query.missing_scores(
         CandidateLists(lists=lists), parse.parse(query), Filters(), lexical, lambda: None, vector=None
     )
     assert asked == {}

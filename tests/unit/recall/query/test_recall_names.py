@@ -13,58 +13,58 @@ from daemon.index import Match
 from daemon.model import Json
 from daemon.recall.candidates import fuzzy
 from daemon.recall.query import Recall, names, parse
-from daemon.recall.query.names import Stands
+from daemon.recall.query.names import Standing
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 BY_WORDS = ("hybrid", "smart", "fuzzy")
 SUBSTRINGS = (*BY_WORDS, "literal")
 
 STANDS = {
-    ("getUserById", "x.getUserById(1)"): Stands.WHOLE,
-    ("getUserById", "getUserById_v2"): Stands.INSIDE,
-    ("compute_shard", "compute_shard_key hashes"): Stands.INSIDE,
-    ("compute_shard", "_compute_shard()"): Stands.INSIDE,
-    ("x86", "x86_64"): Stands.INSIDE,
-    ("E4711", "an E4711-like error"): Stands.INSIDE,
-    ("E4711", "Ｅ４７１１ again"): Stands.WHOLE,
-    ("1.18", "version 1.18.33"): Stands.INSIDE,
-    ("1.18", "we use 1.18."): Stands.WHOLE,
-    ("C++", "I like C++."): Stands.WHOLE,
-    ("C++", "wombat --c"): Stands.NOWHERE,
-    ("c#", "in C#, yes"): Stands.WHOLE,
-    ("c#", "rm -c"): Stands.NOWHERE,
-    ("__init__", "def __init__(self)"): Stands.WHOLE,
-    ("__init__", "init"): Stands.NOWHERE,
-    ("--e", "run --e now"): Stands.WHOLE,
-    ("--e", "e"): Stands.NOWHERE,
-    ("--max-shard", "--max-shard-count"): Stands.INSIDE,
-    ("--max-shard", "the max shard"): Stands.INSIDE,
-    ("a.b", "sed s/a/b/"): Stands.INSIDE,
-    ("a.b", "see a.b now"): Stands.WHOLE,
-    ("/etc", "x /etc/hosts"): Stands.WHOLE,
-    ("/etc", "/usr/etc"): Stands.INSIDE,
-    ("src/app.py", r"C:\\src\\app.py"): Stands.WHOLE,
-    ("rateLimit", "the **rate** limit"): Stands.WHOLE,
-    ("rateLimit", "rate_limiter"): Stands.INSIDE,
-    ("debits 100 != credits 98", "debits 100 != credits 99"): Stands.NOWHERE,
-    ("debits 100 != credits 99", "debits 100  !=\ncredits 99"): Stands.WHOLE,
-    ("지수 백오프", "로직에 지수 백오프를 추가"): Stands.WHOLE,
-    ("config.yaml", "请读取config.yaml文件"): Stands.WHOLE,
-    ("读取config.yaml", "请读取config.yaml。"): Stands.WHOLE,
-    ("config.yaml", "读取myconfig.yaml"): Stands.INSIDE,
-    ("->", "a->b"): Stands.WHOLE,
+    ("getUserById", "x.getUserById(1)"): Standing.WHOLE,
+    ("getUserById", "getUserById_v2"): Standing.INSIDE,
+    ("compute_shard", "compute_shard_key hashes"): Standing.INSIDE,
+    ("compute_shard", "_compute_shard()"): Standing.INSIDE,
+    ("x86", "x86_64"): Standing.INSIDE,
+    ("E4711", "an E4711-like error"): Standing.INSIDE,
+    ("E4711", "Ｅ４７１１ again"): Standing.WHOLE,
+    ("1.18", "version 1.18.33"): Standing.INSIDE,
+    ("1.18", "we use 1.18."): Standing.WHOLE,
+    ("C++", "I like C++."): Standing.WHOLE,
+    ("C++", "wombat --c"): Standing.NOWHERE,
+    ("c#", "in C#, yes"): Standing.WHOLE,
+    ("c#", "rm -c"): Standing.NOWHERE,
+    ("__init__", "def __init__(self)"): Standing.WHOLE,
+    ("__init__", "init"): Standing.NOWHERE,
+    ("--e", "run --e now"): Standing.WHOLE,
+    ("--e", "e"): Standing.NOWHERE,
+    ("--max-shard", "--max-shard-count"): Standing.INSIDE,
+    ("--max-shard", "the max shard"): Standing.INSIDE,
+    ("a.b", "sed s/a/b/"): Standing.INSIDE,
+    ("a.b", "see a.b now"): Standing.WHOLE,
+    ("/etc", "x /etc/hosts"): Standing.WHOLE,
+    ("/etc", "/usr/etc"): Standing.INSIDE,
+    ("src/app.py", r"C:\\src\\app.py"): Standing.WHOLE,
+    ("rateLimit", "the **rate** limit"): Standing.WHOLE,
+    ("rateLimit", "rate_limiter"): Standing.INSIDE,
+    ("debits 100 != credits 98", "debits 100 != credits 99"): Standing.NOWHERE,
+    ("debits 100 != credits 99", "debits 100  !=\ncredits 99"): Standing.WHOLE,
+    ("지수 백오프", "로직에 지수 백오프를 추가"): Standing.WHOLE,
+    ("config.yaml", "请读取config.yaml文件"): Standing.WHOLE,
+    ("读取config.yaml", "请读取config.yaml。"): Standing.WHOLE,
+    ("config.yaml", "读取myconfig.yaml"): Standing.INSIDE,
+    ("->", "a->b"): Standing.WHOLE,
 }
 
 
 @pytest.mark.parametrize(("case", "expected"), STANDS.items(), ids=str)
-def test_marks_and_what_stands_beside_it_tell_a_name_from_another(case: tuple[str, str], expected: Stands):
+def test_marks_and_what_stands_beside_it_tell_a_name_from_another(case: tuple[str, str], expected: Standing):
     assert names.stands(*case) is expected
 
 
 @given(st.text(min_size=1, max_size=30), st.text(max_size=60))
 @example("\u0130.x", "i\u0307.x")
 def test_any_name_can_be_looked_for_in_any_text(name: str, text: str):
-    assert names.stands(name, text) in Stands
+    assert names.stands(name, text) in Standing
     assert isinstance(names.around(name, text), str)
     assert names.written(name, text)
 
@@ -75,8 +75,8 @@ def test_any_name_can_be_looked_for_in_any_text(name: str, text: str):
     st.sampled_from(["{}", "({})", "see {}.", "a={};", "`{}`"]),
 )
 def test_a_name_is_whole_by_itself_and_never_in_one_with_more_letters(name: str, more: str, frame: str):
-    assert names.stands(name, frame.format(name)) is Stands.WHOLE
-    assert names.stands(name, frame.format(name + more)) is Stands.INSIDE
+    assert names.stands(name, frame.format(name)) is Standing.WHOLE
+    assert names.stands(name, frame.format(name + more)) is Standing.INSIDE
     assert names.around(name, frame.format(name + more)) == name + more
 
 
@@ -90,7 +90,7 @@ def test_another_form_of_a_word_is_told_as_the_text_has_it():
 def test_a_marked_name_in_a_million_characters_is_found_quickly():
     text = "a c b -- x " * 100_000
     began = time.process_time()
-    assert {names.stands(name, text) for name in ("C++", "--e4", "a.x", "/etc")} == {Stands.NOWHERE}
+    assert {names.stands(name, text) for name in ("C++", "--e4", "a.x", "/etc")} == {Standing.NOWHERE}
     assert time.process_time() - began < 30
 
 
@@ -113,7 +113,7 @@ def test_marks_are_asked_for_as_they_are(query: str, expected: tuple[tuple[str, 
 
 
 def test_what_is_asked_for_is_told_as_it_was_looked_up():
-    assert parse.as_asked(parse.parse('"a phrase" max-shard Don\'t rateLimit Why')) == (
+    assert parse.searched_terms(parse.parse('"a phrase" max-shard Don\'t rateLimit Why')) == (
         "a phrase",
         "rateLimit",
         "max-shard",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from daemon.errors import BadRequest
 from daemon.recall.catalog import Row
 from daemon.recall.query import Recall
-from daemon.recall.query.places import Place, absolute, is_within, latest_at
+from daemon.recall.query.directories import Place, absolute, is_within, latest_at
 from daemon.recall.query.scope import Scope, resolve
 
 NOW = 1_795_262_400_000  # 2026-11-21T12:00:00Z

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from daemon.recall.candidates.words import LEAST_COMMON, settled
+from daemon.recall.candidates.words import LEAST_COMMON, resolve_names
 from daemon.recall.query import Recall, parse
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
@@ -57,7 +57,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("question", "named", "searched"), QUESTIONS)
 def test_a_name_is_what_the_archive_uses_as_one(house: Recorded, question: str, named: tuple[str, ...], searched: str):
-    query = settled(parse.parse(question), house.lexical)
+    query = resolve_names(parse.parse(question), house.lexical)
     assert query.named == named
     assert query.searched == (searched or question)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.days import CalendarDate, Days, mentions
-from daemon.recall.ranking.fuse import nearness
+from daemon.recall.ranking.fuse import date_proximity
 from daemon.recall.weights import MONTH
 
 
@@ -91,22 +91,22 @@ def _ms(year: int, month: int, day: int, hour: int = 12) -> int:
     ],
 )
 def test_the_day_itself_counts_most_and_the_days_after_it_still_count(question: str, created: int, near: float):
-    assert nearness(dates_in(question), created) == near
+    assert date_proximity(dates_in(question), created) == near
 
 
 @given(st.dates(date(1900, 1, 1), date(2099, 12, 31)), st.integers(-400, 400))
 def test_a_day_is_nearest_to_itself(day: date, away: int):
     wanted = dates_in(f"what happened on {day.isoformat()}")
     assert wanted == dates_in(f"what happened on {day.day} {day:%B} {day.year}")
-    assert nearness(wanted, _at(day)) == 1.0
-    assert nearness(wanted, _at(day + timedelta(days=away))) < 1.0 or away == 0
+    assert date_proximity(wanted, _at(day)) == 1.0
+    assert date_proximity(wanted, _at(day + timedelta(days=away))) < 1.0 or away == 0
 
 
 def test_days_seen_from_now_are_sharp():
     week = [Days(date(2026, 11, 16), date(2026, 11, 23))]
-    assert [nearness(week, _at(date(2026, 11, day))) for day in (15, 16, 22, 23)] == [0.0, 1.0, 1.0, 0.0]
+    assert [date_proximity(week, _at(date(2026, 11, day))) for day in (15, 16, 22, 23)] == [0.0, 1.0, 1.0, 0.0]
 
 
 @given(st.text(max_size=80), st.integers())
 def test_any_text_and_any_time_have_an_answer(question: str, created: int):
-    assert 0.0 <= nearness(dates_in(question), created) <= 1.0
+    assert 0.0 <= date_proximity(dates_in(question), created) <= 1.0

@@ -13,8 +13,8 @@ from daemon.recall import weights
 from daemon.recall.candidates.lists import CandidateLists
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Hold, Tier
-from daemon.recall.ranking.holding import MOST_READ, held
 from daemon.recall.ranking.order import NOT_LOOKED_AT, Archived, ordered
+from daemon.recall.ranking.tiers import MOST_READ, held_terms
 
 
 def _match(message: str, text: str = "", *, score: float = 1.0, kind: str = "prompt", **more) -> Match:
@@ -179,7 +179,7 @@ def test_a_name_inside_a_longer_one_is_not_the_name(query: str, text: str):
     lists = {"lexical": [_match("m", text, terms=tuple(name.split()))] if query.startswith('"') else []}
     lists["named"] = [_match("m", text, score=9e11, terms=(name,))]
     found = CandidateLists(lists=lists)
-    assert name.lower() not in held(parse.parse(query), found)
+    assert name.lower() not in held_terms(parse.parse(query), found)
     finds = _order(query, lists)
     assert [(find.grade, find.score) for find in finds] == [(Tier.INSIDE, 0.5)]
 

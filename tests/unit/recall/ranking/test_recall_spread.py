@@ -149,9 +149,9 @@ class _Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lexical, name)
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         self.asked.append(filters.besides)
-        return self._lexical.search(query, filters, limit, least_said=least_said)
+        return self._lexical.search(query, filters, limit, least_prose=least_prose)
 
 
 SINGLE = {
@@ -181,10 +181,10 @@ class _SlowSecond(_Counting):
 
     gate = threading.Event()
 
-    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_prose: int = 0) -> list[Match]:
         if filters.besides:
             self.gate.wait(60)
-        return super().search(query, filters, limit, least_said=least_said)
+        return super().search(query, filters, limit, least_prose=least_prose)
 
 
 def test_a_second_look_takes_about_as_long_as_the_first_at_most(house: Recorded):

@@ -1,7 +1,7 @@
 """Which sessions touched a path, or anything beneath it: what they changed, what they read, when.
 
-From the recorded edits of the archive, under the path's former names too; on request also sessions that only mention
-the path, from the lexical index. All that is shown is redacted; times are epoch ms.
+Read from the recorded edits of the archive, also under the path's former names. Sessions that only mention the path
+come from the lexical index, on request. All output is redacted; times are epoch ms.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from daemon.index import Filters, LexicalIndex
 from daemon.model import Json
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import RecallFiles
-from daemon.recall.query.places import absolute
+from daemon.recall.query.directories import absolute
 from daemon.redact import redact
 
 MOST_FILES = 20
-"""Paths named of a session, those it touched last."""
+"""Paths listed for a session, those it touched last."""
 
 _PAGE = 256
 _FOREVER = 1 << 53
@@ -39,7 +39,7 @@ class _Touch:
     mention_only: bool = False
 
 
-def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallFiles) -> Json:
+def sessions_by_path(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallFiles) -> Json:
     """``{ok, path, sessions, total, warnings}``: the sessions, those that touched it last first.
 
     A session is ``{sessionID, title, directory, projectID, first, last, changes, reads, unclear, files, moreFiles?,
@@ -57,15 +57,15 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
         raise BadRequest("`path` is blank: write an absolute path, as /home/you/project")
     if "\0" in path:
         raise BadRequest(f"`path` {redact(path)!r}: no path holds a NUL character; leave it out")
-    known = names(archive.files, path)
-    by_session = _from_edits(archive, known)
+    path_names = names(archive.files, path)
+    by_session = _from_edits(archive, path_names)
     warnings: list[str] = []
     rows = catalog.rows()
-    if request.mentions and _add_mentions(archive, lexical, rows, known, by_session, most=request.limit):
+    if request.mentions and _add_mentions(archive, lexical, rows, path_names, by_session, most=request.limit):
         warnings.append(f"more sessions mention {redact(path)} than are counted here; raise `limit` to see them")
     newest = sorted(by_session, key=lambda session_id: (-by_session[session_id].last, session_id))
     for session_id in newest[: request.limit]:
-        archive.secrets.learn(session_id)  # the rows are kept in memory: nothing of the session is read for them
+        archive.secrets.learn(session_id)  # the rows are in memory, so their secrets were not loaded with a record
     return {
         "ok": True,
         "path": redact(path),
@@ -77,17 +77,17 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: 
     }
 
 
-def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:
-    """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
+def _from_edits(archive: Archive, path_names: Sequence[Name]) -> dict[str, _Touch]:
+    """Sessions by their recorded edits. A move within the path has two paths and counts once."""
     by_session: dict[str, _Touch] = {}
-    seen: set[tuple[str, str, int]] = set()
-    for edit, path in touches(archive.files, known):
+    counted: set[tuple[str, str, int]] = set()
+    for edit, path in touches(archive.files, path_names):
         touch = by_session.setdefault(edit.session_id, _Touch(edit.time, edit.time))
         touch.files[path] = max(edit.time, touch.files.get(path, 0))
         event = (edit.message_id, edit.part_id, edit.number)
-        if event in seen:
+        if event in counted:
             continue
-        seen.add(event)
+        counted.add(event)
         touch.first, touch.last = min(touch.first, edit.time), max(touch.last, edit.time)
         touch.changes += edit.operation in CHANGES
         touch.reads += edit.operation in READS
@@ -99,21 +99,21 @@ def _add_mentions(
     archive: Archive,
     lexical: LexicalIndex,
     rows: Mapping[str, Row],
-    known: Sequence[Name],
+    path_names: Sequence[Name],
     by_session: dict[str, _Touch],
     *,
     most: int,
 ) -> bool:
-    """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
+    """Add up to `most` sessions, the latest first, that only mention the path; return whether there are more."""
     added = 0
-    for name in dict.fromkeys(each.old for each in known):
-        left = set(rows) - set(by_session)
-        while left:
-            matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)
+    for name in dict.fromkeys(path_name.old for path_name in path_names):
+        remaining = set(rows) - set(by_session)
+        while remaining:
+            matches = lexical.by_time(_FOREVER, Filters(path=name, sessions=frozenset(remaining)), _PAGE, before=True)
             latest: dict[str, int] = {}
             for match in matches:
                 state = archive.state(match.message_id)
-                if state is not None and state["session"] in left:
+                if state is not None and state["session"] in remaining:
                     latest.setdefault(state["session"], state["created"])
             for session_id, time in latest.items():
                 if added == most:
@@ -122,14 +122,14 @@ def _add_mentions(
                 by_session[session_id] = _Touch(
                     _first(archive, lexical, name, session_id, time), time, mention_only=True
                 )
-            left -= set(latest)
+            remaining -= set(latest)
             if len(matches) < _PAGE or not latest:
                 break
     return False
 
 
 def _first(archive: Archive, lexical: LexicalIndex, name: str, session_id: str, default: int) -> int:
-    """When a session mentioned the path first."""
+    """When a session first mentioned the path."""
     oldest = lexical.by_time(0, Filters(path=name, session_id=session_id), 1, before=False)
     state = archive.state(oldest[0].message_id) if oldest else None
     return default if state is None else int(state["created"])

@@ -21,7 +21,7 @@ from daemon.recall.query.parse import Query
 
 
 def finish(within_s: float) -> bool:
-    """Wait for queries that outlived their deadline, before the indexes are closed; whether all have ended."""
+    """Wait for queries that outlived their deadline, before the indexes are closed; return whether all have ended."""
     until = time.monotonic() + within_s
     with _STARTING:
         running = list(_RUNNING)  # a copy, because a query that ends leaves the set
@@ -31,7 +31,7 @@ def finish(within_s: float) -> bool:
 
 
 class IndexQuery(threading.Thread):
-    """A query that runs; `candidates` has what it has got so far and may be read meanwhile."""
+    """A running query; `candidates` has its results so far and may be read while it runs."""
 
     def __init__(self, index: str, fill: Callable[[CandidateLists], None]) -> None:
         super().__init__(name=f"recall {index}", daemon=True)
@@ -64,13 +64,13 @@ _STARTING = threading.Lock()
 """Guards _RUNNING and `is_done`."""
 
 
-def seconds_left(deadline: float) -> float:
-    """Seconds until then; `deadline` is on time.monotonic's clock."""
+def seconds_until(deadline: float) -> float:
+    """Seconds until the deadline, which is on time.monotonic's clock."""
     return max(0.0, deadline - time.monotonic())
 
 
 def is_over(deadline: float) -> bool:
-    """Whether that time has come; `deadline` is on time.monotonic's clock."""
+    """Whether the deadline has passed; it is on time.monotonic's clock."""
     return time.monotonic() >= deadline
 
 
@@ -78,7 +78,7 @@ def is_over(deadline: float) -> bool:
 
 
 _MOST = 100
-"""The best candidates of each list, so many, are also scored by the other lists' measure."""
+"""Candidates of each list, the best ones, that are also scored by the other lists."""
 
 
 def missing_scores(
@@ -98,9 +98,9 @@ def missing_scores(
         return {}  # a bare name decides by itself
     ids = {name: candidates.ids(name) for name in ("lexical", "windows", "semantic", *STANDING)}
 
-    def missing(name: str, *others: str) -> list[str]:
+    def missing(name: str, *sources: str) -> list[str]:
         known = set(ids[name])
-        return [i for i in parse.once(i for other in others for i in ids[other][:_MOST]) if i not in known]
+        return [i for i in parse.once(i for source in sources for i in ids[source][:_MOST]) if i not in known]
 
     of_parts = missing("lexical", "windows", "semantic") if "lexical" in candidates.lists else []
     of_windows = missing("windows", "lexical", "semantic") if "windows" in candidates.lists else []

@@ -1,4 +1,4 @@
-"""Directories and the projects that belong to them: what "here", "this project" and "below" mean for a search."""
+"""Directories and their projects: which sessions belong to "this project", "this session" or "below"."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from daemon.recall.catalog import Row
 from daemon.redact import redact
 
 NO_PROJECT = ("", "global")
-"""What OpenCode writes for the project of a session outside any repository: such sessions have nothing in common."""
+"""Project ids of sessions outside any repository; such sessions have no project in common."""
 
-_SHOWN_PROJECTS = 5
+_MOST_PROJECTS = 5
 Fits = Callable[[Row], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A directory and what belongs to it: `directory` is the one asked for, or its nearest parent with sessions.
+    """A directory with its projects: `directory` is the requested one, or its nearest parent with sessions.
 
-    `projects` are those of the sessions there, or, where none is there, beneath it.
+    `projects` are those of its sessions, or if it has none, of the sessions beneath it.
     """
 
     directory: str = ""
@@ -30,11 +30,11 @@ class Place:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The projects that are some: sessions outside repositories have none in common."""
+        """The projects of repositories."""
         return tuple(project for project in self.projects if project not in NO_PROJECT)
 
     def relevance(self, row: Row | None) -> str:
-        """How near a session is: exact (the directory or below), project, global; unknown where nobody can tell."""
+        """How close a session is: exact (the directory or below), project, global, or unknown."""
         if row is None or not row.directory or not self.directory:
             return "unknown"
         if is_within(row.directory, self.directory):
@@ -42,31 +42,31 @@ class Place:
         return "project" if self.is_project(row) else "global"
 
     def is_project(self, row: Row) -> bool:
-        """Whether a session is of the same project, or one of them; outside repositories: of the same directory."""
+        """Whether a session is of one of the projects; outside repositories, whether it is within the directory."""
         if row.project_id in self.named:
             return True
         is_loose = row.project_id in NO_PROJECT and any(project in NO_PROJECT for project in self.projects)
         if is_loose or not self.named:
-            if self.directory == "/":  # everything is beneath it: that makes it nobody's project
+            if self.directory == "/":  # everything is beneath the root, but that makes no project
                 return normal(row.directory) == "/"
             return is_within(row.directory, self.directory)
         return False
 
 
-def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str]) -> Fits:
-    """The project of the directory `here`, or the session at hand there; what was assumed goes into `warnings`.
+def fits_current(scope: str, rows: Mapping[str, Row], cwd: str, warnings: list[str]) -> Fits:
+    """A filter for the current project or session of the directory `cwd`; assumptions go into `warnings`.
 
     Raises:
-        BadRequest: `here` is not known.
+        BadRequest: `cwd` is not known.
     """
-    if not here.startswith("/"):
+    if not cwd.startswith("/"):
         raise BadRequest(
             f"`scope={scope}` needs to know where you are, and the directory of this call is not known; give "
             "`directory` or `sessionID` instead, or leave `scope` out to search everything"
         )
-    latest = latest_at(rows, normal(here))
+    latest = latest_at(rows, normal(cwd))
     if latest is None:
-        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: `scope={scope}` is empty")
+        warnings.append(f"no recorded session is of {redact(cwd)} or a directory above it: `scope={scope}` is empty")
         return lambda _row: False
     if scope == "session":
         title = redact(latest.title)
@@ -81,9 +81,10 @@ def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str])
 
 
 def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
-    """The session updated last in `directory`, else in its nearest parent that has one; sub-agents' only if alone.
+    """The session updated last in `directory`, else in its nearest parent that has one.
 
-    The root is no parent: what was done there has nothing to do with everything beneath it.
+    Sessions of sub-agents count only if there are no others. The root does not count as a parent, because its sessions
+    are not about everything beneath it.
     """
     above = {name: depth for depth, name in enumerate(_above(directory)) if name != "/" or not depth}
     above_rows = [row for row in rows.values() if normal(row.directory) in above]
@@ -95,9 +96,9 @@ def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
 
 
 def place_of(rows: Mapping[str, Row], directory: str, *, climbs: bool) -> Place:
-    """`directory` with the projects of its sessions; else with those beneath it, else with its nearest parent's.
+    """`directory` with the projects of its sessions, else of those beneath it, else of its nearest parent.
 
-    With `climbs` it is where a caller stands: then a parent that has sessions stands for a directory that has none.
+    With `climbs`, the caller's working directory: if it has no sessions, its nearest parent with sessions replaces it.
     """
     there = [row for row in rows.values() if normal(row.directory) == directory]
     there = there or [row for row in rows.values() if is_within(row.directory, directory)]
@@ -111,30 +112,30 @@ def place_of(rows: Mapping[str, Row], directory: str, *, climbs: bool) -> Place:
 
 
 def several(place: Place) -> list[str]:
-    """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
+    """A warning if a directory has sessions of several projects, which all count."""
     if len(place.named) < 2:
         return []
-    names = ", ".join(place.named[:_SHOWN_PROJECTS])
-    more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
+    names = ", ".join(place.named[:_MOST_PROJECTS])
+    more = f" and {len(place.named) - _MOST_PROJECTS} more" if len(place.named) > _MOST_PROJECTS else ""
     return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {names}{more}"]
 
 
-def absolute(path: str, here: str, name: str) -> str:
-    """`path` without ``.`` and ``..``, relative to `here`; empty for a blank one.
+def absolute(path: str, cwd: str, name: str) -> str:
+    """`path` without ``.`` and ``..``, relative to `cwd`; empty for a blank one.
 
     Raises:
-        BadRequest: it is relative, and `here` is not known.
+        BadRequest: it is relative, and `cwd` is not known.
     """
-    wanted = path.strip()
-    if not wanted:
+    stripped = path.strip()
+    if not stripped:
         return ""
-    if wanted.startswith("/"):
-        return normal(wanted)
-    if wanted.startswith("~") or not here.startswith("/"):
+    if stripped.startswith("/"):
+        return normal(stripped)
+    if stripped.startswith("~") or not cwd.startswith("/"):
         raise BadRequest(
-            f"`{name}` {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work"
+            f"`{name}` {redact(stripped)!r}: not an absolute path; write it from the root, as /home/you/work"
         )
-    return normal(posixpath.join(here, wanted))
+    return normal(posixpath.join(cwd, stripped))
 
 
 @lru_cache(maxsize=16_384)
@@ -144,7 +145,7 @@ def normal(directory: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def is_within(directory: str, top: str) -> bool:
-    """Whether `directory` is `top`, which is normal, or beneath it."""
+    """Whether `directory` is `top`, which is normalised, or beneath it."""
     inner = normal(directory)
     return inner == top or inner.startswith(top.rstrip("/") + "/")
 

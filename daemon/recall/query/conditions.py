@@ -1,8 +1,8 @@
-"""Conditions on what is known of a message, as vector stores take them: ``{"role": "user", "time": {"$gte": "7d"}}``.
+"""Conditions on messages, in the syntax of vector stores: ``{"role": "user", "time": {"$gte": "7d"}}``.
 
 Fields are role, kind, tool, session, project, directory and time; several in one object must all hold. A condition is
-evaluated with what is known so far: True, False, or None while that leaves it open. So it narrows a search before
-anything is found (`narrowed`), and decides about each result (`Where.holds`).
+evaluated with the facts known so far: True, False, or None if they do not decide it. So it can limit a search before
+anything is found (`prefilter`), and decide on each result (`Condition.holds`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {"role": ROLES, "kind": tuple(map(str, Kind
 _ALIASES = {"sessionID": "session", "projectID": "project", "toolName": "tool", "created": "time"}
 FIELDS = ("role", "kind", "tool", "session", "project", "directory", "time")
 _Span: TypeAlias = tuple[int, int]
-"""The first and the last epoch ms of a time: of a day, week or month all of it, else twice the same."""
+"""The first and the last epoch ms of a day, week or month; twice the same for a moment."""
 _OF_SETS = {"$in": True, "$nin": False}
 _ORDER: dict[str, Callable[[int, _Span], bool]] = {
     "$gt": lambda moment, span: moment > span[1],
@@ -34,13 +34,13 @@ _ORDER: dict[str, Callable[[int, _Span], bool]] = {
 _DEEPEST = 20
 
 Facts: TypeAlias = Mapping[str, Any]
-"""What is known of a message, by field."""
+"""Known values of a message, by field."""
 Holds: TypeAlias = Callable[[Facts], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """A condition; `values` are those that it names, by field."""
+class Condition:
+    """A parsed condition; `values` are those that it names, by field."""
 
     holds: Holds
     values: Mapping[str, frozenset[Any]]
@@ -50,12 +50,12 @@ class Where:
         return [value for value in values if self.holds({field: value}) is not False]
 
     def tools(self) -> list[str] | None:
-        """The tools that a part must be of; None where others pass, or parts without."""
+        """The tools that a part must be of; None if other tools pass, or parts without a tool."""
         named = self.values.get("tool", frozenset())
         return None if not named or self.holds({"tool": ""}) is not False else self.possible("tool", sorted(named))
 
     def times(self) -> tuple[int | None, int | None] | None:
-        """(first, first after the last) epoch ms that a message may be of, None for no bound; None where none may."""
+        """(first, first after the last) epoch ms that may pass, None for no bound; None if no time passes."""
         moments = self.values.get("time", frozenset())
         if not moments:
             return None, None
@@ -68,17 +68,17 @@ class Where:
         )
 
 
-def parse(value: Mapping[str, Any], now: int) -> Where | None:
-    """The condition; None where there is none. `now` (epoch ms) is what relative times are measured from.
+def parse(value: Mapping[str, Any], now: int) -> Condition | None:
+    """The condition; None for an empty one. Relative times count from `now` (epoch ms).
 
     Raises:
-        BadRequest: an unknown field, operator or value, or a structure that is no condition.
+        BadRequest: an unknown field, operator or value, or an invalid structure.
     """
     if not value:
         return None
     values: dict[str, set[Any]] = {}
     holds = _condition(value, now, values, 0)
-    return Where(holds, {field: frozenset(some) for field, some in values.items()})
+    return Condition(holds, {field: frozenset(field_values) for field, field_values in values.items()})
 
 
 def _condition(value: object, now: int, values: dict[str, set[Any]], depth: int) -> Holds:
@@ -114,11 +114,11 @@ def _any(parts: list[Holds]) -> Holds:
     return holds
 
 
-def _about(key: str, wanted: object, now: int, values: dict[str, set[Any]]) -> Holds:
+def _about(key: str, condition: object, now: int, values: dict[str, set[Any]]) -> Holds:
     field = _ALIASES.get(key, key)
     if field not in FIELDS:
         raise _bad(key, f"is no field; use {', '.join(FIELDS)}, $and or $or")
-    operators = wanted if isinstance(wanted, Mapping) else {"$eq": wanted}
+    operators = condition if isinstance(condition, Mapping) else {"$eq": condition}
     if not operators:
         raise _bad(key, 'has no condition; write a value, or an operator such as {"$ne": "user"}')
     return _all([_compared(field, operator, value, now, values) for operator, value in operators.items()])
@@ -128,18 +128,18 @@ def _compared(field: str, operator: str, value: object, now: int, values: dict[s
     known = values.setdefault(field, set())
 
     def read(value: object) -> Any:
-        made = _span(value, now) if field == "time" else _value(field, value)
-        known.update(made if field == "time" else (made,))
-        return made
+        parsed = _span(value, now) if field == "time" else _value(field, value)
+        known.update(parsed if field == "time" else (parsed,))
+        return parsed
 
-    def is_one_of(fact: Any, among: Collection[Any]) -> bool:
+    def is_among(fact: Any, among: Collection[Any]) -> bool:
         return any(first <= fact <= last for first, last in among) if field == "time" else fact in among
 
     if operator in _OF_SETS:
         if not isinstance(value, list) or not value:
             raise _bad(operator, f"of {field} takes a list of values, at least one")
         among, is_in = frozenset(map(read, value)), _OF_SETS[operator]
-        return lambda facts: None if field not in facts else is_one_of(facts[field], among) is is_in
+        return lambda facts: None if field not in facts else is_among(facts[field], among) is is_in
     if operator in _ORDER:
         if field != "time":
             raise _bad(operator, f"compares times; of {field} use $eq, $ne, $in or $nin")
@@ -147,8 +147,8 @@ def _compared(field: str, operator: str, value: object, now: int, values: dict[s
         return lambda facts: None if field not in facts else is_so(facts[field], bound)
     if operator not in {"$eq", "$ne"}:
         raise _bad(operator, f"is no operator; use $eq, $ne, $in, $nin, {', '.join(_ORDER)}")
-    one, is_equal = (read(value),), operator == "$eq"
-    return lambda facts: None if field not in facts else is_one_of(facts[field], one) is is_equal
+    operand, is_equal = (read(value),), operator == "$eq"
+    return lambda facts: None if field not in facts else is_among(facts[field], operand) is is_equal
 
 
 def _span(value: object, now: int) -> _Span:
@@ -165,37 +165,37 @@ def _value(field: str, value: object) -> str:
     known = _KNOWN.get(field)
     if known and value.strip() not in known:
         raise _bad(value, f"is no {field}; use {', '.join(known)}")
-    wanted = value.strip()
-    return (wanted.rstrip("/") or "/") if field == "directory" else wanted
+    stripped = value.strip()
+    return (stripped.rstrip("/") or "/") if field == "directory" else stripped
 
 
 def _bad(value: object, why: str) -> BadRequest:
     return BadRequest(f"`where`: {redact(str(value))[:80]!r} {why}")
 
 
-def narrowed(filters: Filters, where: Where) -> Filters:
-    """The filters that let through whatever may fulfil the condition, and as little else as filters can say.
+def prefilter(filters: Filters, condition: Condition) -> Filters:
+    """Filters that pass everything that may fulfil the condition, and as little else as possible.
 
     Raises:
         BadRequest: nothing can fulfil it together with the other filters.
     """
-    roles = where.possible("role", (filters.role,) if filters.role else ROLES)
-    every = filters.kinds or _KNOWN["kind"]
-    kinds, tools, times = where.possible("kind", every), where.tools(), where.times()
+    roles = condition.possible("role", (filters.role,) if filters.role else ROLES)
+    all_kinds = filters.kinds or _KNOWN["kind"]
+    kinds, tools, times = condition.possible("kind", all_kinds), condition.tools(), condition.times()
     if filters.tools:
-        tools = where.possible("tool", filters.tools)
+        tools = condition.possible("tool", filters.tools)
     after = max((at for at in (filters.after, times[0]) if at is not None), default=None) if times else None
     before = min((at for at in (filters.before, times[1]) if at is not None), default=None) if times else None
     is_no_time = times is None or (after is not None and before is not None and after >= before)
     for name, is_empty in (("role", not roles), ("kind", not kinds), ("tool", tools == []), ("time", is_no_time)):
         if is_empty:
             raise BadRequest(
-                f"`where` contradicts itself or another filter: no message has such a {name}; leave one out"
+                f"`condition` contradicts itself or another filter: no message has such a {name}; leave one out"
             )
     return replace(
         filters,
         role=roles[0] if len(roles) == 1 else "",
-        kinds=filters.kinds if len(kinds) == len(every) else tuple(kinds),
+        kinds=filters.kinds if len(kinds) == len(all_kinds) else tuple(kinds),
         tools=filters.tools if tools is None else tuple(tools),
         after=after,
         before=before,
@@ -203,18 +203,18 @@ def narrowed(filters: Filters, where: Where) -> Filters:
 
 
 def kinds_of(message: Message, match: Match, title: str) -> list[tuple[str, str]]:
-    """(kind, tool) of the texts of a message that a match without a part may be of.
+    """(kind, tool) of each text of a message that a match without a part may belong to.
 
-    A chunk, as meaning finds them, may hold several, the title among them where its text has it; `title` is the
-    session's, empty where it would not be shown. What was found by its neighbours stands for what was said in it.
+    A chunk may hold several texts, also the session's `title` if its text has it; `title` is empty if titles are not
+    shown. A match by neighbours counts as the prose of its message.
     """
-    said = Kind.PROMPT if message.role == "user" else Kind.ANSWER
+    spoken = Kind.PROMPT if message.role == "user" else Kind.ANSWER
     if not match.record:
-        return [(str(said), "")]
+        return [(str(spoken), "")]
     is_titled = bool(title.strip()) and redact(title).strip() in match.text
-    made = [(str(Kind.TITLE), "")] if is_titled else []
+    pairs = [(str(Kind.TITLE), "")] if is_titled else []
     for part in message.parts:
         tool = text(part.data.get("tool"))
-        kinds = {"text": (said,), "reasoning": (Kind.REASONING,), "tool": (Kind.TOOL_INPUT, Kind.TOOL_OUTPUT)}
-        made += [(str(kind), tool) for kind in kinds.get(part.type, (Kind.TASK,))]
-    return made
+        kinds = {"text": (spoken,), "reasoning": (Kind.REASONING,), "tool": (Kind.TOOL_INPUT, Kind.TOOL_OUTPUT)}
+        pairs += [(str(kind), tool) for kind in kinds.get(part.type, (Kind.TASK,))]
+    return pairs

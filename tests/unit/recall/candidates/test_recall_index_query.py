@@ -6,31 +6,31 @@ import threading
 
 import pytest
 
+from daemon.recall.candidates.index_query import IndexQuery, finish
 from daemon.recall.candidates.lists import CandidateLists
-from daemon.recall.candidates.question import IndexQuery, finish
 
 ENDLESS_S = 60.0
 
 
 def test_what_was_given_up_is_waited_for_before_it_is_closed():
     gate = threading.Event()
-    question = IndexQuery("lexical", lambda _candidates: assert_in_time(gate))
-    question.start()
+    query = IndexQuery("lexical", lambda _candidates: assert_in_time(gate))
+    query.start()
     assert not finish(0.0)
     threading.Timer(0.05, gate.set).start()
     assert finish(ENDLESS_S)
-    assert question.is_done
+    assert query.is_done
 
 
 def test_an_error_is_kept_and_the_question_has_ended():
     def fails(_candidates: CandidateLists) -> None:
         raise ValueError("broken")
 
-    question = IndexQuery("lexical", fails)
-    question.start()
-    question.join(ENDLESS_S)
-    assert question.is_done
-    assert str(question.error) == "broken"
+    query = IndexQuery("lexical", fails)
+    query.start()
+    query.join(ENDLESS_S)
+    assert query.is_done
+    assert str(query.error) == "broken"
     assert finish(0.0)
 
 

@@ -15,7 +15,7 @@ from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import Match, Recall, RecallFiles
-from daemon.recall.touched import MOST_FILES, touched
+from daemon.recall.sessions_by_path import MOST_FILES, sessions_by_path
 from daemon.redact import redact
 from daemon.transcript.document import document
 from daemon.transcript.evidence.edits import edits
@@ -59,7 +59,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, path: str, **more: Any) -> dict[str, Any]:
-    return touched(house.archive, house.lexical, Catalog(house.archive), RecallFiles(path=path, **more))
+    return sessions_by_path(house.archive, house.lexical, Catalog(house.archive), RecallFiles(path=path, **more))
 
 
 def _sessions(answer: dict[str, Any]) -> list[str]:
