@@ -43,7 +43,7 @@ from daemon.reconstitute.scope import Conversations, Scope, collect
 from daemon.records import digest, dumps
 from daemon.redact import redact
 
-__all__ = ["Reconstitution", "Who", "parse_moment"]
+__all__ = ["Answerer", "Reconstitution", "parse_moment"]
 
 Progress = Callable[[Json], None]
 _LATER_S = 600.0
@@ -51,8 +51,8 @@ _LATER_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
-    """Who answers: a model, or nobody and why. Without `section` no model's answers are wanted at all."""
+class Answerer:
+    """What answers questions: a model, or nothing and why. Without `section` no model's answers are wanted at all."""
 
     model: ChatModel | None = None
     why: str = ""
@@ -88,7 +88,7 @@ class Reconstitution:
         files: Files,
         output_root: Path,
         *,
-        who: Who | None = None,
+        answerer: Answerer | None = None,
         notes: Notes | None = None,
         pages: int = 5000,
         spare_mb: int = 200,
@@ -109,7 +109,7 @@ class Reconstitution:
         self._recall = recall
         self._files = files
         self._output_root = output_root
-        self._who = who or Who()
+        self._answerer = answerer or Answerer()
         self._notes = notes
         self._most_pages = pages
         self._spare_bytes = spare_mb << 20
@@ -177,7 +177,7 @@ class Reconstitution:
         Raises:
             BadRequest, OutputRefused: as run.
         """
-        if self.pending(target) or self._who.model is not None:  # whose run also repairs the index of its notes
+        if self.pending(target) or self._answerer.model is not None:  # whose run also repairs the index of its notes
             return None
         target, root, _ = self._placed(target, at)
         result = repeat.find(self._archive, target, self._inputs(target, root))
@@ -191,7 +191,7 @@ class Reconstitution:
 
     def pending(self, target: Target) -> list[str]:
         """What is still to come that the target's pages depend on; meaning only finds what questions ask for."""
-        asks = bool(target.questions) or self._who.model is not None
+        asks = bool(target.questions) or self._answerer.model is not None
         return [cause for cause in self._ground["pending"] if asks or cause != "meaning"]
 
     def _placed(self, target: Target, at: str) -> tuple[Target, Path, str]:
@@ -203,7 +203,8 @@ class Reconstitution:
         return target, root, tree
 
     def _inputs(self, target: Target, root: Path) -> str:
-        settings = [str(root), self._model_name, self._who.why, self._who.section is not None, self._most_pages]
+        answers = [self._model_name, self._answerer.why, self._answerer.section is not None]
+        settings = [str(root), self._most_pages, *answers]
         return repeat.inputs(self._archive, target, [*settings, self._ground | {"pending": None}])
 
     def _remember(self, target: Target, case: Case, root: Path, entry: Json, result: Json) -> None:
@@ -236,9 +237,10 @@ class Reconstitution:
         target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
         case = self._collect(target, progress).complete((), progress)
         estimate = Estimate()
-        if self._who.model is not None and self._who.section is not None:
-            estimate = self._questions(self._who.section, progress).estimate(case)
-        return {"target": target.path, "model": self._model_name, "who": redact(self._who.why), **estimate.to_json()}
+        if self._answerer.model is not None and self._answerer.section is not None:
+            estimate = self._questions(self._answerer.section, progress).estimate(case)
+        why = redact(self._answerer.why)
+        return {"target": target.path, "model": self._model_name, "who": why, **estimate.to_json()}
 
     # -- evidence ------------------------------------------------------------------------------------------------
 
@@ -297,15 +299,17 @@ class Reconstitution:
 
     @property
     def _model_name(self) -> str:
-        return self._who.model.name if self._who.model is not None else ""
+        return self._answerer.model.name if self._answerer.model is not None else ""
 
     def _questions(self, section: config.Agent, progress: Progress, trouble: str = "") -> AllQuestions:
         holdings = Holdings(self._archive, self._recall, self._files, self._notes)
-        return AllQuestions(holdings, self._who.model, section, trouble=trouble, now=self._clock, progress=progress)
+        return AllQuestions(
+            holdings, self._answerer.model, section, trouble=trouble, now=self._clock, progress=progress
+        )
 
     def _ask_model(self, target: Target, case: Case, progress: Progress) -> QuestionRun:
         """What a model says, or said before. A folder whose sessions go on is asked about when they are quiet."""
-        section = self._who.section
+        section = self._answerer.section
         if section is None or (not case.files and not case.scope.sessions):
             return QuestionRun()
         now = self._clock()
@@ -315,11 +319,11 @@ class Reconstitution:
         quiet_s = section.quiet_minutes * 60 - (now - newest) / 1000
         is_busy = target.refresh == "continuous" and quiet_s > 0
         trouble = "its sessions go on; it waits until they are quiet (agent.quiet_minutes)" if is_busy else ""
-        if self._who.model is None:
-            trouble = self._who.why or "there is no chat model"
+        if self._answerer.model is None:
+            trouble = self._answerer.why or "there is no chat model"
         note_warnings = self._notes.fill(progress) if self._notes is not None else []
         questions = self._questions(section, progress, trouble)
-        if self._who.model is not None and not trouble:
+        if self._answerer.model is not None and not trouble:
             with suppress(ModelUnavailable):  # which the questions meet as well, and report
                 self._announce(questions.estimate(case), progress)
         run = questions.ask(case)
@@ -342,7 +346,7 @@ class Reconstitution:
         answers = run.record.answers
         return {
             "model": self._model_name,
-            "who": redact(self._who.why),
+            "who": redact(self._answerer.why),
             "questions": len(case.questions),
             "answered": sum(
                 question.id in answers and bool(answers[question.id].statements) for question in case.questions

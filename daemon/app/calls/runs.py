@@ -24,7 +24,7 @@ from daemon.publish.edits import PageChangeCheck
 from daemon.redact import known, redact, redact_value
 
 if TYPE_CHECKING:
-    from daemon.reconstitute import Reconstitution, Who
+    from daemon.reconstitute import Answerer, Reconstitution
     from daemon.reconstitute.output import ChangeCheck
 
 _LOG = log.get("chat")
@@ -66,8 +66,8 @@ class RunCalls(RecallCalls, ABC):
     def estimate(self, request: calls.Estimate, progress: Progress) -> answers.Estimate:
         """See calls.Estimate."""
         target, step = self._target(request.path, request.questions), self._step(progress)
-        with known.only({}), self._exclusive_run(target.path, step), self.answerer() as chat_model:
-            estimate = self._reconstitution(chat_model, self.ground()).estimate(target, step, at=request.at)
+        with known.only({}), self._exclusive_run(target.path, step), self.answerer() as answerer:
+            estimate = self._reconstitution(answerer, self.ground()).estimate(target, step, at=request.at)
         return from_json(_with_json_names(estimate), answers.Estimate)
 
     def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
@@ -98,14 +98,14 @@ class RunCalls(RecallCalls, ABC):
         Raises:
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
-        with known.only({}), self._exclusive_run(target.path, progress), self.answerer() as chat_model:
-            repeated = self._repeated(chat_model, target, at)
+        with known.only({}), self._exclusive_run(target.path, progress), self.answerer() as answerer:
+            repeated = self._repeated(answerer, target, at)
             if repeated is not None:
                 return repeated
             self.upkeep.load()
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
-            reconstitution = self._reconstitution(chat_model, ground)
+            reconstitution = self._reconstitution(answerer, ground)
             result = reconstitution.run(target, progress, at=at)
             if target.refresh == "continuous" and reconstitution.change_check is not None:
                 self.looks[target.path] = reconstitution.change_check
@@ -115,23 +115,23 @@ class RunCalls(RecallCalls, ABC):
             result["warnings"].append(f"made without {', '.join(pending)}; a later run may tell more")
         return result
 
-    def _repeated(self, who: Who, target: Target, at: str) -> Json | None:
+    def _repeated(self, answerer: Answerer, target: Target, at: str) -> Json | None:
         """The last run's result, if nothing has changed since. It opens no index."""
         if target.refresh == "continuous" and target.path not in self.looks:
             return None  # the run will tell what is to be watched on the disk
         ground = self.ground()
         if not targets.waits_for_meaning(self.archive):
             ground["pending"].pop("meaning", None)  # the index is only not open
-        return self._reconstitution(who, ground).repeated(target, at)
+        return self._reconstitution(answerer, ground).repeated(target, at)
 
     @contextmanager
-    def answerer(self) -> Iterator[Who]:
+    def answerer(self) -> Iterator[Answerer]:
         """The model for one run, picked anew each time: a server may have come up, or gone."""
-        from daemon.reconstitute import Who  # noqa: PLC0415 - see the class
+        from daemon.reconstitute import Answerer  # noqa: PLC0415 - see the class
 
         if self.config.chat.provider == "none":
             self._picked("no chat model: the pages are made from facts alone: chat.provider is none")
-            yield Who(why=self.model_status)
+            yield Answerer(why=self.model_status)
             return
         # Late: the clients take half a second to import, which no other command needs.
         from daemon.chat.choose import choose  # noqa: PLC0415 - see above
@@ -139,7 +139,7 @@ class RunCalls(RecallCalls, ABC):
         model, why = choose(self.config.chat, self.config.opencode)
         self._picked(why)
         try:
-            yield Who(model, why, self.config.agent)
+            yield Answerer(model, why, self.config.agent)
         finally:
             if model is not None:
                 model.close()
@@ -178,7 +178,7 @@ class RunCalls(RecallCalls, ABC):
 
         return step
 
-    def _reconstitution(self, chat_model: Who, ground: Ground) -> Reconstitution:
+    def _reconstitution(self, answerer: Answerer, ground: Ground) -> Reconstitution:
         from daemon.reconstitute import Reconstitution  # noqa: PLC0415 - see the class
         from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class
 
@@ -190,7 +190,7 @@ class RunCalls(RecallCalls, ABC):
             self.searching(),
             self.recorded,
             self.config.output_dir,
-            who=chat_model,
+            answerer=answerer,
             notes=notes,
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,

@@ -16,7 +16,7 @@ from daemon.chat.tokens import of_text
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from daemon.reconstitute.agent.context.facts import facts_block, keys, prompts_block
 from daemon.reconstitute.agent.context.ledger import Ledger, VerifiedNotes
 from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
@@ -259,7 +259,7 @@ def test_a_strike_is_kept_with_the_answers_and_dropped_with_its_entry(
                 asked: list[Any] = []
                 one = Reconstitution(
                     made.archive, made.recall(), Files(made.archive), tmp_path / "out",
-                    who=Who(chat, "", Agent(folders=0, summaries=0)), clock=lambda: made.clock + 60 * MINUTE,
+                    answerer=Answerer(chat, "", Agent(folders=0, summaries=0)), clock=lambda: made.clock + 60 * MINUTE,
                 )  # fmt: skip
                 original = one._ask_model
                 one._ask_model = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ from daemon.chat.ollama import OllamaChat
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from daemon.reconstitute.agent.limits import Ended, sendable_tokens
 from daemon.reconstitute.agent.outcomes import OutcomeStore
 from daemon.reconstitute.agent.single_question import evidence_budget
@@ -39,7 +39,7 @@ def test_a_model_with_a_small_context_is_asked_every_question(tokens: int, tmp_p
         with closing(OllamaChat(server.url, "small:1b")) as chat:
             run = Reconstitution(
                 made.archive, made.recall(), Files(made.archive), tmp_path / "out",
-                who=Who(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
+                answerer=Answerer(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
             )  # fmt: skip
             assert run.run(Target(SHOP))["model_calls"] >= len(CODE)
         kept = OutcomeStore(made.archive, SHOP, "")

@@ -15,7 +15,7 @@ from daemon.chat.tokens import of_chat
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.reconstitute import Reconstitution, Who, answer
+from daemon.reconstitute import Answerer, Reconstitution, answer
 from daemon.reconstitute.agent import AllQuestions
 from daemon.reconstitute.answer import Record
 from tests.support.servers.evident_model import EvidentModel, Said
@@ -47,7 +47,7 @@ class House:
     def _over(self, chat: OllamaChat, section: dict[str, Any]) -> Reconstitution:
         return Reconstitution(
             self.made.archive, self.made.recall(), Files(self.made.archive), self.root,
-            who=Who(chat, "no server", Agent(**({"folders": 0} | section))), clock=lambda: self.made.clock + 60 * MINUTE,
+            answerer=Answerer(chat, "no server", Agent(**({"folders": 0} | section))), clock=lambda: self.made.clock + 60 * MINUTE,
         )  # fmt: skip
 
     def summaries(self) -> list[Any]:

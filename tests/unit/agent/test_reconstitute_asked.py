@@ -15,7 +15,7 @@ from daemon.chat.ollama import OllamaChat
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.outcomes import OUTDATED, OutcomeStore
 from tests.support.servers.evident_model import EvidentModel, Said
@@ -55,9 +55,9 @@ class House:
         """`model`: its name, True for the usual one, False for none."""
         name = model if isinstance(model, str) else "chat"
         with closing(OllamaChat(self.server.url, name, timeout_s=60)) as chat:
-            who = Who(chat if model else None, why, self.section)
+            who = Answerer(chat if model else None, why, self.section)
             made = Reconstitution(
-                self.made.archive, self.made.recall(), Files(self.made.archive), self.root, who=who,
+                self.made.archive, self.made.recall(), Files(self.made.archive), self.root, answerer=who,
                 clock=lambda: self.now or self.made.clock + 60 * MINUTE,
             )  # fmt: skip
             return made.run(Target(SHOP, **more), at=at)
@@ -119,7 +119,7 @@ def test_a_second_run_asks_nothing_searches_nothing_and_writes_nothing(house: Ho
     recall = house.made.recall()
     with closing(OllamaChat(house.server.url, "chat")) as chat:
         again = Reconstitution(
-            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", house.section),
+            house.made.archive, NoSearch(), Files(house.made.archive), house.root, answerer=Answerer(chat, "", house.section),
             clock=lambda: house.made.clock + 90 * MINUTE,
         ).run(Target(SHOP))  # fmt: skip
     assert house.server.chats == []
@@ -461,7 +461,7 @@ def test_an_index_that_is_gone_or_fuller_by_now_is_no_reason_to_ask_again(house:
         with closing(OllamaChat(house.server.url, "chat")) as chat:
             again = Reconstitution(
                 house.made.archive, house.made.recall(semantic=None), Files(house.made.archive), house.root,
-                who=Who(chat, "", house.section), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
+                answerer=Answerer(chat, "", house.section), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
             ).run(Target(SHOP))  # fmt: skip
         assert again["model_calls"] == 0
         assert again["written"] == 0

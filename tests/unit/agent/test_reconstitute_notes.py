@@ -23,7 +23,7 @@ from daemon.files import Files
 from daemon.index.semantic import Semantic
 from daemon.ingest import Upkeep
 from daemon.model import Json, Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from daemon.reconstitute.agent.notes import Note, Notes, notes_of
 from daemon.reconstitute.agent.outcomes import Outcome, OutcomeStore
 from daemon.reconstitute.answer import Answer, Source, Statement
@@ -446,7 +446,7 @@ class Run:
         with closing(OllamaChat(self.server.url, "chat", timeout_s=60)) as chat:
             run = Reconstitution(
                 self.made.archive, self.made.recall(), Files(self.made.archive), self.root,
-                who=Who(chat, "", Agent(folders=0, summaries=0)), notes=notes,
+                answerer=Answerer(chat, "", Agent(folders=0, summaries=0)), notes=notes,
             )  # fmt: skip
             return run.run(Target(target))
 

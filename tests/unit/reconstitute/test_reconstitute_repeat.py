@@ -11,7 +11,7 @@ import pytest
 
 from daemon.files import Files
 from daemon.model import Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 GROUND = {"pending": {}, "aliases": "", "settings": "s"}
@@ -23,7 +23,7 @@ class Shop:
     def __init__(self, made: Recorded, tmp_path: Path) -> None:
         self.made, self.out = made, tmp_path / "out"
         self.folder = tmp_path / "home" / "shop"
-        self.ground, self.who, self.pages = GROUND, Who(), 100
+        self.ground, self.who, self.pages = GROUND, Answerer(), 100
         made.session("ses_a", str(self.folder), "Build the shop")
         made.say("ses_a", "user", "Please build a small shop.")
         for name in ("app.py", "theme.py"):
@@ -44,7 +44,7 @@ class Shop:
     def reconstitution(self) -> Reconstitution:
         recall, files = self.made.recall(), Files(self.made.archive)
         return Reconstitution(
-            self.made.archive, recall, files, self.out, who=self.who, pages=self.pages, ground=self.ground
+            self.made.archive, recall, files, self.out, answerer=self.who, pages=self.pages, ground=self.ground
         )
 
     def page(self, name: str) -> Path:
@@ -115,7 +115,7 @@ CHANGES: dict[str, Callable[[Shop], object]] = {
     "the manifest is gone": lambda shop: shop.page(".reconstitute.json").unlink(),
     "settings": lambda shop: setattr(shop, "ground", GROUND | {"settings": "t"}),
     "the limit of pages": lambda shop: setattr(shop, "pages", 99),
-    "who answers": lambda shop: setattr(shop, "who", Who(why="no model")),
+    "who answers": lambda shop: setattr(shop, "who", Answerer(why="no model")),
 }
 
 
