@@ -18,7 +18,7 @@ from daemon.chat.ollama import OllamaChat
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from daemon.reconstitute.agent.limits import LEFT_OUT
 from daemon.reconstitute.agent.loop import MOST_CALLS
 from tests.hostile.gullible_model import GullibleModel
@@ -162,7 +162,7 @@ class World:
             with closing(OllamaChat(server.url, model, timeout_s=90, num_ctx=num_ctx)) as chat:
                 reconstitution = Reconstitution(
                     made.archive, made.recall(), Files(made.archive), root,
-                    who=Who(chat, "", section), clock=lambda: made.clock + 60 * MINUTE,
+                    answerer=Answerer(chat, "", section), clock=lambda: made.clock + 60 * MINUTE,
                 )  # fmt: skip
                 own = tuple(looks) if model == "gullible" else ()
                 with noting() as opened:

@@ -18,7 +18,7 @@ from daemon.chat.ollama import OllamaChat
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
-from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute import Answerer, Reconstitution
 from daemon.reconstitute.agent import AllQuestions, QuestionRun
 from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.facts import Facts
@@ -105,7 +105,7 @@ def obeyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obeyed]:
         with closing(OllamaChat(server.url, "chat", timeout_s=60)) as chat:
             Reconstitution(
                 made.archive, made.recall(), Files(made.archive), tmp_path / "out",
-                who=Who(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
+                answerer=Answerer(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
             ).run(Target(HOME))  # fmt: skip
         tree = tmp_path / "out" / HOME.strip("/")
         pages = {str(path.relative_to(tree)): path.read_text() for path in tree.rglob("*.md")}

@@ -25,7 +25,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.publish.edits import composed
-from daemon.reconstitute import Reconstitution, Who, questions
+from daemon.reconstitute import Answerer, Reconstitution, questions
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.outcomes import OutcomeStore
@@ -111,7 +111,7 @@ class House:
             patch.setattr(questions, "CODE", ASKED)
             made = Reconstitution(
                 self.made.archive, self.made.recall(), Files(self.made.archive), self.root,
-                who=Who(model, "", SECTION), clock=lambda: self.made.clock + 60 * MINUTE,
+                answerer=Answerer(model, "", SECTION), clock=lambda: self.made.clock + 60 * MINUTE,
             )  # fmt: skip
             return made.run(Target(SHOP))
 
