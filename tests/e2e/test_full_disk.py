@@ -122,7 +122,7 @@ def test_nothing_is_written_below_the_floor(request, tmp_path: Path, disk, runni
     for number in range(1, 4):
         service.say(number)
     status = service.waits("intake")
-    assert "limits.free_mb = 24" in status["disk"]["reason"]
+    assert "less than 24 MB (limits.free_mb)" in status["disk"]["reason"]
     assert status["archive"]["messages"] == 1
     small.make_room()
     service.goes_on()
