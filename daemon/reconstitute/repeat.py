@@ -15,13 +15,13 @@ from dataclasses import asdict
 from daemon.archive import Archive
 from daemon.markdown import zone
 from daemon.model import Json, Target
-from daemon.publish.edits import MANIFEST, SLACK_NS, stamp
+from daemon.publish.edits import MANIFEST, SLACK_NS
 from daemon.reconstitute.output import ChangeCheck
 from daemon.reconstitute.pages.material import code_version
 from daemon.records import digest, dumps
 from daemon.redact import fingerprint
 
-_NOISY = ("warnings", "unanswered", "edited", "retired", "kept")
+_UNFINISHED = ("warnings", "unanswered", "edited", "retired", "kept")
 """Parts of a result that are empty or 0 if there is nothing to do better the next time."""
 
 
@@ -33,25 +33,19 @@ def inputs(archive: Archive, target: Target, settings: Sequence[object]) -> str:
     )
 
 
-def find(archive: Archive, target: Target, wanted: str) -> Json | None:
-    """The result of the last run if the run with these `inputs` would only repeat it; else None."""
+def find(archive: Archive, target: Target, made_from: str) -> Json | None:
+    """The result of the last run if a run with these `inputs` would only repeat it; else None."""
     mark = archive.target_get(target.path, _name(target))
-    if mark is None or mark["inputs"] != wanted or _stamps(mark["paths"]) != mark["disk"]:
+    if mark is None or mark["inputs"] != made_from or _stamps(mark["paths"]) != mark["disk"]:
         return None
     result: Json = mark["result"]
     return result | {"written": 0, "unchanged": result["pages"], "model_calls": 0}
 
 
-def keep(
-    archive: Archive,
-    target: Target,
-    made_from: str,
-    result: Json,
-    check: ChangeCheck,
-) -> None:
+def keep(archive: Archive, target: Target, made_from: str, result: Json, check: ChangeCheck) -> None:
     """Mark a run that has just ended, unless it is worth repeating. `check` knows its pages and files."""
     mark: Json | None = None
-    if not any(result[name] for name in _NOISY):
+    if not any(result[name] for name in _UNFINISHED):
         time.sleep(SLACK_NS / 1e9)  # so that whoever writes from now on leaves another stamp
         paths = [*check.paths, os.path.join(result["output"], MANIFEST)]
         disk = _stamps(paths)
@@ -68,6 +62,15 @@ def _name(target: Target) -> str:
 def _stamps(paths: Sequence[str]) -> str:
     """A digest of the stamps of these paths; "" if one cannot be told."""
     try:
-        return digest(dumps([stamp(path) for path in paths]))
+        return digest(dumps([_stamp(path) for path in paths]))
     except (OSError, ValueError):
         return ""
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    """What changes with every write; None where nothing is. The change time, since programs can set all the others."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

@@ -103,11 +103,18 @@ def _same_size_and_time(path: Path) -> None:
     other.rename(path)
 
 
+def _all_but_the_change_time(path: Path) -> None:
+    was = path.stat()
+    _same_size(path)
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
 CHANGES: dict[str, Callable[[Shop], object]] = {
     "a message of another folder": _say_elsewhere,
     "a title": _rename,
     "a recorded file is other": lambda shop: _same_size(shop.folder / "app.py"),
     "a recorded file is replaced": lambda shop: _same_size_and_time(shop.folder / "app.py"),
+    "a recorded file is written and its time set back": lambda shop: _all_but_the_change_time(shop.folder / "app.py"),
     "a recorded file is gone": lambda shop: (shop.folder / "app.py").unlink(),
     "a page is edited": lambda shop: _same_size(shop.page("app.py.md")),
     "a page is replaced": lambda shop: _same_size_and_time(shop.page("app.py.md")),
