@@ -5,7 +5,7 @@ goes before what a request said of it.
 
 A run notes its ground: what was still to come when it began, which folders had which names, and by which settings and
 version it was made. When some of that has come or has changed, the pages are made again. New evidence is not in it:
-that triggers runs by itself (jobs.JobLoop.taken).
+that triggers runs by itself (jobs.JobLoop.on_scan).
 """
 
 from __future__ import annotations

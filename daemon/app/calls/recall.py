@@ -56,7 +56,7 @@ class RecallCalls:
         return []
 
     def current(self, _progress: Progress) -> list[str]:
-        """As `look`, without the indexes."""
+        """As `scan_sources`, without the indexes."""
         return []
 
     def searching(self) -> RecallEngine:
