@@ -8,15 +8,15 @@ that is already archived is never dropped, even if its title changes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from daemon.archive import Archive
+from daemon.embed import BadInput, Embedder, Vector
 from daemon.filesystem import disk_space
 from daemon.ingest.capture import Capture, Captured
-from daemon.ingest.chosen import Chosen
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.indexes import Upkeep
-from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
+from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of, index_fingerprint
 from daemon.ingest.session_scan import ScanContext, ScanResult, SessionScan
 from daemon.model import Json, SourceCounts
 from daemon.opencode import Source
@@ -25,11 +25,11 @@ from daemon.redact import redact_value
 __all__ = [
     "Capture",
     "Captured",
-    "Chosen",
     "Drained",
     "Entries",
     "Evidence",
     "Intake",
+    "LazyEmbedder",
     "LexicalDrain",
     "ScanResult",
     "SemanticDrain",
@@ -122,3 +122,44 @@ class Intake:
         return [
             {name: redact_value(entry.get(name)) for name in ("place", "reason", "time")} for entry in entries[:most]
         ]
+
+
+class LazyEmbedder:
+    """An Embedder that stands for the one `Upkeep` chooses, which happens at the first call and not before."""
+
+    def __init__(self, embedder: Callable[[], Embedder]) -> None:
+        self._embedder = embedder
+
+    @property
+    def fingerprint(self) -> str:
+        """See Embedder."""
+        return index_fingerprint(self._embedder())
+
+    @property
+    def dims(self) -> int:
+        """See Embedder."""
+        return self._embedder().dims
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._embedder().name
+
+    def close(self) -> None:
+        """Its owner closes it."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """See Embedder."""
+        return self._embedder().embed(texts)
+
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder."""
+        return self._embedder().embed_query(text)
+
+    def legible(self, text: str) -> float:
+        """See Embedder."""
+        return self._embedder().legible(text)
+
+    def known_words(self, text: str) -> float:
+        """See Embedder."""
+        return self._embedder().known_words(text)

@@ -23,11 +23,11 @@ from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic, health
-from daemon.ingest.chosen import calibrated
 from daemon.ingest.outbox import (
     EMBEDDER,
     LexicalDrain,
     SemanticDrain,
+    calibrated,
     index_contents,
     index_fingerprint,
     sample,

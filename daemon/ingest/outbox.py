@@ -15,7 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import TOOLS, Archive
-from daemon.embed import LEGIBLE_VERSION, Embedder, reads
+from daemon.embed import LEGIBLE_VERSION, Embedder, calibration, reads
+from daemon.embed.builtin import Builtin
+from daemon.embed.calibration import Calibration
 from daemon.errors import BadInput
 from daemon.index import PROSE, Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Document, Json, Kind, Message, Section, Session, Vector, parts_where
@@ -368,6 +370,18 @@ def sample(archive: Archive, embedder: Embedder, kb: tuple[int, int], embed_scop
             if vector is not None:
                 vectors.append((chunk.id, vector))
     return vectors
+
+
+def calibrated(archive: Archive, embedder: Embedder) -> Calibration | None:
+    """The calibration of this model's cosines, measured once; None for the built-in model."""
+    if embedder.fingerprint == Builtin().fingerprint:
+        return None
+    note = f"cosines {calibration.VERSION} {embedder.fingerprint}"
+    measured = archive.note(note)
+    if not measured:
+        measured = " ".join(map(str, calibration.measure(embedder)))
+        archive.set_note(note, measured)
+    return calibration.calibration([float(cosine) for cosine in measured.split()])
 
 
 def chunk_digest(chunk: Chunk) -> str:

@@ -20,7 +20,7 @@ from daemon.control.answers import from_json
 from daemon.control.calls import OnPart, Progress
 from daemon.exports import Export
 from daemon.exports.formats import export
-from daemon.ingest import Chosen, Upkeep
+from daemon.ingest import LazyEmbedder, Upkeep
 from daemon.model import Json
 from daemon.recall import browse
 from daemon.recall import query as queries
@@ -65,7 +65,7 @@ class RecallCalls:
             self.archive,
             self.unindexed.over(self.upkeep.lexical),
             lambda: self.upkeep.semantic,
-            Chosen(lambda: self.upkeep.embedder),
+            LazyEmbedder(lambda: self.upkeep.embedder),
             catalog=self.catalog,
             on_failure=self.index_failed,
             prepare=self.upkeep.load,

@@ -18,7 +18,7 @@ from daemon.control.answers import from_json, json_name
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest
 from daemon.files import Files
-from daemon.ingest import Chosen
+from daemon.ingest import LazyEmbedder
 from daemon.model import Json, Target
 from daemon.publish.edits import PageChangeCheck
 from daemon.redact import known, redact, redact_value
@@ -183,7 +183,10 @@ class RunCalls(RecallCalls, ABC):
         from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class
 
         notes = Notes(
-            self.archive, lambda: self.upkeep.notes, Chosen(lambda: self.upkeep.embedder), on_failure=self.index_failed
+            self.archive,
+            lambda: self.upkeep.notes,
+            LazyEmbedder(lambda: self.upkeep.embedder),
+            on_failure=self.index_failed,
         )
         return Reconstitution(
             self.archive,
