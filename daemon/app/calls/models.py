@@ -156,7 +156,7 @@ def advice(models: Sequence[answers.EmbeddingModel]) -> str:
     share = in_use.readable
     better = max(usable, key=lambda model: (model.readable or 0.0, model.texts_per_second), default=None)
     if share < 1 - _MUCH_UNREAD:
-        unread = f"{in_use.name} cannot read {1 - share:.0%} of the messages, which only words find"
+        unread = f"{in_use.name} cannot read {1 - share:.0%} of the messages; search by words for them"
         if better is not None and (better.readable or 0.0) > share:
             return f"{unread}; {better.name} reads {better.readable:.0%}: {better.setting}"
         return (

@@ -16,7 +16,7 @@ INDENT = "    "
 SNIPPET_LINES = 8
 _LABELS = {"semantic": "by meaning"}
 """Labels of match modes other than by words. A result that matched only similar words has `near`."""
-_ONLY_SIMILAR = "No message holds what you searched for. These are only similar, in meaning or in spelling:"
+_ONLY_SIMILAR = "No message contains what you searched for. These are only similar, in meaning or in spelling:"
 FEW = 3
 """With fewer results than this, suggestions are shown as well."""
 

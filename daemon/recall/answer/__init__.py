@@ -145,7 +145,7 @@ class Response:
             warnings.append(f"the answer was ended after {self.budget.seconds:g} s: {cut}; {fix}")
         if outcome.fallback:
             description = (
-                "was found by meaning" if outcome.fallback == "semantic" else "holds words that are spelt nearly so"
+                "was found by meaning" if outcome.fallback == "semantic" else "contains words with similar spellings"
             )
             warnings.append(f"nothing was found by words; what follows {description}")
         farther = sum(result.relevance in {"project", "global"} for result in page)

@@ -54,7 +54,7 @@ def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Miss
 
 
 _UNSEARCHABLE = (
-    "the query holds what looks like a secret; texts are searched without their secrets, so it is found nowhere"
+    "the query contains what looks like a secret; secrets are removed from texts before a search, so nothing can match"
 )
 
 
@@ -88,9 +88,9 @@ def word_warnings(
     """
     if redact(query.text) != query.text:  # do not reveal whether the secret is recorded
         return [_UNSEARCHABLE]
-    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
+    nothing = "no current text within the filters contains" if is_limited else "no current text contains"
     if not is_sure:
-        nothing = "no text that could be searched holds"
+        nothing = "no text that could be searched contains"
     if mode == "literal":
         return _inside_only((query.text.strip(),), results) if _is_single_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:
@@ -100,7 +100,7 @@ def word_warnings(
         return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
     held = "a part of that" if set(unwritten).issuperset(searched_terms(query)) else "the other words"
-    absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold {held}"] if unwritten else []
+    absent_words = [f"{nothing} {_as_words(unwritten)}; these results contain {held}"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, results, nothing) + absent_words
     if mode == "fuzzy":  # similar spellings have no tiers
@@ -111,7 +111,7 @@ def word_warnings(
     if not query.is_exact and _is_single_name(query):
         warnings += _inside_only((query.phrase,), results)
     similar = sum(bool(result.spelling_pairs) for result in results)
-    return absent_words + warnings + ([f"{_results(similar)} only a near spelling: see near"] if similar else [])
+    return absent_words + warnings + ([f"{_results(similar)} only spelt similarly: see near"] if similar else [])
 
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
@@ -120,7 +120,7 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
     has_spellings = any(result.spelling_pairs for result in results)
     remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
-        remark = "these messages come shortly after others that hold some of it"
+        remark = "these messages only follow others that contain some of it"
     if is_inside:
         advice = (
             ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
@@ -128,7 +128,7 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
         inside = [query.phrase] if query.phrase else searched_terms(query)
         return _inside_longer(inside, "words") + advice
     if has_spellings:
-        return f"{nothing} {query_terms}; these results hold words that are spelt nearly so"
+        return f"{nothing} {query_terms}; these results contain words with similar spellings"
     is_looked_up = query.is_exact or len(searched_terms(query)) <= 1
     return f"{nothing} {query_terms if is_looked_up else _as_words(searched_terms(query))}; {remark}"
 
@@ -138,22 +138,22 @@ def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> lis
     best = min((result.grade for result in results), default=int(Tier.NONE))
     without = sum(result.grade == Tier.NONE for result in results)
     if best == Tier.NONE:
-        remark = "hold other words of the query" if query.words else "are only similar"
+        remark = "contain other words of the query" if query.words else "are only similar"
         return [f"{nothing} {named}; these results {remark}", *_unsought(query.named)]
     warnings = []
     if best == Tier.SOME:
-        warnings.append(f"no message holds all of {named}")
+        warnings.append(f"no message contains all of {named}")
     if best == Tier.INSIDE:
         warnings.append(_inside_longer(query.named))
     if without:
-        warnings.append(f"the last {'result does' if without == 1 else f'{without} results do'} not hold {named}")
+        warnings.append(f"the last {'result does' if without == 1 else f'{without} results do'} not contain {named}")
     return warnings
 
 
 def _absent_names(query: Query, missing: MissingTerms, nothing: str, *, is_inside: bool) -> list[str]:
     """Warnings of mode fuzzy about names that no result holds."""
     absent = [name for name in query.named if name in missing.parts]
-    remark = "these results hold other words of the query, or such as are spelt nearly so"
+    remark = "these results contain other words of the query, or words with similar spellings"
     if not absent:
         return []
     if not is_inside:
@@ -164,13 +164,15 @@ def _absent_names(query: Query, missing: MissingTerms, nothing: str, *, is_insid
 def _unsought(absent: Sequence[str]) -> list[str]:
     """A warning about absent names for which no similar spellings were searched."""
     unsought = [name for name in absent if _UNSPELT.search(name)]
-    return [f"typing errors are only looked for in words of letters alone, not in {_listed(unsought)}"] * bool(unsought)
+    return [f"similar spellings are searched only for words without digits, so not for {_listed(unsought)}"] * bool(
+        unsought
+    )
 
 
 def _inside_longer(named: Sequence[str], longer: str = "names") -> str:
     if len(named) == 1:
         return f"{_listed(named)} occurs only inside longer {longer}{_otherwise(named)}"
-    return f"none of {_listed(named)} occurs but inside longer {longer}{_otherwise(named)}"
+    return f"{_listed(named)} occur only inside longer {longer}{_otherwise(named)}"
 
 
 def _is_single_name(query: Query) -> bool:
@@ -183,7 +185,7 @@ def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
     texts = [result.match.text for result in results if result.is_by_words and result.match.text]
     if not texts or any(names.stands(name, text) is Standing.WHOLE for text in texts for name in named):
         return []
-    return [f"these results hold {_listed(named)} only inside longer names{_otherwise(named)}"]
+    return [f"these results contain {_listed(named)} only inside longer names{_otherwise(named)}"]
 
 
 def _otherwise(named: Sequence[str]) -> str:
@@ -215,8 +217,8 @@ def _results(number: int) -> str:
 
 def substituted_names(instead: Sequence[tuple[str, str]], *, is_limited: bool, is_any: bool) -> list[str]:
     """Warnings if no text has a name: `instead` are (name, name that was searched for instead)."""
-    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
-    remark = "these are results for" if is_any else "what was searched for instead is"
+    nothing = "no current text within the filters contains" if is_limited else "no current text contains"
+    remark = "these are results for" if is_any else "searched instead for"
     return [f"{nothing} {_quoted(name)}; {remark} {_quoted(substitute)}" for name, substitute in instead]
 
 
@@ -224,15 +226,15 @@ def days_alone(query: Query, kinds: Collection[str]) -> list[str]:
     """The warning for a query that names only days; `kinds` are those of the results."""
     days = ", ".join(map(str, query.days))
     if not kinds:
-        return [f"none of the newest messages of {days} passes the filters"]
+        return [f"none of the newest messages from {days} matches the filters"]
     listed = "prompts" if set(kinds) == {Kind.PROMPT} else "messages within the filters"
-    return [f"no words to search for besides the days: these are the {listed} of {days}"]
+    return [f"the query names only days: these are the {listed} from {days}"]
 
 
 def empty_days(query: Query, *, is_limited: bool) -> list[str]:
     """Warnings about dates without messages, which were therefore searched as words."""
     nothing = "no message within the filters is" if is_limited else "no message is"
-    return [f"{nothing} of {_quoted(text)} ({days})" for text, days in query.empty_days]
+    return [f"{nothing} from {_quoted(text)} ({days})" for text, days in query.empty_days]
 
 
 def outside_days(query: Query, times: Sequence[int]) -> list[str]:
@@ -244,14 +246,14 @@ def outside_days(query: Query, times: Sequence[int]) -> list[str]:
     named = " or ".join(f"{_quoted(text)} ({days})" for text, days in query.nonempty_days)
     count = f"{outside} of {len(times)} results {'is' if outside == 1 else 'are'} not"
     subject = "none of these results is" if outside == len(times) else count
-    return [f"{subject} of {named}; `after` and `before` limit a search to days"]
+    return [f"{subject} from {named}; `after` and `before` limit a search to days"]
 
 
 # -- what is not indexed yet -------------------------------------------------------------------------------------------
 
 
 _FIXES = {"lexical": "run `index()`", "semantic": "run `index(wait=true)` once, or keep the service running"}
-_SERVED = "the service goes on with them by itself"
+_SERVED = "the service is working on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +283,11 @@ class Backlog:
             self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in searched
         ]
         if unread:
-            share = f"meaning knows {self._share(self.missing['semantic'] + unread)} % of the messages"
-            sentences.append(f"{share}; {model} cannot read {counted(unread, 'message')}, which only words find")
+            share = f"{self._share(self.missing['semantic'] + unread)} % of the messages are indexed by meaning"
+            sentences.append(f"{share}; {model} cannot read {counted(unread, 'message')}; search by words for them")
         tools = self.missing.get("tools", 0)
         if tools and "semantic" in searched and (not kinds or TOOLS & set(kinds)):
-            wait = f"the tool calls of {counted(tools, 'message')} are not embedded yet, so not found by meaning"
+            wait = f"the tool calls of {counted(tools, 'message')} are not embedded yet, so meaning does not find them"
             sentences.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
         if not self.has_tools and by_meaning_alone and kinds and set(kinds) <= TOOLS:
             sentences.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
@@ -297,9 +299,7 @@ class Backlog:
     def _sentence(self, stage: str, unread: int) -> str:
         missing = self.missing[stage]
         known = self._share(missing + (unread if stage == "semantic" else 0))
-        who, done, how = (
-            ("words know", "indexed", "words") if stage == "lexical" else ("meaning knows", "embedded", "meaning")
-        )
-        wait = f"{counted(missing, 'message')} {'is' if missing == 1 else 'are'} not {done} yet"
+        by = "words" if stage == "lexical" else "meaning"
+        waiting = f"a search by {by} does not find {counted(missing, 'message')} yet"
         fix = _SERVED if self.is_served else _FIXES[stage]
-        return f"{who} {known} % of the messages; {wait}, so not found by {how}; {fix}"
+        return f"{known} % of the messages are indexed by {by}; {waiting}; {fix}"

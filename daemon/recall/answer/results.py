@@ -181,15 +181,16 @@ def _confidence(result: Result, display: Display) -> str:
 def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Sequence[str]) -> list[str]:
     reasons = [*result.reasons, f"kind {kind}"] if kind else list(result.reasons)
     if terms:
-        reasons.append(f"holds {', '.join(terms)}")
+        reasons.append(f"contains {', '.join(terms)}")
     if result.spelling_pairs:
         reasons.append(
-            "holds " + ", ".join(f"{redact(spelling)} for {redact(name)}" for name, spelling in result.spelling_pairs)
+            "contains "
+            + ", ".join(f"{redact(spelling)} for {redact(name)}" for name, spelling in result.spelling_pairs)
         )
     if result.mode == "semantic":
-        reasons.append("holds no word of the query: only its meaning is near")
+        reasons.append("contains no word of the query, only its meaning is similar")
     elif not result.is_own:
-        reasons.append("holds no word of the query: the messages before it do")
+        reasons.append("contains no word of the query: the messages before it do")
     if title_terms:
         reasons.append(f"its session's title has {', '.join(title_terms)}")
     return reasons

@@ -56,8 +56,8 @@ def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, i
         listed = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
         suggestions.append(
             {
-                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {listed}",
-                "action": f"ask for {spelling!r} if that was meant"
+                "reason": f"no searched text contains {redact(word)!r} as a whole word; similar spellings: {listed}",
+                "action": f"search for {spelling!r} if you meant that"
                 + ("" if request.match == "fuzzy" else ", or use `match=fuzzy`"),
                 "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), spelling)},
             }
@@ -67,7 +67,7 @@ def spelt(missing: Sequence[str], similar: Callable[[str], Sequence[tuple[str, i
 
 def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
     """A suggestion by `spelt` that finds something only without the filters."""
-    action = f"{suggestion['action']}; only what the filters ({limits(scope)}) leave out has it"
+    action = f"{suggestion['action']}; only messages outside the filters ({limits(scope)}) contain it"
     example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
     return suggestion | {"action": action, "example": example}
 
@@ -104,10 +104,9 @@ def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[lis
         "where": records.dumps(request.where).decode(),
     }
     value = redact(str(values.get(name, "")))
-    reason = (
-        f"{_limit(name)} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the other filters"
-    )
-    action = f"leave {_limit(name)} out, or look at what there is with `recall_sessions()`"
+    sessions = counted(len(rows), "recorded session")
+    reason = f"{_limit(name)} {value!r}: none of the {sessions} matches it and the other filters"
+    action = f"remove {_limit(name)}, or list the sessions with `recall_sessions()`"
     return [reason], [{"reason": reason, "action": action, "example": _without(request, name)}]
 
 
@@ -121,7 +120,7 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
     elif set(scope.limited_by) <= _OF_SESSIONS:
         return []  # they excluded nothing
     else:
-        reason = f"of each session only what fits was searched, limited by {names}"
+        reason = f"only some messages of each session were searched, limited by {names}"
     return [
         {
             "reason": reason,
@@ -134,9 +133,9 @@ def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
 def tool_in_lower_case(request: Recall, tool: str) -> list[Json]:
     """A suggestion if the named tool has no results, but `tool`, in lower case, has."""
     name, spelling = redact(request.toolName.strip()), redact(tool)
-    reason = f"`toolName` is a tool's exact name: nothing fits {name!r}, something fits {spelling!r}"
+    reason = f"`toolName` must be a tool's exact name: {name!r} matches nothing, {spelling!r} does"
     return [
-        {"reason": reason, "action": f"ask for {spelling!r}", "example": _without(request) | {"toolName": spelling}}
+        {"reason": reason, "action": f"search for {spelling!r}", "example": _without(request) | {"toolName": spelling}}
     ]
 
 
@@ -150,16 +149,16 @@ def alternative_modes(request: Recall, query: Query) -> tuple[str, ...]:
 
 def alternative_mode(request: Recall, mode: str) -> list[Json]:
     """A suggestion to use another mode."""
-    reason = "a bare name is only answered by that name"
+    reason = "a bare name finds only texts with that name"
     if request.match in {"literal", "regex"}:
-        reason = f"nothing {request.match} was found"
+        reason = f"there is no {request.match} match"
     return [{"reason": reason, "action": f"use `match={mode}` {_FINDS[mode]}", "example": _in_mode(request, mode)}]
 
 
 _FINDS = {
     "hybrid": "for words in any order, stemmed, and meaning",
     "literal": "for a part of a longer name",
-    "fuzzy": "for near spellings, and the pieces of a name",
+    "fuzzy": "for similar spellings, and parts of a name",
     "semantic": "for what is only similar",
 }
 
@@ -190,19 +189,19 @@ def _redacted(value: object) -> Any:
 def held_by(result: Result, query: Query, mode: str) -> str:
     """A sentence about what a near miss found in `mode` holds of the query."""
     if mode in {"literal", "regex"}:
-        return "holds it"
+        return "contains it"
     if result.spelling_pairs:
         is_inside = any(name.lower() in spelling.lower() for name, spelling in result.spelling_pairs)
-        return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
+        return "contains it inside a longer name" if is_inside else "contains words with similar spellings"
     if not result.is_own:
-        return "follows messages that hold some of the words"
+        return "follows messages that contain some of the words"
     if query.is_exact and result.grade == Tier.INSIDE:
-        return "holds it inside a longer name"
+        return "contains it inside a longer name"
     is_whole = (
         mode == "smart" and result.grade == Tier.WHOLE
     )  # otherwise only the terms show whether it holds the names
     held = split(result.terms) | (split(query.named) if is_whole else set())
-    return "holds all of the words" if held >= split((*query.named, *query.words)) else "holds some of the words"
+    return "contains all of the words" if held >= split((*query.named, *query.words)) else "contains some of the words"
 
 
 def near_misses(

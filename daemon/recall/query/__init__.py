@@ -38,7 +38,7 @@ class Recall(Struct, frozen=True, kw_only=True):
         Match,
         _a(
             "hybrid: words and meaning. literal: the text as it stands. smart: words in any order, stemmed. "
-            "fuzzy: also near spellings. regex. semantic: meaning only."
+            "fuzzy: also similar spellings. regex. semantic: meaning only."
         ),
     ] = "hybrid"
     scope: Annotated[Scope, _a("Everything, this project, or the session at hand.")] = "global"

@@ -121,7 +121,7 @@ class Search:
         if retry.order_note:
             is_newest, number = plan.sort == "newest", len(outcome.results)
             outcome.order_note = order_note(
-                "hold what was searched for instead", number, is_newest_first=is_newest, is_full=retry.is_full
+                "contain what was searched for instead", number, is_newest_first=is_newest, is_full=retry.is_full
             )
 
     def _fall_back(self, outcome: Outcome) -> None:

@@ -11,7 +11,7 @@ from daemon.recall.ranking.grouping import Result
 
 DEPTH = 1000
 """Candidates of each list; less relevant ones are not sorted, and the answer says so."""
-_SINGULAR = {"are": "is", "hold": "holds", "match": "matches"}
+_SINGULAR = {"are": "is", "contain": "contains", "match": "matches"}
 _VERBATIM_MODES = frozenset({"literal", "regex"})
 
 
@@ -50,13 +50,15 @@ def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Re
     by_words = [result for result in results if result.is_by_words]
     if mode == "semantic" or not by_words:
         own = [result for result in results if result.is_own]
-        return own or list(results), "hold nearly such words" if mode == "fuzzy" else "are similar in meaning"
+        return own or list(
+            results
+        ), "contain words with similar spellings" if mode == "fuzzy" else "are similar in meaning"
     if query.is_of_days:
-        return by_words, "are of these days"
+        return by_words, "are from these days"
     held: dict[str, set[str]] = {}
     for result in by_words:
         names = split(query.named) if result.grade == Tier.WHOLE else set[str]()
         held.setdefault(result.message_id, set()).update(split(result.terms) | names)
     query_words = split((*query.named, *query.words))
     whole = [result for result in by_words if held[result.message_id] >= query_words]
-    return (whole, "hold all of the words") if whole else (by_words, "hold some of the words")
+    return (whole, "contain all of the words") if whole else (by_words, "contain some of the words")

@@ -65,10 +65,10 @@ def reasons(candidates: CandidateLists) -> Callable[[Ranked], str]:
 _ADDED = {
     "words": "words add",
     "window": "its neighbours add",
-    "coverage": "the rare words of the question that it holds add",
+    "coverage": "the rare words of the question that it contains add",
     "proximity": "words as close as in the question add",
     "meaning": "meaning adds",
-    "names": "the names that it holds add",
+    "names": "the names that it contains add",
     "verbatim": "what stands in it as asked adds",
     "day": "a day that the question names adds",
 }

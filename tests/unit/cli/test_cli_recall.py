@@ -96,7 +96,7 @@ def test_the_words_that_matched_stand_out_on_a_terminal(cli: Cli) -> None:
         ({"matchMode": "semantic"}, ["by meaning"]),
         ({"hitCount": 7}, ["7 hits"]),
         ({"archived": True, "deleted": True}, ["archived", "deleted in OpenCode"]),
-        ({"matchReasons": ["holds bucket", "kind answer"]}, ["score 0.9: holds bucket; kind answer"]),
+        ({"matchReasons": ["contains bucket", "kind answer"]}, ["score 0.9: contains bucket; kind answer"]),
     ],
 )
 def test_what_is_special_about_a_result_is_said(cli: Cli, more: dict[str, Any], says: list[str]) -> None:
@@ -109,7 +109,7 @@ def test_what_is_special_about_a_result_is_said(cli: Cli, more: dict[str, Any], 
 def test_results_that_are_only_similar_begin_with_a_line_that_says_so(cli: Cli, is_only_similar: bool) -> None:
     cli.service.answers["recall"] = answered(onlySimilar=is_only_similar)
     shown = cli("recall", "x").stdout
-    assert shown.startswith("No message holds what you searched for.") is is_only_similar
+    assert shown.startswith("No message contains what you searched for.") is is_only_similar
     assert json.loads(cli("recall", "x", "--json").stdout)["onlySimilar"] is is_only_similar
 
 
@@ -148,7 +148,7 @@ def test_few_results_come_with_suggestions_and_warnings_go_to_stderr(cli: Cli) -
     cli.service.answers["recall"] = answered(
         results=[],
         warnings=["3 archived messages still waiting"],
-        suggestions=[{"reason": "spelt nearly so: 'bucket'", "action": "ask for 'bucket'", "example": {}}],
+        suggestions=[{"reason": "similar spellings: 'bucket'", "action": "search for 'bucket'", "example": {}}],
         nearMisses=[{"title": "Rates", "sessionID": "ses_2", "reason": "outside the directory", "terms": ["rate"]}],
     )
     done = cli("recall", "bukcet")
@@ -157,7 +157,7 @@ def test_few_results_come_with_suggestions_and_warnings_go_to_stderr(cli: Cli) -
     assert done.stdout.splitlines() == [
         "Nothing found for 'bukcet'.",
         "near: Rates · ses_2: outside the directory (rate)",
-        "try: ask for 'bucket' (spelt nearly so: 'bucket')",
+        "try: search for 'bucket' (similar spellings: 'bucket')",
     ]
 
 

@@ -190,7 +190,7 @@ def test_smart_falls_back_to_near_spellings_before_meaning(house: Recorded):
     answer = _ask(house, "kettel cantene", match="smart")
     assert _ids(answer) == ["msg_0008"]
     assert (answer["matchMode"], answer["degradeKind"], answer["onlySimilar"]) == ("fuzzy", "fallback", True)
-    assert "spelt nearly so" in _said(answer)
+    assert "similar spellings" in _said(answer)
     assert {there for _, there in answer["results"][0]["near"]} == {"kettle", "canteen"}
 
 
@@ -229,7 +229,7 @@ def test_an_answer_tells_whether_results_are_only_similar(
     answer = _ask(house, query, **more)
     assert bool(answer["results"]) is (query != "quuxLimitr")
     assert answer["onlySimilar"] is is_only_similar
-    assert ("hold other words of the query" in _said(answer)) is query.startswith("why does")
+    assert ("contain other words of the query" in _said(answer)) is query.startswith("why does")
 
 
 def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path: Path):
@@ -243,7 +243,7 @@ def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path
         assert "neighbours" in "".join(found["msg_0002"]["matchReasons"])
         assert (found["msg_0002"]["matchMode"], found["msg_0002"]["matchedTerms"]) == ("semantic", [])
         assert "text" not in found["msg_0002"]["why"]["matchedFields"]
-        assert "holds no word of the query" in "".join(found["msg_0002"]["matchReasons"])
+        assert "contains no word of the query" in "".join(found["msg_0002"]["matchReasons"])
         assert "only similar in meaning" in _said(_ask(made, "car"))
         assert _ask(made, "car", group="session")["results"][0]["hitCount"] == 1
 
@@ -322,7 +322,7 @@ def test_filters_that_leave_nothing_are_suggested_to_be_left_out(house: Recorded
     assert answer["results"] == []
     suggestion = next(one for one in answer["suggestions"] if "limited by" in one["reason"])
     assert suggestion["example"] == {"query": "kettle", "match": "smart"}
-    assert "no current text within the filters holds 'kettle'" in _said(answer)
+    assert "no current text within the filters contains 'kettle'" in _said(answer)
     assert answer["nearMisses"][0]["sessionID"] == "other"
 
 
@@ -499,9 +499,9 @@ def test_an_answer_by_meaning_counts_the_messages_that_the_model_cannot_read(hou
     house.archive.set_note(CONTENTS, "model-1")
     house.archive.put_unread("model-1", {"msg_0001": True, "msg_0002": True, "msg_0003": False})
     house.archive.put_unread("model-2", {"msg_0004": True})
-    said = "word directions (test) cannot read 2 messages, which only words find"
+    said = "word directions (test) cannot read 2 messages; search by words for them"
     answer = _ask(house, "checkout", match="semantic")
-    assert answer["degraded"] == [f"meaning knows 75 % of the messages; {said}"]
+    assert answer["degraded"] == [f"75 % of the messages are indexed by meaning; {said}"]
     assert answer["degraded"][0] in answer["warnings"]
     assert (answer["degradeKind"], answer["coverage"]["unread"]) == ("indexing", 2)
     both = _ask(house, "checkout")
@@ -735,7 +735,9 @@ def test_a_share_of_the_messages_that_is_not_embedded_is_a_degraded_answer(tmp_p
         for match in ("semantic", "hybrid"):
             answer = _ask(made, "kettle", match=match)
             [said] = answer["degraded"]
-            assert "meaning knows 40 % of the messages; 3 messages are not embedded yet" in said
+            assert (
+                "40 % of the messages are indexed by meaning; a search by meaning does not find 3 messages yet" in said
+            )
             assert said in answer["warnings"]
             assert (answer["degradeKind"], answer["coverage"]["waiting"]["semantic"]) == ("indexing", 3)
             served = made.recall(is_served=True, budget_s=PATIENT).answer(Recall(query="kettle", match=match))
@@ -754,11 +756,16 @@ def test_messages_that_wait_for_the_words_are_a_degraded_answer(tmp_path: Path):
         made.say("s", "user", "not yet indexed")
         for match in ("literal", "smart", "fuzzy", "hybrid"):
             answer = _ask(made, "kettle", match=match)
-            assert "words know 50 % of the messages; 1 message is not indexed yet" in answer["degraded"][0], match
+            assert (
+                "50 % of the messages are indexed by words; a search by words does not find 1 message yet"
+                in answer["degraded"][0]
+            ), match
             assert answer["degradeKind"] == "indexing"
         absent = _ask(made, "plumblossom", match="smart")
-        assert "no text that could be searched holds" in _said(absent)
-        assert _ask(made, "kettle", match="semantic")["degraded"][0].startswith("meaning knows 50 %")
+        assert "no text that could be searched contains" in _said(absent)
+        assert _ask(made, "kettle", match="semantic")["degraded"][0].startswith(
+            "50 % of the messages are indexed by meaning"
+        )
 
 
 def test_an_index_that_is_rebuilt_says_how_much_of_it_is_back(tmp_path: Path):
@@ -768,7 +775,7 @@ def test_an_index_that_is_rebuilt_says_how_much_of_it_is_back(tmp_path: Path):
             made.say("s", "user", f"the kettle number {number}")
         made.index()
         made.archive.enqueue_all("lexical")
-        assert "words know 0 % of the messages" in _said(_ask(made, "kettle", match="literal"))
+        assert "0 % of the messages are indexed by words" in _said(_ask(made, "kettle", match="literal"))
 
 
 def test_what_the_word_index_has_in_memory_is_not_missing(tmp_path: Path):
@@ -888,7 +895,7 @@ def test_an_absent_word_among_others_is_named_with_what_is_spelt_like_it(worksho
     for match in ("smart", "hybrid"):
         answer = _ask(workshop, "gaskett zanzibar", match=match)
         assert _ids(answer)[0] == "msg_0005"
-        assert "no current text holds 'gaskett'" in _said(answer)
+        assert "no current text contains 'gaskett'" in _said(answer)
         assert answer["suggestions"][0]["example"]["query"] == "gasket zanzibar"
 
 
@@ -929,9 +936,9 @@ def test_a_near_miss_is_looked_for_in_the_mode_that_was_asked(workshop: Recorded
     assert _ask(workshop, "gasket copper", match="literal", role="user")["nearMisses"] == []
     regex = _ask(workshop, "gasket.*mm", match="regex", role="user")["nearMisses"]
     assert [one["sessionID"] for one in regex] == ["new"]
-    assert regex[0]["reason"] == "holds it, but is outside the filters (`role`)"
+    assert regex[0]["reason"] == "contains it, but is outside the filters (`role`)"
     some = _ask(workshop, "gorilla zanzibar", match="smart", directory="/work/none")["nearMisses"]
-    assert some[0]["reason"] == "holds some of the words, but is outside the filters (`directory`)"
+    assert some[0]["reason"] == "contains some of the words, but is outside the filters (`directory`)"
 
 
 @pytest.mark.parametrize("group", ["part", "message", "session", "project"])

@@ -107,8 +107,8 @@ def test_only_who_has_not_used_fuzzy_is_advised_to():
 
 
 LIMITS = {  # (filters, sessions that fit, sessions known): what is said
-    (("time",), 58, 58): "of each session only what fits was searched, limited by time",
-    (("scope", "time"), 58, 58): "of each session only what fits was searched, limited by `scope`, time",
+    (("time",), 58, 58): "only some messages of each session were searched, limited by time",
+    (("scope", "time"), 58, 58): "only some messages of each session were searched, limited by `scope`, time",
     (("scope",), 58, 58): "",
     (("directory", "projectID"), 2, 58): "only 2 of 58 sessions searched, limited by `directory`, `projectID`",
 }
@@ -153,7 +153,7 @@ def _said(query: str, finds: list[Result], missing: query_warnings.MissingTerms,
 def test_a_word_that_no_text_has_is_named_although_others_were_found():
     missing = query_warnings.MissingTerms(("gorila", "seldom"), ("gorila",))
     said = _said("gorila seldom zanzibar", [_find("zanzibar")], missing)
-    assert said == "no current text holds 'gorila' as a word; these results hold the other words"
+    assert said == "no current text contains 'gorila' as a word; these results contain the other words"
     assert _said("zanzibar", [_find("zanzibar")], query_warnings.MissingTerms()) == ""
 
 
@@ -180,27 +180,27 @@ def test_nothing_is_called_absent_when_the_search_was_incomplete():
     missing = query_warnings.MissingTerms(("gorila",), ("gorila",))
     for finds in ([], [_find("zanzibar")]):
         said = _said("gorila zanzibar", finds, missing, is_sure=False)
-        assert "no text that could be searched holds" in said
+        assert "no text that could be searched contains" in said
         assert "no current text" not in said
 
 
 NEAR_MISSES = {
-    "literal": ("zanzibar gorilla", "literal", _find("zanzibar gorilla", mode="literal"), "holds it"),
-    "all words": ("zanzibar gorilla", "smart", _find("zanzibar", "gorilla"), "holds all of the words"),
-    "some words": ("zanzibar gorilla", "smart", _find("zanzibar"), "holds some of the words"),
-    "the name": ("parseConfig", "smart", _find("parseConfig"), "holds all of the words"),
+    "literal": ("zanzibar gorilla", "literal", _find("zanzibar gorilla", mode="literal"), "contains it"),
+    "all words": ("zanzibar gorilla", "smart", _find("zanzibar", "gorilla"), "contains all of the words"),
+    "some words": ("zanzibar gorilla", "smart", _find("zanzibar"), "contains some of the words"),
+    "the name": ("parseConfig", "smart", _find("parseConfig"), "contains all of the words"),
     "a longer name": (
         "parseConfi",
         "smart",
         _find("parseConfi", grade=Tier.INSIDE),
-        "holds it inside a longer name",
+        "contains it inside a longer name",
     ),
-    "no name": ("why parseConfi", "fuzzy", _find("why", mode="fuzzy"), "holds some of the words"),
+    "no name": ("why parseConfi", "fuzzy", _find("why", mode="fuzzy"), "contains some of the words"),
     "a near word": (
         "zanzibr",
         "fuzzy",
         _find(mode="fuzzy", spelling_pairs=(("zanzibr", "zanzibar"),)),
-        "holds words that are spelt nearly so",
+        "contains words with similar spellings",
     ),
 }
 

@@ -74,7 +74,7 @@ def test_a_word_that_the_filters_leave_out_is_no_typing_error(house: Recorded):
 def test_a_tool_in_another_case_is_named_as_it_is(house: Recorded):
     answer = _ask(house, query="cart", match="smart", toolName="Bash")
     assert {"query": "cart", "match": "smart", "toolName": "bash"} in _examples(answer)
-    assert "`toolName` is a tool's exact name" in str(answer["suggestions"])
+    assert "`toolName` must be a tool's exact name" in str(answer["suggestions"])
     assert not any("toolName" in example for example in _examples(_ask(house, query="cart", toolName="Grep")))
 
 
@@ -92,7 +92,7 @@ def test_a_typing_error_is_corrected_only_if_the_filters_allow_the_result(house:
     for match in ("smart", "literal"):
         outside = _ask(house, query="gorila", match=match, directory="/work/shop")
         assert {"query": "gorilla", "match": match} in _examples(outside)
-        assert "only what the filters (`directory`) leave out has it" in str(outside["suggestions"])
+        assert "only messages outside the filters (`directory`) contain it" in str(outside["suggestions"])
 
 
 def test_dropping_filters_is_suggested_only_if_something_lies_outside(house: Recorded):

@@ -90,7 +90,7 @@ def test_since_a_month_or_day_is_until_now(house: Recorded, question: str, ids: 
 def test_a_question_of_days_alone_lists_the_prompts_of_then(house: Recorded, question: str, ids: list[str], match: str):
     answer = _ask(house, question, match=match)
     assert _ids(answer) == ids
-    assert "these are the prompts of" in answer["warnings"][0]
+    assert "these are the prompts from" in answer["warnings"][0]
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_a_question_of_days_alone_lists_the_prompts_of_then(house: Recorded, que
 def test_with_filters_days_alone_list_what_passes_them(house: Recorded, question: str, limits: Json, ids: list[str]):
     answer = _ask(house, question, **limits)
     assert _ids(answer) == ids
-    assert "these are the messages within the filters of" in answer["warnings"][0]
+    assert "these are the messages within the filters from" in answer["warnings"][0]
 
 
 def test_days_alone_say_where_their_newest_messages_pass_no_filter(house: Recorded):
     where = {"$or": [{"role": "assistant"}, {"kind": "tool_output"}]}
     answer = _ask(house, "what happened last week", where=where)
     assert not answer["results"]
-    assert any(said.startswith("none of the newest messages of 20") for said in answer["warnings"])
+    assert any(said.startswith("none of the newest messages from 20") for said in answer["warnings"])
 
 
 def test_words_of_days_are_no_words_where_there_are_messages_of_then(house: Recorded):
@@ -126,17 +126,17 @@ def test_words_of_days_are_no_words_where_there_are_messages_of_then(house: Reco
 
 def test_days_without_a_message_are_named(house: Recorded):
     warnings = _ask(house, "what did I do 3 days ago", match="smart")["warnings"]
-    assert any(said.startswith("no message is of '3 days ago' (20") for said in warnings)
+    assert any(said.startswith("no message is from '3 days ago' (20") for said in warnings)
     assert not any("no message is" in said for said in _ask(house, "checkout yesterday", match="smart")["warnings"])
     warnings = _ask(house, "checkout yesterday", match="smart", role="assistant", before="last week")["warnings"]
-    assert any(said.startswith("no message within the filters is of 'yesterday'") for said in warnings)
+    assert any(said.startswith("no message within the filters is from 'yesterday'") for said in warnings)
 
 
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("Traceback yesterday", r"none of these results is of 'yesterday' \(\S+\); `after` and `before`"),
-        ("the checkout last week", r"2 of 4 results are not of 'last week' \(\S+ to \S+\); `after` and `before`"),
+        ("Traceback yesterday", r"none of these results is from 'yesterday' \(\S+\); `after` and `before`"),
+        ("the checkout last week", r"2 of 4 results are not from 'last week' \(\S+ to \S+\); `after` and `before`"),
     ],
 )
 def test_results_that_are_not_of_the_days_are_counted(house: Recorded, question: str, said: str):

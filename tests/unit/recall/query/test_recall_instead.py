@@ -55,7 +55,7 @@ def test_what_was_searched_instead_is_said(house: Recorded, query: str, other: s
     assert ("these are results for" in said) == bool(other)
     if other:
         best = answer["results"][0]
-        assert f"no current text holds {best['near'][0][0]!r}; these are results for {other!r}" in said
+        assert f"no current text contains {best['near'][0][0]!r}; these are results for {other!r}" in said
         assert (best["messageID"], best["near"][0][1]) == (first, other)
         assert best["why"]["confidence"] != "high"
         assert answer["degradeKind"] == "fallback"

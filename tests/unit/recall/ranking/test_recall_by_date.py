@@ -58,7 +58,7 @@ def test_a_group_stands_at_the_date_of_its_newest_match(house: Recorded, match: 
 
 def test_what_is_only_similar_does_not_come_first_for_being_newer(house: Recorded) -> None:
     answer = _ask(house, "kettle number 3", sort="newest")
-    assert "holds all of the words" in "".join(answer["warnings"])
+    assert "contains all of the words" in "".join(answer["warnings"])
     assert [one["messageID"] for one in answer["results"]] == ["msg_0004"]
 
 
@@ -94,4 +94,4 @@ def test_nothing_is_sorted_where_nothing_is_found(house: Recorded) -> None:
 
 def test_a_single_result_is_spoken_of_as_one(house: Recorded) -> None:
     [said] = [each for each in _ask(house, "kettle number 3", sort="newest")["warnings"] if "sorted by date" in each]
-    assert "1 result that holds all of the words" in said
+    assert "1 result that contains all of the words" in said
