@@ -26,6 +26,7 @@ from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.chat.opencode.turn import failure
 from daemon.errors import ConfigError
 from daemon.records import OWN_MARK, OWN_SESSION_TITLE
+from tests.support.processes.daemon_process import until
 from tests.support.processes.ports import free_port
 from tests.support.servers.fake_opencode import FakeOpenCode
 
@@ -154,9 +155,16 @@ def test_a_session_that_is_deleted_unheard_ends_its_turn(
     fake.think_s = 600
     server = connect(fake, patience=PATIENT)
     session = server.create()
-    threading.Timer(0.3, lambda: fake.sessions.pop(session)).start()
-    with pytest.raises(SessionGone):
-        server.prompt(session, "", "How are you?")
+
+    def delete() -> None:
+        until(lambda: session in fake.status, what="the turn")
+        del fake.sessions[session]
+
+    with ThreadPoolExecutor(1) as workers:
+        deleting = workers.submit(delete)
+        with pytest.raises(SessionGone):
+            server.prompt(session, "", "How are you?")
+        deleting.result()
     assert session in fake.status
 
 
