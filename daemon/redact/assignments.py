@@ -7,7 +7,7 @@ is a literal. Nothing is hidden only because it looks random (docs/reliability.m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from daemon.redact.values import (
     DIGITS,
@@ -30,27 +30,30 @@ WORDS = (
     "pass", "pwd", "secret", "token", "key", "credential", "auth", "psk", "dockerc",
     "contrase", "senha", "kennwort", "пароль", "密码", "パスワード",
 )  # fmt: skip
-"""Every text with a match of `find` contains one of these (lower case)."""
+"""Every name of a secret contains one of these (lower case)."""
 
 _LOGINS = (
     r"passwords?", "passwd", "passphrase", "passcode",
     "passwort", r"pass(?<![a-z]pass)", "pwd", "contraseña", "contrasena",
     "senha", "kennwort", r"mot_?de_?passe", "пароль", "密码", "パスワード", r"psk(?<![a-z]psk)",
 )  # fmt: skip
+_KEY_OWNERS = (
+    "access", "secret", "private", "openai", "admin", "subscription", "account", "signing", "encryption", "master",
+    "shared", "auth", "service", "license", "deploy", "app",
+)  # fmt: skip
 _KEYS = (
     "secret", "token", r"credentials?", '"auth', r"_auth(?<![a-z0-9]_auth)", "client-key-data", r"api[-_ ]?key",
     r"dockerc(?:onfigjson|fg)",
-    *(
-        rf"{word}[-_]?key"
-        for word in (
-            "access", "secret", "private", "openai", "admin", "subscription",
-            "account", "signing", "encryption", "master", "shared", "auth", "service",
-            "license", "deploy", "app",
-        )
-    ),
+    *(rf"{word}[-_]?key" for word in _KEY_OWNERS),
 )  # fmt: skip
 _LOGIN_NAMES, _KEY_NAMES = "|".join(_LOGINS), "|".join(_KEYS)
 _IS_LOGIN = re.compile(_LOGIN_NAMES)
+STARTS = (
+    "pass", "pwd", "contrase", "senha", "kennwort", "mot_de_passe", "mot_depasse", "motde_passe", "motdepasse",
+    "пароль", "密码", "パスワード", "psk", "secret", "token", "credential", '"auth', "_auth", "client-key-data",
+    "dockerc", "api key", *(f"{word}{joiner}key" for word in (*_KEY_OWNERS, "api") for joiner in ("", "-", "_")),
+)  # fmt: skip
+"""Every name in a match of `find` or `phrases` starts with one of these (lower case)."""
 _SUFFIX = (
     r"(?:[-_]?(?:key[-_]base|base|prod|production|dev|test|staging|live|main|root|admin|default|value|hex|raw|plain"
     r"|old|new|current|confirm|confirmation|repeat|v?\d{1,3}))?"
@@ -58,7 +61,6 @@ _SUFFIX = (
 _BARE = r"[^\s\"'`,;&|<>()\[\]{}\\]"
 _TAG = r"(?:</?[a-z]{1,10}\d?(?:[ \t][^<>\n]{0,80})?>)"
 _ASSIGNMENT = re.compile(
-    # One list of words that begin with letters: the engine then looks only at places that begin so.
     rf"(?P<name>{_LOGIN_NAMES}|{_KEY_NAMES}){_SUFFIX}"
     r"(?:"
     # <password>value</password>
@@ -115,10 +117,16 @@ _CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])|[\"'][ \t
 _ENDS_IN_NAME = re.compile(rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NAMES}|(?<![a-z])auth)){_SUFFIX}\Z")
 
 
-def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
-    """Spans of literal secrets in `text` as (start, end, kind), ordered and disjoint; `lowered` has the same length."""
+def find(text: str, lowered: str, starts: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+    """Spans of literal secrets in `text` as (start, end, kind), ordered and disjoint; `lowered` has the same length.
+
+    `starts` are the places of STARTS in `lowered`, in order.
+    """
     position = 0
-    while match := _ASSIGNMENT.search(lowered, position):
+    for at in starts:
+        match = _ASSIGNMENT.match(lowered, at) if at >= position else None
+        if match is None:
+            continue
         start, end = match.span(match.lastgroup or 0)
         is_password = _IS_LOGIN.match(match["name"]) is not None
         if text[end - 1] == "." and match.lastgroup in {"bare", "cell", "paired"}:
@@ -131,9 +139,14 @@ def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             position = start if end - start < LONGEST - 1 else end
 
 
-def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
-    """Passwords of several words, or of letters only, alone in a line of a configuration file."""
-    for match in _PHRASE.finditer(lowered):
+def phrases(text: str, lowered: str, starts: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+    """Passwords of several words, or of letters only, alone in a line of a configuration file; `starts`: see `find`."""
+    position = 0
+    for at in starts:
+        match = _PHRASE.match(lowered, at) if at >= position else None
+        if match is None:
+            continue
+        position = match.end()
         start, end = match.span("plain") if match["plain"] else match.span("phrase")
         value = text[start:end].lower() if match["plain"] else text[start:end]
         begun = max(0, match.start() - 130)

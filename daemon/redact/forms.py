@@ -180,6 +180,8 @@ _COOKIE = re.compile(
     r"(?:[cC](?i:ookie)[\"'`]?(?::| ?=| ) {0,4}|curl -b ?)[\"'`]?"
     r"(?P<pairs>[\w.-]{1,64}+=[^\r\n\"'`<>]{1,8192}+)"
 )
+OTHER_WORDS = ("ookie", "curl -b", "private key", "private-mac: ")
+"""Every text with a match of `cookies` or `private_keys` contains one of these (lower case)."""
 _PAIR = re.compile(r"(?P<name>[\w.-]{1,64}+)=(?P<secret>[^\s;,\"'`]{8,4096}+)")
 _NO_SECRETS = frozenset(
     {"path", "domain", "expires", "max-age", "samesite", "version", "lang", "locale", "theme", "language"}
@@ -272,10 +274,12 @@ def _backward(text: str, start: int, least: int) -> int:
     return at
 
 
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}+={0,2}")
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}+={0,2}")
 _JSON = re.compile(r"(?<=/)(?:eyJ|ewo|eyA|ewk)")
 """How JSON begins in base64: ``{"``, or a brace before white space."""
 _LATIN = re.compile(rb"[\t\n\r -~]{24,}")
+_ASCII = re.compile(r"(?:[A-Za-f].{3}){8}")
+"""Base64 of 24 ASCII characters: each group of four begins with a clear bit."""
 
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
@@ -283,6 +287,8 @@ def encoded(text: str) -> Iterator[tuple[int, int, str]]:
     for run in _RUN.finditer(text):
         json = _JSON.search(run[0])  # a path before it is of the same letters
         for start in dict.fromkeys((0, json.start() if json else 0)):
+            if _ASCII.match(run[0], start) is None:  # most runs are paths and need not be decoded
+                continue
             head = _from_base64(run[0][start : start + 64])
             if _LATIN.match(head) and (whole := _from_base64(run[0][start:])).isascii():
                 yield run.start() + start, run.end(), whole.decode()

@@ -83,6 +83,11 @@ def is_distinct(secret: str) -> bool:
     )
 
 
+def is_used() -> bool:
+    """Whether any value is known here, or the user has patterns."""
+    return bool(_VALUES.get() or _IN_USE.extra)
+
+
 def find(text: str) -> Iterator[tuple[int, int, str]]:
     """Matches of known values and of the user's patterns in `text`, as (start, end, kind)."""
     yield from _values(text)

@@ -40,16 +40,28 @@ _URL_RUN = re.compile(r"[^\s\"'<>]+")
 _LONGEST_URL = 4000
 _URL_MARK = re.compile(r"%[0-9A-Fa-f]{2}|&[\w.-]{1,40}=")
 
-_LEAD = re.compile(
+JOINED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.-"
+"""Characters of key material."""
+WIDE = 28
+"""A line that goes on in the next one ends with so many of them, at least."""
+_GREP = r"[\w./-]{1,100}[:-]\d{1,6}[:-]"  # what grep puts before a line
+_MARGIN = r"[ \t]{0,12}(?:\d{1,6}[ \t]{0,2}[|:\t→│)-]|[>#*│┃║|]|//|--(?!-)|;)[ \t]?"
+_SIGN = r"[ \t]{0,40}(?:\+|[<>](?= )|-(?!-)|\|)[ \t]?"
+_LEAD = rf"(?:{_GREP}(?:{_MARGIN})?(?:{_SIGN})?|{_MARGIN}(?:{_SIGN})?|{_SIGN})"
+_FIRST_LEAD = re.compile(_LEAD)
+# Begins with a letter, so that the engine looks only at the ends of lines.
+_NEXT_LEAD = re.compile(rf"\n(?P<lead>{_LEAD})")
+_BOXED_LEAD = re.compile(
     r"(?m)[ \t]{0,80}[│┃][ \t]{0,8}$"  # the right side of a box
-    r"|^(?:[\w./-]{1,100}[:-]\d{1,6}[:-])?"  # what grep puts before a line
-    r"(?:[ \t]{0,12}(?:\d{1,6}[ \t]{0,2}[|:\t→│)-]|[>#*│┃║|]|//|--(?!-)|;)[ \t]?)?"
-    r"(?:[ \t]{0,40}(?:\+|[<>](?= )|-(?!-)|\|)[ \t]?)?"
+    rf"|^{_LEAD}"
 )
-_TAIL = r"[ \t]{0,8}(?:[|│┃║\\]|\",?|',?|\"[ \t]?\+|'[ \t]?\+)?[ \t]{0,8}\r?"
-_WRAPPED = re.compile(
-    rf"(?<=[A-Za-z0-9_+/=.-]{{28}}){_TAIL}\n[ \t\"']{{0,16}}"
-    r"(?=(?P<next>[A-Za-z0-9_+/.-]{4,400}(?:={1,2}|=[0-9A-Fa-f]{8})?)(?P<rest>[;<]|)"
+_LINE_END = re.compile(
+    rf"(?<=[A-Za-z0-9_+/=.-]{{{WIDE}}})[ \t]{{0,8}}(?:[|│┃║\\]|\",?|',?|\"[ \t]?\+|'[ \t]?\+)?[ \t]{{0,8}}\r?\Z"
+)
+_LONGEST_END = 20
+_NEXT_LINE = re.compile(
+    r"\n[ \t\"']{0,16}+"
+    r"(?=(?P<next>[A-Za-z0-9_+/.-]{4,400}+(?:={1,2}|=[0-9A-Fa-f]{8})?)(?P<rest>[;<]|)"
     r"(?:(?<=[;<])|[\"'`);,}\]│|\\ \t]{0,80}(?:\r?\n|\Z)))"
 )
 _DIGITS_TOO = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{8}")
@@ -79,6 +91,11 @@ class View:
         if end:  # one character that stands for several
             return begin, end
         return begin + at - self._starts[number], begin + at - self._starts[number] + 1
+
+
+def raw(text: str) -> bytes:
+    """The text's bytes, for searches that know no letters; lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def lower(text: str) -> str:
@@ -129,12 +146,31 @@ def unwrapped(text: str) -> View | None:
     """The text without the line prefixes of a diff, a listing or a quotation, and with key material joined across line
     breaks; None if there are none.
     """
-    bare = _changed(text, ((match.start(), match.end(), "") for match in _LEAD.finditer(text) if match[0]))
+    bare = _changed(text, _leads(text))
     whole = bare.text if bare is not None else text
-    joined = _changed(whole, ((m.start(), m.end(), "") for m in _WRAPPED.finditer(whole) if _goes_on(m)))
+    joined = _changed(whole, _breaks(whole))
     if joined is None or bare is None:
         return joined or bare
     return _Composed(joined, bare)
+
+
+def _leads(text: str) -> Iterator[tuple[int, int, str]]:
+    if "│" in text or "┃" in text:
+        yield from ((*match.span(), "") for match in _BOXED_LEAD.finditer(text))
+        return
+    first = _FIRST_LEAD.match(text)
+    if first is not None:
+        yield 0, first.end(), ""
+    yield from ((*match.span("lead"), "") for match in _NEXT_LEAD.finditer(text))
+
+
+def _breaks(text: str) -> Iterator[tuple[int, int, str]]:
+    """Line breaks within key material, with what stands around them."""
+    for match in _NEXT_LINE.finditer(text):
+        at = match.start()
+        end = _LINE_END.search(text, max(0, at - _LONGEST_END), at)
+        if end is not None and _goes_on(match):
+            yield end.start(), match.end(), ""
 
 
 def _goes_on(match: re.Match[str]) -> bool:
