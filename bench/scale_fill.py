@@ -23,7 +23,7 @@ import numpy as np
 from daemon.app.embed_loop import EmbedLoop
 from daemon.cli import main
 from daemon.embed import BadInput, Vector
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 
 _ROWS, _DIMS = 8192, 384
 
@@ -33,12 +33,12 @@ def _directions() -> np.ndarray[Any, Any]:
     return np.random.default_rng(11).standard_normal((_ROWS, _DIMS), dtype=np.float32)
 
 
-def embed(_self: Builtin, texts: Sequence[str]) -> list[Vector | BadInput]:
+def embed(_self: WorkerEmbedder, texts: Sequence[str]) -> list[Vector | BadInput]:
     """As Embedder.embed, in about 60 µs a text."""
     return [_vector(text) if text.strip() else BadInput("the text is blank") for text in texts]
 
 
-def embed_query(self: Builtin, text: str) -> Vector | BadInput:
+def embed_query(self: WorkerEmbedder, text: str) -> Vector | BadInput:
     """As Embedder.embed_query."""
     return embed(self, [text])[0]
 
@@ -51,8 +51,8 @@ def _vector(text: str) -> Vector:
 
 def run() -> int:
     if os.environ["SCALE_EMBEDDING"] == "cheap":
-        Builtin.embed_query = embed_query  # type: ignore[method-assign]  # the purpose of this script
-        Builtin.embed = embed  # type: ignore[method-assign, assignment]  # the purpose of this script
+        WorkerEmbedder.embed_query = embed_query  # type: ignore[method-assign]  # the purpose of this script
+        WorkerEmbedder.embed = embed  # type: ignore[method-assign, assignment]  # the purpose of this script
     else:
         EmbedLoop.turn = lambda _self: 2.0  # type: ignore[method-assign, assignment]  # likewise
     return main()

@@ -28,7 +28,7 @@ from daemon.config import Config
 from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server
 from daemon.embed import Embedder
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import BadInput, DiskFull, OutputRefused, Retry, Stop
 from daemon.ingest import ScanResult
 from daemon.model import Vector
@@ -68,10 +68,10 @@ class Considerate:
     One text alone is a question that somebody waits for: it goes first.
     """
 
-    def __init__(self, embedder: Builtin, calm: threading.Event) -> None:
+    def __init__(self, embedder: WorkerEmbedder, calm: threading.Event) -> None:
         """`calm`: set while there is nothing to give way to."""
         self._embedder = embedder
-        self.load, self.unload = embedder.load, embedder.unload
+        self.load = embedder.load
         self._calm = calm
 
     @property
@@ -125,7 +125,7 @@ class _Served(Engine):
     def _choose(self) -> tuple[Embedder, str]:
         """The one that uses this processor gives way to what is coming in; a model server has its own."""
         embedder, why = super()._choose()
-        if self.calm is None or not isinstance(embedder, Builtin):
+        if self.calm is None or not isinstance(embedder, WorkerEmbedder):
             return embedder, why
         return Considerate(embedder, self.calm), why
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import gc
 from collections.abc import Callable
 
 from daemon import log
@@ -18,13 +15,14 @@ _READS_S = 0.5
 
 
 _LETS_GO_S = 180.0
-"""Without a question by meaning or a message to embed, its index is closed and its model unloaded."""
+"""Without a question by meaning or a message to embed, the worker that has the index and the model is ended."""
 
 
 class EmbedLoop(Loop):
     """Empties the semantic outbox; waits longer and longer for a model server that is down.
 
-    Chroma and the model are loaded when something waits, or when a question needs them, and let go of after a rest.
+    The worker that has Chroma and the model starts when something waits, or when a question needs it, and is ended
+    after a rest.
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
@@ -49,9 +47,8 @@ class EmbedLoop(Loop):
         upkeep = self._engine.upkeep
         if upkeep.is_open and self._engine.prepare_semantic(_READS_S):
             return 0.0
-        if upkeep.close_if_idle(_LETS_GO_S):
-            _LOG.info("embedding", rest="the semantic index is closed, the model unloaded")
-            give_back()
+        if upkeep.end_worker_if_idle(_LETS_GO_S):
+            _LOG.info("embedding", rest="the process that has the semantic index and the model was ended")
         return IDLE_S
 
     def _is_stopping(self) -> bool:
@@ -61,12 +58,3 @@ class EmbedLoop(Loop):
     def failed(self, error: Exception) -> None:
         if not isinstance(error, IndexBroken):  # the engine has reported that one
             self._engine.report("embedding", error)
-
-
-def give_back() -> None:
-    """Have the C library return to the system what was freed; Python never does that by itself."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-    with contextlib.suppress(OSError, AttributeError):  # another C library than GNU's
-        ctypes.CDLL(None).malloc_trim(0)

@@ -28,7 +28,7 @@ from daemon.control import answers, calls
 from daemon.control.answers import from_json
 from daemon.control.calls import OnPart, Progress, Request, perform, silent
 from daemon.embed import Embedder
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.embed.choose import choose
 from daemon.filesystem.disk_space import DiskSpace
 from daemon.ingest import Intake, Upkeep
@@ -109,8 +109,8 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
     def _choose(self) -> tuple[Embedder, str]:
         """The embedder that the configuration means, and the archive's vectors were made with."""
         was = self.archive.note("embedder")
-        embedder, why = choose(self.config.embedding, was_ollama=was == "ollama")
-        self.archive.set_note("embedder", "builtin" if isinstance(embedder, Builtin) else "ollama")
+        embedder, why = choose(self.config.embedding, self.upkeep.worker, was_ollama=was == "ollama")
+        self.archive.set_note("embedder", "builtin" if isinstance(embedder, WorkerEmbedder) else "ollama")
         return embedder, why
 
     def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:

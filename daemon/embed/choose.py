@@ -6,28 +6,29 @@ from pathlib import Path
 
 from daemon import config
 from daemon.embed import Embedder
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.embed.hub import PREFIX, HubModel
 from daemon.errors import ModelUnavailable
+from daemon.worker import Worker
 
 PROBE_S = 1.0
 """For each of connecting and answering: auto decides within about two seconds."""
 
 
-def local_embedder(embedding: config.Embedding) -> Builtin:
+def local_embedder(embedding: config.Embedding, worker: Worker) -> WorkerEmbedder:
     """The embedder that needs no server."""
     if embedding.model_dir.startswith(PREFIX):
-        return Builtin(hub=HubModel(embedding.model_dir, config.cache_dir() / "models"))
-    return Builtin(Path(embedding.model_dir).expanduser() if embedding.model_dir else None)
+        return WorkerEmbedder(worker, hub=HubModel(embedding.model_dir, config.cache_dir() / "models"))
+    return WorkerEmbedder(worker, Path(embedding.model_dir).expanduser() if embedding.model_dir else None)
 
 
-def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Embedder, str]:
+def choose(embedding: config.Embedding, worker: Worker, *, was_ollama: bool = False) -> tuple[Embedder, str]:
     """The embedder, and a sentence with the reason. Never raises, because a configured server may start later.
 
     `was_ollama`: the archive's vectors are from Ollama. Then `auto` waits for a server that is down, because otherwise
     everything would be embedded again whenever we start before the server.
     """
-    builtin = local_embedder(embedding)
+    builtin = local_embedder(embedding, worker)
     if embedding.provider == "builtin":
         return builtin, f"{builtin.name}: embedding.provider is builtin"
     # Imported late: the client takes 0.4 s, and the built-in embedder does not need it.

@@ -2,8 +2,8 @@
 
 Each index directory contains a name from when it was first filled, and the archive has the same name. If an index is
 missing, empty, swapped or broken (then it is parked), every message goes back into that stage's outbox, so that we
-never search an unchecked index (docs/reliability.md, C1, C2, C11). The semantic index is first opened in a child
-process, because a damaged one can crash the process.
+never search an unchecked index (docs/reliability.md, C1, C2, C11). The semantic index and a local model live in a
+worker process. If it crashes, the next use starts another one, which checks the index again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from daemon.errors import BadInput, BadRequest, IndexBroken, Retry, Skip
 from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
-from daemon.index.semantic import Semantic, health
+from daemon.index.semantic.process import WorkerIndex, park
 from daemon.ingest.outbox import (
     EMBEDDER,
     LexicalDrain,
@@ -34,12 +34,14 @@ from daemon.ingest.outbox import (
 )
 from daemon.model import Json
 from daemon.redact import fingerprint
+from daemon.worker import Worker
 
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
 _OPENING_S = 10.0  # a question waits this long; a check of 474,000 rows takes a minute
 _RETRY_S = 15.0  # after a failure, until the next question tries again
+_CRASHES = 3  # of the worker with the index open, one after the other, count as damage that the check does not see
 
 OnEvent = Callable[[str, str], None]
 """Called with (component, message) when an index was broken or rebuilt."""
@@ -67,22 +69,21 @@ class Upkeep:
         archive.off = {"none": frozenset({"semantic", TOOLS}), "said": frozenset({TOOLS})}.get(embed_scope, frozenset())
         self._directory = directory
         self._chroma = chroma
-        self._choose = choose
-        self._on_event = on_event
-        self._kb = (indexed_kb, embedded_kb)
-        self._batch = batch
+        self._choose, self._on_event = choose, on_event
+        self._kb, self._batch = (indexed_kb, embedded_kb), batch
         self._opening = threading.Lock()
         self._choosing = threading.Lock()
         self._loading = threading.Lock()
         self._loaded: tuple[Embedder, SemanticIndex] | None = None
         self._is_closed = False
-        self._used, self._next_try = time.monotonic(), 0.0
+        self._used, self._next_try, self._crashes = time.monotonic(), 0.0, 0
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lexical_state = "ready"
         self.semantic_state = ""
         self.choice = ""
         self._embedder: Embedder | None = None
-        self._semantic: Semantic | None = None
+        self._semantic: WorkerIndex | None = None
+        self.worker = Worker()  # has the semantic index and a local model
         self.lexical: LexicalIndex = self._open_lexical()
         self._redact_anew()
 
@@ -93,8 +94,7 @@ class Upkeep:
         try:
             index = Lexical(place)
         except IndexBroken as error:
-            self._on_event("lexical index", f"{error}; parked, rebuilding from the archive")
-            health.park(place)
+            self._set_aside("lexical", error)
             index = Lexical(place)
         self._claim("lexical", place)
         return index
@@ -111,9 +111,8 @@ class Upkeep:
         """
         if self._is_closed:
             raise error
-        self._on_event("lexical index", f"{error}; parked, rebuilding from the archive")
         self.lexical.close()
-        health.park(self._directory / "lexical")
+        self._set_aside("lexical", error)
         self.lexical = self._open_lexical()
 
     # -- semantic ------------------------------------------------------------------------------------------------
@@ -131,12 +130,16 @@ class Upkeep:
     def semantic(self) -> SemanticIndex | None:
         """The semantic index, or None while it is not open and checked. Access counts as use."""
         self._used = time.monotonic()
-        return self._semantic
+        return self._open_index()
 
     @property
     def is_open(self) -> bool:
         """Whether the semantic index is open."""
-        return self._semantic is not None
+        return self._open_index() is not None
+
+    def _open_index(self) -> WorkerIndex | None:
+        """The semantic index; None also after its worker has crashed."""
+        return index if (index := self._semantic) is not None and index.is_alive else None
 
     @property
     def notes(self) -> NotesIndex | None:
@@ -145,30 +148,30 @@ class Upkeep:
         Its owner fills it: a new one reports that it is incomplete.
         """
         self._used = time.monotonic()
-        return None if self._semantic is None else self._semantic.notes
+        return index.notes if (index := self._open_index()) is not None else None
 
     def open_semantic(self) -> SemanticIndex:
-        """Check it in a child process, open it, and make sure that it belongs to this archive and embedder.
+        """Check and open it in the worker, and make sure that it belongs to this archive and embedder.
 
         Raises:
             IndexBroken: not even an empty one works (the caller waits before trying again).
             Retry: the model or the Chroma server does not answer.
         """
         with self._opening:
-            if self._semantic is not None:
-                return self._semantic
+            index = self._open_index()
+            if index is not None:
+                return index
             if self._is_closed:
                 raise IndexBroken(f"{self._directory}: the indexes are closed; open them again")
             if self.is_off:
                 raise BadRequest('nothing is found by meaning: embedding.what is "none"')
-            embedder = self.embedder
-            place = self._directory / "semantic"
+            self._crashes += self._semantic is not None
+            self._semantic = None
+            embedder, place = self.embedder, self._directory / "semantic"
             self.semantic_state = "being checked"
             try:
-                if self._chroma == "embedded":
-                    self._prove(place, embedder)
-                index = self._open(place, embedder)
-                if self._chroma == "embedded":
+                index = self._opened(place, embedder)
+                if self.is_embedded:
                     self._claim("semantic", place, index_contents(embedder, self._embed_scope))
                 self._archive.set_note(CONTENTS, index_contents(embedder, self._embed_scope))
             except IndexBroken as error:
@@ -187,17 +190,28 @@ class Upkeep:
         Raises:
             Retry: as any call of the index.
         """
-        semantic = self._semantic
+        semantic = self._open_index()
         return semantic is not None and not semantic.prepare(within_s)
 
-    def _open(self, place: Path, embedder: Embedder) -> Semantic:
-        if self._chroma != "embedded":
-            index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
+    def _opened(self, place: Path, embedder: Embedder) -> WorkerIndex:
+        arguments = index_fingerprint(embedder), embedder.dims, self._calibrated(embedder)
+        if not self.is_embedded:
+            index = WorkerIndex(self.worker, self._chroma, *arguments)
             unread = self._archive.unread(index_contents(embedder, self._embed_scope))
             if index.count() == 0 and unread < self._archive.message_count():
                 self._archive.enqueue_all("semantic")
             return index
-        return Semantic(place, index_fingerprint(embedder), embedder.dims, self._calibrated(embedder))
+        if self._crashes >= _CRASHES:
+            self._set_aside("semantic", f"{place}: its process has crashed {self._crashes} times")
+            self._crashes = 0
+        contents = index_contents(embedder, self._embed_scope)
+        is_filled = place.exists() and self._archive.note("semantic index").endswith(f" {contents}")
+        held = sample(self._archive, embedder, self._kb, self._embed_scope) if is_filled else []
+        try:
+            return WorkerIndex(self.worker, place, *arguments, sample=held)
+        except IndexBroken as error:
+            self._set_aside("semantic", error)
+            return WorkerIndex(self.worker, place, *arguments)
 
     def _calibrated(self, embedder: Embedder) -> Calibration | None:
         calibration = calibrated(self._archive, embedder)
@@ -206,16 +220,9 @@ class Upkeep:
             self._on_event("embedder", self.choice)
         return calibration
 
-    def _prove(self, place: Path, embedder: Embedder) -> None:
-        if not place.exists():
-            return
-        try:
-            is_filled = self._archive.note("semantic index").endswith(f" {index_contents(embedder, self._embed_scope)}")
-            held = sample(self._archive, embedder, self._kb, self._embed_scope) if is_filled else []
-            health.healthy(place, index_fingerprint(embedder), embedder.dims, held)
-        except IndexBroken as error:
-            self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
-            health.park(place)
+    def _set_aside(self, index: str, reason: object) -> None:
+        self._on_event(f"{index} index", f"{reason}; parked, rebuilding from the archive")
+        park(self._directory / index)
 
     def load(self, within_s: float = _OPENING_S) -> None:
         """For a semantic query: open the index, and load it and a local model into memory.
@@ -230,7 +237,7 @@ class Upkeep:
             opening.start()
             opening.join(within_s)
         with self._loading, contextlib.suppress(Retry, Skip):
-            semantic = self._semantic
+            semantic = self._open_index()
             if semantic is None or (self.embedder, semantic) == self._loaded:
                 return
             embedder = self.embedder
@@ -247,16 +254,13 @@ class Upkeep:
         except (Retry, Skip):  # the state reports it, and so does the waiting query
             self._next_try = time.monotonic() + _RETRY_S
 
-    def close_if_idle(self, after_s: float) -> bool:
-        """Close the semantic index and unload the model if they were not used for so long."""
+    def end_worker_if_idle(self, after_s: float) -> bool:
+        """End the worker, which has the semantic index and a local model, if they were not used for so long."""
         with self._loading, self._opening:
-            semantic = self._semantic
-            if semantic is None or time.monotonic() - self._used < after_s:
+            if self.worker.pid is None or self.worker.is_busy or time.monotonic() - self._used < after_s:
                 return False
-            self._semantic, self._loaded, self.semantic_state = None, None, ""
-            semantic.close()
-            if isinstance(self.embedder, LocalEmbedder):
-                self.embedder.unload()
+            self._semantic, self._loaded, self.semantic_state, self._crashes = None, None, "", 0
+            self.worker.end()
             return True
 
     def semantic_drain(self) -> SemanticDrain:
@@ -281,13 +285,11 @@ class Upkeep:
         with self._opening:
             if self._is_closed:
                 raise error
-            self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             self.semantic_state = f"rebuilding: {error}"
-            if self._semantic is not None:
-                self._semantic.close()
             self._semantic = None
-            if self._chroma == "embedded":
-                health.park(self._directory / "semantic")
+            self.worker.end()
+            if self.is_embedded:
+                self._set_aside("semantic", error)
 
     @property
     def is_off(self) -> bool:
@@ -296,15 +298,14 @@ class Upkeep:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether Chroma runs in this process and writes on this disk."""
+        """Whether Chroma is ours and writes on this disk."""
         return self._chroma == "embedded"
 
     def let_go_of_semantic(self) -> None:
         """Close it; the next use checks and opens it again."""
         with self._opening:
-            if self._semantic is not None:
-                self._semantic.close()
             self._semantic = None
+            self.worker.end()
             self.semantic_state = "waiting: the disk is full"
 
     def _redact_anew(self) -> None:
@@ -337,7 +338,7 @@ class Upkeep:
 
     def expect_semantic(self) -> None:
         """If the semantic index is not the one that the archive filled, by its name, put everything into the outbox."""
-        if self.is_off or not self.is_embedded or self._semantic is not None:
+        if self.is_off or not self.is_embedded or self.is_open:
             return
         note = self._directory / "semantic" / _NAME
         name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
@@ -358,13 +359,13 @@ class Upkeep:
 
     def state(self) -> Json:
         """Both indexes, in plain words, for the status."""
-        refused = self._archive.quarantined(EMBEDDER)
+        refused, index = self._archive.quarantined(EMBEDDER), self._open_index()
         return {
             "lexical": {"state": self.lexical_state, "count": _count(self.lexical)},
             "semantic": {
                 "state": self.semantic_state or self._unopened_state(),
-                "count": _count(self._semantic),
-                "notes": _count(self.notes),
+                "count": _count(index),
+                "notes": _count(None if index is None else index.notes),
                 "embedder": self.choice,
                 "unread": self._archive.unread(),
                 "refused": len(refused),
@@ -385,9 +386,8 @@ class Upkeep:
         with self._opening:
             self._is_closed = True
             self.lexical.close()
-            if self._semantic is not None:
-                self._semantic.close()
-                self._semantic = None
+            self._semantic = None
+            self.worker.end()
             if self._embedder is not None:
                 self._embedder.close()
 

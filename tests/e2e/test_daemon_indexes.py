@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.embed import LEGIBLE_VERSION
+from daemon.errors import Retry
 from tests.e2e.talk import Talk, words
-from tests.support.processes.daemon_process import Daemon
+from tests.support.processes.daemon_process import Daemon, until
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.stores.make_opencode import JsonStore
 
@@ -157,3 +161,45 @@ def test_another_embedding_model_gets_its_own_collection(daemon: Daemon, house: 
             digest = hashlib.sha256(text.encode()).hexdigest()
             assert archive.vector(new, digest) is not None
             assert archive.vector(old, digest) is not None
+
+
+def workers(daemon: Daemon) -> list[int]:
+    """The child processes of the service."""
+    assert daemon.process is not None
+    tasks = Path(f"/proc/{daemon.process.pid}/task").glob("*/children")
+    return [int(pid) for task in tasks for pid in task.read_text().split()]
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_killed_worker_costs_nothing_and_a_killed_service_leaves_none(daemon: Daemon, house: House) -> None:
+    question = f"About {words(3)}."
+
+    def hits() -> list[str]:
+        """Empty while the answer is to try again, because opening the index takes long on a busy machine."""
+        with daemon.client() as client:
+            arguments = {"query": question, "match": "semantic", "results": 1}
+            answer = client.post("/recall/recall", json={"arguments": arguments}).json()
+        assert "results" in answer or answer["error"]["exitCode"] == Retry.exit_code
+        return [hit["messageID"] for hit in answer.get("results", ())]
+
+    daemon.start(fork=False)
+    daemon.wait_until_ready()
+    until(lambda: hits() == [house.told[words(3)]])
+    for number in (signal.SIGKILL, signal.SIGSEGV):
+        (pid,) = workers(daemon)
+        os.kill(pid, number)
+        until(partial(is_gone, pid))
+        until(lambda: hits() == [house.told[words(3)]])
+    (pid,) = workers(daemon)
+    daemon.kill()
+    until(partial(is_gone, pid))
+    daemon.run()
+    daemon.wait_until_drained()
+    assert set(house.asked()) <= {question}
+    everything_is_found(daemon, house)

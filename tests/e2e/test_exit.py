@@ -21,16 +21,18 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 BUSY = """
     # The model's and the index's own native code, again and again, in a thread that nobody waits for: as a question
     # whose time is over while the machine is busy.
-    import threading, time
+    import contextlib, threading, time
     from daemon.app import engine
-    from daemon.embed.builtin import Builtin
+    from daemon.embed.builtin import WorkerEmbedder
+    from daemon.errors import ModelUnavailable
 
     def work(model, texts):
-        while True:
-            model.embed([f"{texts} {time.monotonic()}"])
+        with contextlib.suppress(ModelUnavailable):  # its process was ended
+            while True:
+                model.embed([f"{texts} {time.monotonic()}"])
 
     def close(self, closed=engine.Engine.close):
-        model = Builtin()
+        model = WorkerEmbedder(self.upkeep.worker)
         model.embed(["."])
         for number in range(4):
             threading.Thread(target=work, args=(model, number), daemon=True).start()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from unittest import mock
 
 import pytest
 
+from daemon import worker as workers
 from daemon.embed import builtin
-from daemon.index.semantic import health
+from daemon.worker import Worker
 from tests.support.processes import forks
 
 LONGEST_NAME = 200
+_START = workers.start
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -23,8 +24,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _forked_guard() -> Iterator[None]:
-    with forks.guarding():
+def _forked_workers() -> Iterator[None]:
+    with forks.starting_workers():
         yield
 
 
@@ -48,6 +49,14 @@ def _model_loaded_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def guard_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guard as the daemon starts it: a Python of its own."""
-    monkeypatch.setattr(health, "subprocess", subprocess)
+def worker() -> Iterator[Worker]:
+    """A worker for this test."""
+    made = Worker()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def worker_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers as the daemon starts them: a Python of its own."""
+    monkeypatch.setattr(workers, "start", _START)

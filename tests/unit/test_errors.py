@@ -20,8 +20,8 @@ ENDS = {
     "app/daemon.py": "the service ends",
     "app/loops.py": "the service ends",
     "cli/__init__.py": "the command ends",
-    "index/semantic/health.py": "a child process ends",
     "mcp/__init__.py": "the call ends",
+    "worker.py": "a call of a child process ends with it, which the parent raises again",
 }
 """Where a Stop arrives: what it ends."""
 

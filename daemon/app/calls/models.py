@@ -14,7 +14,7 @@ from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress
 from daemon.embed import Embedder, reads
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.embed.choose import local_embedder
 from daemon.embed.known_models import known
 from daemon.errors import BadInput, Retry, Skip
@@ -65,7 +65,7 @@ class ModelCalls:
 
     def _download_size(self, name: str) -> str:
         """How much must be downloaded for a model of the hub that is not here yet; "" for other models."""
-        configured = local_embedder(self.config.embedding)
+        configured = local_embedder(self.config.embedding, self.upkeep.worker)
         if configured.hub is None or configured.name != name or configured.hub.is_downloaded:
             return ""
         try:
@@ -84,10 +84,13 @@ class ModelCalls:
     def _alternatives(self, warnings: list[str]) -> Iterator[tuple[Embedder, str]]:
         """Models that could be used, each with the setting that chooses it."""
         embedding = self.config.embedding
-        is_default = embedding.model_dir == ""
-        yield Builtin(), 'embedding.provider = "builtin"' + ("" if is_default else ', embedding.model_dir = ""')
+        is_default, worker = embedding.model_dir == "", self.upkeep.worker
+        yield (
+            WorkerEmbedder(worker),
+            'embedding.provider = "builtin"' + ("" if is_default else ', embedding.model_dir = ""'),
+        )
         if not is_default:
-            yield local_embedder(embedding), 'embedding.provider = "builtin"'
+            yield local_embedder(embedding, worker), 'embedding.provider = "builtin"'
         # Late: the client takes 0.4 s to import.
         from daemon.embed.ollama import OllamaEmbedder  # noqa: PLC0415 - see above
         from daemon.ollama_server import OllamaServer  # noqa: PLC0415 - see above

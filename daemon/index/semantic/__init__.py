@@ -4,7 +4,7 @@ The only module that imports chromadb, and only when an index is opened, because
 
 Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
 checked vectors, bounded pages, metadata without stale keys, one caller at a time, no mixing of models or versions. It
-does not check a directory before opening it: `health` must have done so, because a damaged one kills the process. Every
+does not check a directory before opening it: `process` does, because a damaged one kills the process. Every
 error of Chroma becomes IndexBroken; after three equal failures in a row we stop calling it.
 """
 

@@ -12,21 +12,21 @@ import io
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import DupFd
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any, NoReturn
 from unittest import mock
 
-from daemon import cli
-from daemon.index.semantic import health
+from daemon import cli, worker
 from tests.support.patience import search_patiently
 
 _COMMANDS = Path(cli.__file__).parent / "subcommands"
@@ -36,13 +36,13 @@ _FORKS.set_forkserver_preload(
         "pytest",
         "chromadb.api.rust",
         "daemon.app.daemon",
+        "daemon.index.semantic.process",
         "daemon.embed.ollama",
         "daemon.control.client",
         *(f"daemon.cli.subcommands.{file.stem}" for file in _COMMANDS.glob("[a-z]*.py")),
         __name__,
     ]
 )
-_OF_THIS = multiprocessing.get_context("fork")
 _CHOOSE_ENCODINGS = ("PYTHON", "LC_", "LANG")
 
 
@@ -53,9 +53,9 @@ def command(
     return _ended(_command, words, str(cwd), dict(environment), timeout_s=timeout_s)
 
 
-def exit_code(work: Callable[..., None], *arguments: Any, timeout_s: float, context: BaseContext = _FORKS) -> int:
+def exit_code(work: Callable[..., None], *arguments: Any, timeout_s: float) -> int:
     """How a fork that does this work ends: 0, or a signal's number, negative."""
-    process = context.Process(target=work, args=arguments)  # type: ignore[attr-defined]
+    process = _FORKS.Process(target=work, args=arguments)
     process.start()
     process.join(timeout_s)
     code = process.exitcode
@@ -115,69 +115,119 @@ def chooses_encodings(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def guarding() -> Iterator[None]:
-    """Have `health.healthy` prove indexes in forks meanwhile."""
-    with _guarding(_proved):
+def starting_workers() -> Iterator[None]:
+    """Have `worker.start` make forks meanwhile."""
+    with mock.patch.object(worker, "start", _started_here):
         yield
 
 
+class _Fork:
+    """A forked worker; as subprocess.Popen, where that is used."""
+
+    def __init__(self, pid: int, poll: Callable[[], int | None]) -> None:
+        self.pid, self.poll = pid, poll
+
+    def wait(self, timeout: float = 60) -> int:
+        """Its exit code when it ends; TimeoutExpired if it does not."""
+        end = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("worker", timeout)
+            time.sleep(0.005)
+        return code
+
+    def kill(self) -> None:
+        """At once, if it has not ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+def _started_here(control: int) -> tuple[_Fork, IO[bytes]]:
+    read, write = os.pipe()
+    process = _FORKS.Process(target=_work_with, args=(DupFd(control), DupFd(write)))
+    process.start()
+    os.close(write)
+    assert process.pid is not None
+    return _Fork(process.pid, lambda: process.exitcode), open(read, "rb")
+
+
 @contextmanager
-def _guarding(prove: Callable[[Sequence[str], str, float], subprocess.CompletedProcess[bytes]]) -> Iterator[None]:
-    def run(command: Sequence[str], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[str]:
-        arguments = command[command.index(health.__name__) + 1 :]
-        done = prove(arguments, options["input"], timeout)
-        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
-
-    forked = SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired)
-    with mock.patch.object(health, "subprocess", forked):
-        yield
-
-
-def _proved(
-    arguments: Sequence[str], given: str, timeout_s: float, *, context: BaseContext = _FORKS
-) -> subprocess.CompletedProcess[bytes]:
-    return _ended(_guard, arguments, given, timeout_s=timeout_s, context=context)
-
-
-@contextmanager
-def _guarding_with_threads() -> Iterator[None]:
+def _starting_workers_with_threads() -> Iterator[None]:
     """The same for a process that will have threads: one that has none, made before them, forks in its place."""
-    ours, theirs = multiprocessing.Pipe()
+    ours, theirs = socket.socketpair()
     if os.fork() == 0:
-        try:
-            ours.close()
-            os.setpgid(0, 0)  # it ends after the service, and is none of what that leaves behind
-            while True:
-                theirs.send(_outcome(*theirs.recv()))
-        except (EOFError, BrokenPipeError):
-            pass
-        finally:
-            os._exit(0)
+        ours.close()
+        os.setpgid(0, 0)  # it ends after the service, and is none of what that leaves behind
+        _fork_workers(theirs)
     theirs.close()
+    asking = threading.Lock()
 
-    def prove(arguments: Sequence[str], given: str, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        ours.send((arguments, given, timeout_s))
-        done = ours.recv()
-        if isinstance(done, subprocess.TimeoutExpired):
-            raise done
-        return done
+    def start(control: int) -> tuple[_Fork, IO[bytes]]:
+        read, write = os.pipe()
+        with asking:
+            socket.send_fds(ours, [bytes(_NUMBER)], [control, write])
+            pid = int.from_bytes(ours.recv(_NUMBER), signed=True)
+        os.close(write)
 
-    with _guarding(prove):
+        def poll() -> int | None:
+            with asking:
+                ours.sendall(pid.to_bytes(_NUMBER))
+                code = int.from_bytes(ours.recv(_NUMBER), signed=True)
+            return None if code == _RUNS else code
+
+        return _Fork(pid, poll), open(read, "rb")
+
+    with mock.patch.object(worker, "start", start):
         yield
 
 
-def _outcome(*given: Any) -> subprocess.CompletedProcess[bytes] | subprocess.TimeoutExpired:
+_NUMBER, _RUNS = 4, -1000
+
+
+def _fork_workers(asked: socket.socket) -> NoReturn:
+    """Fork a worker for each two descriptors that are sent; say for each process id how it has ended."""
+    ended: dict[int, int] = {}
+    while True:
+        number, received, _, _ = socket.recv_fds(asked, _NUMBER, 2)
+        if not number:
+            os._exit(0)
+        if received:
+            answer = os.fork()
+            if answer == 0:
+                asked.close()
+                _work(*received)
+            for descriptor in received:
+                os.close(descriptor)
+        else:
+            pid = int.from_bytes(number)
+            if pid not in ended:
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    ended[pid] = os.waitstatus_to_exitcode(status)
+            answer = ended.get(pid, _RUNS)
+        asked.sendall(answer.to_bytes(_NUMBER, signed=True))
+
+
+def _work_with(control: Any, stderr: Any) -> None:
+    _work(control.detach(), stderr.detach())
+
+
+def _work(control: int, stderr: int) -> NoReturn:
+    os.setsid()
+    os.dup2(stderr, 2)
+    os.close(stderr)
     try:
-        return _proved(*given, context=_OF_THIS)
-    except subprocess.TimeoutExpired as late:
-        return late
+        worker.main(control)
+    finally:
+        os._exit(1)
 
 
 def _ended(
-    work: Callable[..., None], words: Sequence[str], *arguments: Any, timeout_s: float, context: BaseContext = _FORKS
+    work: Callable[..., None], words: Sequence[str], *arguments: Any, timeout_s: float
 ) -> subprocess.CompletedProcess[bytes]:
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as errors:
-        code = exit_code(work, out.name, errors.name, words, *arguments, timeout_s=timeout_s, context=context)
+        code = exit_code(work, out.name, errors.name, words, *arguments, timeout_s=timeout_s)
         return subprocess.CompletedProcess(list(words), code, out.read(), errors.read())
 
 
@@ -204,16 +254,10 @@ def _command(out: str, errors: str, words: Sequence[str], cwd: str, environment:
     time.tzset()
     search_patiently()
     sys.argv = [str(Path(cli.__file__).with_name("__main__.py")), *words]
-    with _guarding_with_threads():
+    with _starting_workers_with_threads():
         cli.main()
 
 
 def _service(*given: Any) -> None:
     os.setsid()
     _command(*given)
-
-
-def _guard(out: str, errors: str, arguments: Sequence[str], given: str) -> None:
-    _streams(out, errors)
-    sys.stdin = io.StringIO(given)
-    sys.exit(health._main(arguments))

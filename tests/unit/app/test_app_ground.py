@@ -12,7 +12,7 @@ import pytest
 
 from daemon.app import jobs as jobs_module
 from daemon.app.targets import MEANINGS
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import IndexBroken, ModelUnavailable, SourceBusy
 from daemon.model import Target
 from tests.e2e.talk import PROJECT, Talk
@@ -100,7 +100,7 @@ def test_meaning_of_a_model_that_came_back(house: Jobs, tmp_path: Path, monkeypa
         raise ModelUnavailable("nothing answers; start it")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Builtin, "_run", down)
+        patch.setattr(WorkerEmbedder, "embed", down)
         with pytest.raises(ModelUnavailable):
             embed(house)
         run(house)

@@ -22,10 +22,11 @@ from daemon.app.embed_loop import EmbedLoop
 from daemon.app.engine import Engine
 from daemon.app.loops import Heartbeat, IntakeLoop, WordsLoop
 from daemon.archive import Archive
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
 from daemon.index import Filters
 from daemon.index.lexical import Lexical
+from daemon.worker import Worker
 from tests.support.processes.daemon_process import until
 from tests.support.stores.make_opencode import Database, JsonStore, assistant, session, text
 from tests.support.stores.recorded_sessions import FailingLexical
@@ -344,8 +345,8 @@ class Asked(threading.Event):
 
 
 @pytest.mark.parametrize(("texts", "waits"), [(0, 0), (1, 0), (2, 1), (4, 1), (9, 3)])
-def test_embedding_gives_way_every_few_texts_and_a_question_never_waits(texts: int, waits: int) -> None:
-    calm, builtin = Asked(), Builtin()
+def test_embedding_gives_way_every_few_texts_and_a_question_never_waits(worker: Worker, texts: int, waits: int) -> None:
+    calm, builtin = Asked(), WorkerEmbedder(worker)
     wanted = [f"text number {number}" for number in range(texts)]
 
     found = Considerate(builtin, calm).embed(wanted)
@@ -389,22 +390,22 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
     upkeep = daemon._engine.upkeep
     embedder = upkeep.embedder
     assert isinstance(embedder, Considerate)
-    assert isinstance(embedder._embedder, Builtin)
+    assert isinstance(embedder._embedder, WorkerEmbedder)
     assert EmbedLoop(daemon._engine, unexpected).turn() > 0  # a new index is made at once
-    assert upkeep.close_if_idle(0.0)
+    assert upkeep.end_worker_if_idle(0.0)
     embedding = EmbedLoop(daemon._engine, unexpected)
     assert embedding.turn() > 0
-    assert (upkeep.is_open, embedder._embedder._session) == (False, None)
+    assert (upkeep.is_open, upkeep.worker.pid) == (False, None)
 
     upkeep.load()
     assert upkeep.is_open
-    assert embedder._embedder._session is not None
+    assert upkeep.worker.pid is not None
     while not embedding.turn():
         pass
     assert upkeep.is_open
     monkeypatch.setattr(embed_loop, "_LETS_GO_S", 0.0)
     embedding.turn()
-    assert (upkeep.is_open, embedder._embedder._session) == (False, None)
+    assert upkeep.worker.pid is None
     upkeep.load()
     assert upkeep.is_open
 

@@ -15,6 +15,7 @@ from daemon.embed.builtin import Builtin
 from daemon.embed.choose import local_embedder
 from daemon.embed.hub import HubModel, needed
 from daemon.errors import DiskFull, ModelUnavailable
+from daemon.worker import Worker
 from tests.support.servers.fake_hub import LARGE, FakeHub
 from tests.support.tiny_model import tiny_model
 
@@ -52,8 +53,8 @@ def test_the_stand_in_speaks_to_the_hubs_own_client(hub: FakeHub, tmp_path: Path
         assert Path(fetched).read_bytes() == (hub.models[NAME] / name).read_bytes()
 
 
-def test_a_model_of_the_hub_embeds_as_from_its_directory(hub: FakeHub):
-    made = local_embedder(config.Embedding(model_dir=f"hf:{NAME}"))
+def test_a_model_of_the_hub_embeds_as_from_its_directory(hub: FakeHub, worker: Worker):
+    made = local_embedder(config.Embedding(model_dir=f"hf:{NAME}"), worker)
     assert made.name == "maker/tiny (embedding.model_dir)"
     assert hub.requests == []
     plain = Builtin(hub.models[NAME])
@@ -125,8 +126,8 @@ def test_what_the_hub_refuses_is_named(hub: FakeHub, tmp_path: Path, name: str, 
         model(tmp_path, name).fetch()
 
 
-def test_a_question_does_not_wait_for_a_download(hub: FakeHub):
-    made = local_embedder(config.Embedding(model_dir=f"hf:{NAME}"))
+def test_a_question_does_not_wait_for_a_download(hub: FakeHub, worker: Worker):
+    made = local_embedder(config.Embedding(model_dir=f"hf:{NAME}"), worker)
     for ask in (made.embed_query, made.legible):
         with pytest.raises(
             ModelUnavailable, match="maker/tiny is not downloaded yet; `reconstitute index --wait` does it"

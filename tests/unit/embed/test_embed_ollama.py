@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from daemon.config import Embedding
-from daemon.embed.builtin import Builtin
+from daemon.embed.builtin import WorkerEmbedder
 from daemon.embed.choose import choose
 from daemon.embed.ollama import OllamaEmbedder
 from daemon.errors import BadInput, ConfigError, ModelUnavailable
+from daemon.worker import Worker
 from tests.support.processes.ports import free_port
 from tests.support.servers.fake_ollama import FakeOllama, vector
 
@@ -279,35 +280,35 @@ def test_probe_tells_digest_or_nothing(server):
 
 
 def test_auto_takes_ollama_when_it_has_the_model(server):
-    chosen, why = choose(Embedding(url=server.url, model="embedder"))
+    chosen, why = choose(Embedding(url=server.url, model="embedder"), Worker())
     assert chosen.name == "embedder (Ollama)"
     assert server.url in why
     chosen.close()
 
 
 def test_auto_uses_the_built_in_model_and_says_how_to_get_the_missing_one(server):
-    chosen, why = choose(Embedding(url=server.url, model="other"))
-    assert isinstance(chosen, Builtin)
+    chosen, why = choose(Embedding(url=server.url, model="other"), Worker())
+    assert isinstance(chosen, WorkerEmbedder)
     assert "ollama pull other" in why
 
 
 def test_auto_does_not_wait_for_a_server_that_accepts_and_says_nothing():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started = time.monotonic()
-        chosen, why = choose(Embedding(url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        chosen, why = choose(Embedding(url=f"http://127.0.0.1:{silent.getsockname()[1]}"), Worker())
         took = time.monotonic() - started
-    assert isinstance(chosen, Builtin)
+    assert isinstance(chosen, WorkerEmbedder)
     assert "in time" in why
     assert took < 100  # not the 300 s of an embedding call
 
 
 def test_a_named_provider_is_kept_even_when_it_is_down():
     port = free_port()
-    chosen, _ = choose(Embedding(provider="ollama", url=f"http://127.0.0.1:{port}", model="m"))
+    chosen, _ = choose(Embedding(provider="ollama", url=f"http://127.0.0.1:{port}", model="m"), Worker())
     with pytest.raises(ModelUnavailable):
         _ = chosen.fingerprint
     chosen.close()
-    assert isinstance(choose(Embedding(provider="builtin"))[0], Builtin)
+    assert isinstance(choose(Embedding(provider="builtin"), Worker())[0], WorkerEmbedder)
 
 
 def test_an_address_that_is_none_is_a_configuration_error():

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +17,13 @@ import pytest
 from daemon.archive import TOOLS, Archive
 from daemon.embed import Embedder, Vector
 from daemon.embed.calibration import PAIRS
-from daemon.errors import BadInput, IndexBroken, ModelUnavailable
+from daemon.errors import BadInput, IndexBroken, ModelUnavailable, Retry
 from daemon.index import Filters
+from daemon.index.semantic.process import WorkerIndex
 from daemon.ingest import Upkeep, indexes, outbox
 from daemon.opencode.json_tree import JsonTree
 from daemon.transcript import chunks
+from daemon.worker import Worker
 from tests.e2e.talk import Talk, words
 from tests.support.servers.fake_ollama import vector
 from tests.support.stores.intake import intake_of
@@ -381,10 +387,101 @@ def test_questions_do_not_try_again_and_again_to_open_an_index(house: House, mon
 
 
 def test_an_index_that_was_let_go_of_is_opened_for_the_next_question(house: House) -> None:
-    assert not house.upkeep.close_if_idle(after_s=60.0)
-    assert house.upkeep.close_if_idle(after_s=0.0)
-    assert (house.upkeep.is_open, house.upkeep.close_if_idle(after_s=0.0)) == (False, False)
+    assert not house.upkeep.end_worker_if_idle(after_s=60.0)
+    assert house.upkeep.end_worker_if_idle(after_s=0.0)
+    assert (house.upkeep.is_open, house.upkeep.end_worker_if_idle(after_s=0.0)) == (False, False)
     assert house.upkeep.state()["semantic"]["state"] == "built; opened when it is needed"
     house.upkeep.load()
     assert house.upkeep.is_open
+    assert house.missing() == []
+
+
+def kill(upkeep: Upkeep, number: signal.Signals = signal.SIGKILL) -> None:
+    assert upkeep.worker.pid is not None
+    os.kill(upkeep.worker.pid, number)
+
+
+def test_a_worker_killed_while_idle_is_started_by_the_next_question(house: House) -> None:
+    house.said.clear()
+    kill(house.upkeep)
+    while house.upkeep.is_open:
+        time.sleep(0.01)
+    state = house.upkeep.state()["semantic"]
+    assert (state["count"], house.upkeep.semantic, house.upkeep.notes) == (None, None, None)
+
+    house.upkeep.load()
+
+    assert house.upkeep.is_open
+    assert (house.missing(), house.said) == ([], [])
+
+
+def test_a_worker_killed_in_a_question_means_to_try_again(house: House) -> None:
+    def allowed(*_: object) -> Collection[int]:
+        kill(house.upkeep)
+        return ()
+
+    index = house.upkeep.open_semantic()
+    assert house.upkeep.prepare_semantic(60.0) is False
+    asked = np.asarray(vector("x", Hashed.dims), dtype=np.float32)
+    with pytest.raises(Retry, match=r"the semantic index: its process has ended .SIGKILL.*try again") as raised:
+        index.query(asked, Filters(role="user"), 3, allowed)
+    assert not isinstance(raised.value, IndexBroken)
+
+    assert house.missing() == []
+
+
+@pytest.mark.parametrize("delay_s", [None, 0.0, 0.02])
+def test_messages_wait_until_the_index_has_them_when_its_worker_is_killed(house: House, delay_s: float | None) -> None:
+    """Killed before it has read the request (it is stopped first), or somewhere in the work."""
+    model = Hashed()
+    house.open(model)
+    house.archive.enqueue_all("semantic")
+    drain, errors = house.upkeep.semantic_drain(), list[BaseException]()
+    if delay_s is None:
+        kill(house.upkeep, signal.SIGSTOP)
+
+    def step() -> None:
+        try:
+            drain.step()
+        except Retry as error:
+            errors.append(error)
+
+    adding = threading.Thread(target=step)
+    adding.start()
+    while adding.is_alive() and not house.upkeep.worker.is_busy:
+        pass
+    time.sleep(delay_s or 0.0)
+    kill(house.upkeep)
+    adding.join()
+
+    if delay_s is None:
+        assert [type(error) for error in errors] == [Retry]
+    if errors:
+        assert house.archive.waiting("semantic") == MESSAGES
+    house.drain()
+    assert (house.missing(), model.calls) == ([], [])
+
+
+def test_an_index_whose_worker_crashes_again_and_again_is_rebuilt(house: House) -> None:
+    for _ in range(indexes._CRASHES):
+        house.upkeep.open_semantic()
+        assert house.archive.waiting("semantic") == 0
+        kill(house.upkeep, signal.SIGSEGV)
+        while house.upkeep.is_open:
+            time.sleep(0.01)
+    house.upkeep.open_semantic()
+    assert any("its process has crashed 3 times; parked" in said for said in house.said)
+    house.drain()
+    assert house.missing() == []
+
+
+def test_an_index_is_not_opened_before_another_worker_has_closed_it(house: House, worker: Worker) -> None:
+    """As after its parent was killed."""
+    place = house.root / "index" / "semantic"
+    house.upkeep.close()
+    other = WorkerIndex(worker, place, "another", Hashed.dims)
+    threading.Timer(1.0, other.close).start()
+    house.open()
+    house.upkeep.open_semantic()
+    assert not other.is_alive
     assert house.missing() == []

@@ -12,8 +12,10 @@ import pytest
 from daemon.embed import Vector
 from daemon.errors import BadInput, IndexBroken
 from daemon.index import Entry, Filters, NoteRow, VectorRow
-from daemon.index.semantic import Semantic, health
+from daemon.index.semantic import Semantic
+from daemon.index.semantic.process import WorkerIndex
 from daemon.model import Chunk, Document
+from daemon.worker import Worker
 
 DIMS = 16
 
@@ -106,7 +108,7 @@ def test_notes_that_are_replaced_again_and_again_stay_to_be_found(index: Semanti
     assert all(found(index, 24_000 + number)[0] == f"house-{24_000 + number}" for number in range(60))
 
 
-def test_messages_are_counted_searched_and_proven_as_without_notes(index: Semantic, tmp_path: Path):
+def test_messages_are_counted_searched_and_proven_as_without_notes(index: Semantic, tmp_path: Path, worker: Worker):
     entry = Entry(Document("m1", "ses_1", (), ()), "user", 5, 0, "", "prj", "/p")
     index.upsert([VectorRow(Chunk("m1", 0, "a message", ("prompt",), ()), unit(1), entry)])
     before = index.query(unit(1), Filters(), 10)
@@ -117,7 +119,7 @@ def test_messages_are_counted_searched_and_proven_as_without_notes(index: Semant
     assert (index.count(), index.notes.count()) == (0, 79)
     index.upsert([VectorRow(Chunk("m1", 0, "a message", ("prompt",), ()), unit(1), entry)])
     index.close()
-    health.healthy(tmp_path / "semantic", "model-1", DIMS, [("m1#0", unit(1))])
+    WorkerIndex(worker, tmp_path / "semantic", "model-1", DIMS, sample=[("m1#0", unit(1))])
 
 
 def test_two_fingerprints_never_mix(tmp_path: Path, index: Semantic):
@@ -178,11 +180,11 @@ def test_a_closed_index_says_so(index: Semantic):
 
 
 @pytest.mark.parametrize("file", ["data_level0.bin", "header.bin"])
-def test_damaged_notes_are_found_out_before_they_are_opened(tmp_path: Path, index: Semantic, file: str):
+def test_damaged_notes_are_found_out_before_they_are_opened(tmp_path: Path, index: Semantic, worker: Worker, file: str):
     index.notes.upsert([note(number) for number in range(2500)])
     index.close()
-    health.healthy(tmp_path / "semantic", "model-1", DIMS, [])
+    WorkerIndex(worker, tmp_path / "semantic", "model-1", DIMS).close()
     stored = next((tmp_path / "semantic").glob(f"*/{file}"))
     stored.write_bytes(stored.read_bytes()[: stored.stat().st_size // 2])
     with pytest.raises(IndexBroken):
-        health.healthy(tmp_path / "semantic", "model-1", DIMS, [])
+        WorkerIndex(worker, tmp_path / "semantic", "model-1", DIMS)

@@ -329,7 +329,7 @@ def test_a_closed_index_says_so(index):
 
 
 def test_importing_the_module_does_not_import_chroma():
-    code = "import sys, daemon.index.semantic, daemon.index.semantic.health; print('chromadb' in sys.modules)"
+    code = "import sys, daemon.index.semantic, daemon.index.semantic.process; print('chromadb' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -15,8 +15,10 @@ import pytest
 
 from daemon.errors import IndexBroken
 from daemon.index import Entry, VectorRow
-from daemon.index.semantic import Semantic, health
+from daemon.index.semantic import Semantic
+from daemon.index.semantic.process import WorkerIndex, park
 from daemon.model import Chunk, Document
+from daemon.worker import Worker
 
 DIMS, ROWS, TIMEOUT_S = 32, 1400, 60
 PRINT = "model-1"
@@ -35,6 +37,11 @@ def rows_of(made):
 def sample(made=None, every=20):
     made = vectors() if made is None else made
     return [(f"m{n}#0", made[n]) for n in range(0, len(made), every)]
+
+
+def check(place, held, fingerprint=PRINT, dims=DIMS, timeout_s=TIMEOUT_S):
+    """Open it in a worker, which raises IndexBroken for what is not whole, and end that."""
+    WorkerIndex(Worker(), place, fingerprint, dims, sample=held, timeout_s=timeout_s).close()
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +140,19 @@ CERTAIN = {
 def test_damage_is_named_or_recall_is_proven_whole(copy, harm):
     HARMS[harm](copy)
     try:
-        health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
+        check(copy, sample())
     except IndexBroken as error:
         verdict = "broken" if str(copy) in str(error) else f"unnamed: {error}"
     else:
         # said to be healthy: then every single row must be found (in a child of its own, in case it is not)
-        health.healthy(copy, PRINT, DIMS, sample(every=1), TIMEOUT_S)
+        check(copy, sample(every=1))
         verdict = "whole"
     assert verdict == "broken" or (verdict == "whole" and harm not in CERTAIN)
 
 
-@pytest.mark.usefixtures("guard_of_its_own")
+@pytest.mark.usefixtures("worker_of_its_own")
 def test_a_whole_store_passes_and_is_unchanged(copy):
-    health.healthy(copy, PRINT, DIMS, sample(every=7), TIMEOUT_S)
+    check(copy, sample(every=7))
     index = Semantic(copy, PRINT, DIMS)
     assert index.count() == ROWS
     index.close()
@@ -153,50 +160,49 @@ def test_a_whole_store_passes_and_is_unchanged(copy):
 
 def test_vectors_that_are_not_in_the_store_fail_it(copy):
     with pytest.raises(IndexBroken, match="m0#0"):
-        health.healthy(copy, PRINT, DIMS, [("m0#0", vectors()[1])], TIMEOUT_S)
+        check(copy, [("m0#0", vectors()[1])])
     with pytest.raises(IndexBroken, match="gone#0"):
-        health.healthy(copy, PRINT, DIMS, [("gone#0", vectors()[0])], TIMEOUT_S)
+        check(copy, [("gone#0", vectors()[0])])
 
 
 def test_no_store_yet_and_a_new_fingerprint_are_healthy(copy, tmp_path):
-    # `healthy` raises for whatever is not.
-    health.healthy(tmp_path / "none", PRINT, DIMS, [], TIMEOUT_S)
-    assert not (tmp_path / "none").exists()
-    health.healthy(copy, "model-2", 2 * DIMS, [], TIMEOUT_S)
+    # `check` raises for whatever is not.
+    check(tmp_path / "none" / "semantic", [])
+    check(copy, [], "model-2", 2 * DIMS)
 
 
-@pytest.mark.usefixtures("guard_of_its_own")
+@pytest.mark.usefixtures("worker_of_its_own")
 def test_a_store_of_another_version_is_refused_with_that_reason(copy):
     (copy / "version").write_text("chromadb 0.6.3\n")
     with pytest.raises(IndexBroken, match=r"0\.6\.3"):
-        health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
+        check(copy, sample())
 
 
-@pytest.mark.usefixtures("guard_of_its_own")
+@pytest.mark.usefixtures("worker_of_its_own")
 def test_a_store_that_cannot_be_opened_in_time_is_broken(copy):
     with pytest.raises(IndexBroken, match=r"more than 0\.05 s"):
-        health.healthy(copy, PRINT, DIMS, sample(), 0.05)
+        check(copy, sample(), timeout_s=0.05)
 
 
-@pytest.mark.usefixtures("guard_of_its_own")
+@pytest.mark.usefixtures("worker_of_its_own")
 def test_a_crash_in_the_child_is_told_by_its_signal_and_leaves_us_alive(copy):
     halve("header.bin")(copy)  # chromadb 1.5.9 reads past the end of what is left
-    with pytest.raises(IndexBroken, match=r"crashed the process that tried .SIG(SEGV|BUS|ABRT)"):
-        health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
+    with pytest.raises(IndexBroken, match=r"it cannot be opened: its process has ended .SIG(SEGV|BUS|ABRT)"):
+        check(copy, sample())
 
 
 def test_parking_keeps_one_damaged_store_and_makes_room_for_a_new_one(copy):
     (copy / "mark").write_text("first")
-    aside = health.park(copy)
+    aside = park(copy)
     assert not copy.exists()
     assert (aside / "mark").read_text() == "first"
     index = Semantic(copy, PRINT, DIMS)
     index.close()
     (copy / "mark").write_text("second")
-    assert health.park(copy) == aside
+    assert park(copy) == aside
     assert (aside / "mark").read_text() == "second"
     assert sorted(path.name for path in copy.parent.iterdir()) == [aside.name]
-    assert health.park(copy) == aside, "parking what is not there is no error"
+    assert park(copy) == aside, "parking what is not there is no error"
     assert aside.exists()
 
 
@@ -232,12 +238,12 @@ def test_after_a_kill_the_guard_tells_a_whole_store_from_a_damaged_one(tmp_path)
     process.wait()
     process.stdout.close()
     try:
-        health.healthy(place, PRINT, DIMS, sample(made[:written], every=9), TIMEOUT_S)
+        check(place, sample(made[:written], every=9))
     except IndexBroken:
-        health.park(place)
+        park(place)
         index = Semantic(place, PRINT, DIMS)
         index.upsert(rows_of(made[:written]))
         index.close()
-    # `healthy` raises if a single row is missing.
-    health.healthy(place, PRINT, DIMS, sample(made[:written], every=1), TIMEOUT_S)
+    # `check` raises if a single row is missing.
+    check(place, sample(made[:written], every=1))
     assert written >= 1500

@@ -1,0 +1,221 @@
+"""The worker over real processes: what goes over, what comes back, and how either side ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from daemon.errors import BadInput, Retry
+from daemon.worker import Worker
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class Thing:
+    """What the tests have in a worker."""
+
+    def __init__(self, name: str = "thing") -> None:
+        if name == "broken":
+            raise BadInput("no such thing")
+        if name == "slow":
+            time.sleep(60)
+        self.name, self.part = name, self
+
+    def echo(self, *values: object) -> object:
+        return values
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def refuse(self) -> None:
+        raise BadInput("not this one")
+
+    def fail(self) -> None:
+        raise KeyError("a bug")
+
+    def end(self, number: int) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(60)
+
+    def wait_for(self, ask: Callable[[int], object]) -> object:
+        return ask(7)
+
+    def unpicklable(self) -> object:
+        return threading.Lock()
+
+    def say(self, text: str) -> None:
+        os.write(2, f"{text}\n".encode())
+
+    def close(self) -> None:
+        Path(self.name).with_name("closed").touch() if self.name.startswith("/") else None
+
+
+@pytest.fixture(autouse=True)
+def _real(worker_of_its_own: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+
+
+def until(is_so: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether the process has ended; one that nobody has waited for yet has ended as well."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_values_and_errors_of_ours_come_back_as_they_are(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    vector, named = thing.call("part.echo", np.float32([1, 2]), {"a": frozenset({3})})
+    assert (vector.dtype, vector.tolist(), named) == (np.float32, [1.0, 2.0], {"a": frozenset({3})})
+    assert thing.call("pid") == worker.pid != os.getpid()
+    with pytest.raises(BadInput, match=r"^not this one$"):
+        thing.call("refuse")
+    with pytest.raises(BadInput, match="no such thing"):
+        worker.create(Thing, "broken")
+    with pytest.raises(RuntimeError, match="KeyError: 'a bug'"):
+        thing.call("fail")
+    with pytest.raises(RuntimeError, match="pickle"):
+        thing.call("unpicklable")
+    assert thing.call("echo") == ()
+
+
+def test_a_function_is_called_here_and_its_error_is_the_callers(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    assert thing.call("wait_for", ask=lambda number: (number, os.getpid())) == (7, os.getpid())
+
+    def refuse(_number: int) -> None:
+        raise LookupError("ours")
+
+    with pytest.raises(LookupError, match="ours"):
+        thing.call("wait_for", ask=refuse)
+    assert thing.call("echo", 1) == (1,)
+
+
+def test_calls_run_side_by_side(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    is_asked, may_end = threading.Event(), threading.Event()
+
+    def ask(number: int) -> int:
+        is_asked.set()
+        may_end.wait(60)
+        return number
+
+    slow = threading.Thread(target=thing.call, args=("wait_for",), kwargs={"ask": ask})
+    slow.start()
+    assert is_asked.wait(60)
+    assert worker.is_busy
+    assert thing.call("echo", "meanwhile") == ("meanwhile",)
+    may_end.set()
+    slow.join()
+    assert not worker.is_busy
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_crash_ends_the_call_and_the_next_object_has_a_new_process(worker: Worker, number: signal.Signals) -> None:
+    thing = worker.create(Thing)
+    was = worker.pid
+    with pytest.raises(ChildProcessError, match=f"its process has ended .{number.name}"):
+        thing.call("end", number)
+    assert (thing.is_alive, worker.pid) == (False, None)
+    with pytest.raises(ChildProcessError):
+        thing.call("echo")
+    assert worker.create(Thing).call("pid") not in (None, was)
+
+
+def test_a_kill_between_two_calls_is_seen_by_the_next(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(ChildProcessError, match="SIGKILL"):
+        thing.call("echo")
+
+
+def test_what_takes_too_long_to_make_is_killed(worker: Worker) -> None:
+    worker.create(Thing)
+    pid = worker.pid
+    assert pid is not None
+    with pytest.raises(TimeoutError, match=r"no answer in 0\.2 s"):
+        worker.create(Thing, "slow", timeout_s=0.2)
+    assert is_gone(pid)
+
+
+def test_a_terminals_and_systemds_signals_do_not_end_it(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    assert worker.pid is not None
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(worker.pid, number)
+    assert thing.call("echo", 1) == (1,)
+    assert os.getpgid(worker.pid) != os.getpgid(0)
+
+
+def test_its_end_closes_what_it_has(worker: Worker, tmp_path: Path) -> None:
+    worker.create(Thing, str(tmp_path / "thing"))
+    pid = worker.pid
+    assert pid is not None
+    worker.end()
+    assert (is_gone(pid), (tmp_path / "closed").exists()) == (True, True)
+    worker.end()
+
+
+def test_what_it_prints_is_logged(worker: Worker, caplog: pytest.LogCaptureFixture) -> None:
+    worker.create(Thing).call("say", "a library complains")
+    worker.end()
+    assert [record.message for record in caplog.records if record.name == "daemon.worker"] == [
+        "worker: a library complains"
+    ]
+
+
+def test_a_process_that_cannot_be_started_is_tried_again_later(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(Retry, match="no process can be started"):
+        worker.create(Thing)
+
+
+PARENT = """
+    import sys, threading, time
+    from daemon.worker import Worker
+    from tests.unit.test_worker import Thing
+
+    worker = Worker()
+    thing = worker.create(Thing, sys.argv[1])
+    print(worker.pid, flush=True)
+    if sys.argv[2] == "busy":
+        threading.Thread(target=thing.call, args=("end", 0), daemon=True).start()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("state", ["idle", "busy"])
+def test_it_ends_when_its_parent_is_killed(tmp_path: Path, state: str) -> None:
+    arguments = [sys.executable, "-c", textwrap.dedent(PARENT), str(tmp_path / "thing"), state]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    until(lambda: is_gone(pid))
+    assert (tmp_path / "closed").exists()
+
+
+def test_nothing_is_imported_from_the_current_directory(
+    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "socket.py").write_text("raise SystemExit('the wrong module')")
+    monkeypatch.chdir(tmp_path)
+    assert worker.create(Thing).call("echo", 1) == (1,)
