@@ -20,10 +20,9 @@ from pathlib import Path
 
 from daemon import log
 from daemon.app import targets
-from daemon.app.embed_loop import EmbedLoop
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
-from daemon.app.loops import IntakeLoop, Loop, ViewLoop, WordsLoop
+from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server

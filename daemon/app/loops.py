@@ -1,4 +1,4 @@
-"""The daemon's feeding loops: from the sources into the archive, and on into the word index and the file views.
+"""The daemon's feeding loops: from the sources into the archive, and on into both indexes and the file views.
 
 Each is one thread that can be stopped between two batches, reports every failure, backs off and goes on. A corrupt
 archive is the one failure that ends the daemon.
@@ -55,6 +55,12 @@ _FULL_S = (1.0, 2.0, 5.0)
 
 MODEL_S = 900.0
 """A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
+
+_READS_S = 0.5
+"""Of what the semantic index has, between two steps of embedding, until all is in memory."""
+
+LETS_GO_S = 180.0
+"""Without a question by meaning or a message to embed, the worker that has the index and the model is ended."""
 
 
 class Heartbeat:
@@ -312,6 +318,48 @@ class WordsLoop(Loop):
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted | IndexBroken):  # the engine has reported that one
             self._engine.report("lexical index", error)
+
+
+class EmbedLoop(Loop):
+    """Empties the semantic outbox; waits longer and longer for a model server that is down.
+
+    The worker that has Chroma and the model starts when something waits, or when a question needs it, and is ended
+    after a rest.
+    """
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("embed", engine, fatal, allowed_s=MODEL_S)
+        self._is_model_known = False
+
+    def turn(self) -> float:
+        upkeep = self._engine.upkeep
+        if not self._is_model_known:
+            upkeep.expect_semantic()
+            upkeep.expect_model()
+            self._is_model_known = True
+        if not self._engine.has_to_embed:
+            return self._pause()
+        result = self._engine.drain_semantic(stop=self._is_stopping)
+        if result.refused:
+            _LOG.warning("embedding", refused=result.refused)
+        is_more = self._engine.prepare_semantic(_READS_S)
+        return 0.0 if result.messages or is_more else IDLE_S
+
+    def _pause(self) -> float:
+        upkeep = self._engine.upkeep
+        if upkeep.is_open and self._engine.prepare_semantic(_READS_S):
+            return 0.0
+        if upkeep.end_worker_if_idle(LETS_GO_S):
+            _LOG.info("embedding", rest="the process that has the semantic index and the model was ended")
+        return IDLE_S
+
+    def _is_stopping(self) -> bool:
+        self.sign()
+        return self._stop.is_set()
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, IndexBroken):  # the engine has reported that one
+            self._engine.report("embedding", error)
 
 
 class ViewLoop(Loop):

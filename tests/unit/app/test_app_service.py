@@ -15,12 +15,11 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app import embed_loop
+from daemon.app import loops
 from daemon.app import loops as feeding
 from daemon.app.daemon import Considerate, Daemon
-from daemon.app.embed_loop import EmbedLoop
 from daemon.app.engine import Engine
-from daemon.app.loops import Heartbeat, IntakeLoop, WordsLoop
+from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
 from daemon.archive import Archive
 from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
@@ -403,7 +402,7 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
     while not embedding.turn():
         pass
     assert upkeep.is_open
-    monkeypatch.setattr(embed_loop, "_LETS_GO_S", 0.0)
+    monkeypatch.setattr(loops, "LETS_GO_S", 0.0)
     embedding.turn()
     assert upkeep.worker.pid is None
     upkeep.load()
