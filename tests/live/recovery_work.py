@@ -99,8 +99,6 @@ class Bench:
     model: ScriptedModel
     notes: Notes
     unexpected: list[str] = field(default_factory=list)
-    _calls: dict[str, set[str]] = field(default_factory=dict)
-    """Ids of the calls of each session after its last turn; OpenCode is slow to list the messages of a long session."""
 
     def turn(
         self,
@@ -119,13 +117,10 @@ class Bench:
         """
         prompt = f"Do the work called {name}."
         self.model.add(prompt, [*(Step(text=said, calls=tuple(calls)) for calls in steps), Step(text="Done.")])
-        if session not in self._calls:
-            self._calls[session] = {call["id"] for call in self.opencode.calls(session)}
+        before = {call["id"] for call in self.opencode.calls(session)}
         self.opencode.say(session, prompt, model=model, files=files)
         self.notes.take(name, *folders)
-        calls = self.opencode.calls(session)
-        made = [call for call in calls if call["id"] not in self._calls[session]]
-        self._calls[session] = {call["id"] for call in calls}
+        made = [call for call in self.opencode.calls(session) if call["id"] not in before]
         states = [(call["tool"], call["state"]["status"]) for call in made]
         errors = [f"{c['tool']}: {c['state'].get('error')}" for c in made if c["state"]["status"] != "completed"]
         if len(states) != sum(map(len, steps)) or failing not in (-1, len(errors)):
