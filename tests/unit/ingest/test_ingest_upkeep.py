@@ -453,6 +453,8 @@ def test_messages_wait_until_the_index_has_them_when_its_worker_is_killed(house:
     time.sleep(delay_s or 0.0)
     kill(house.upkeep)
     adding.join()
+    while house.upkeep.is_open:  # it may have been killed after its work, and then nobody waits for its end
+        time.sleep(0.01)
 
     if delay_s is None:
         assert [type(error) for error in errors] == [Retry]
