@@ -1,4 +1,4 @@
-"""Queries of the speed benchmarks: known items, few words, common words, questions, patterns, near spellings."""
+"""Queries of the speed benchmarks: known items, few words, common words, questions, patterns, similar spellings."""
 
 from __future__ import annotations
 

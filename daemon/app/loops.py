@@ -298,7 +298,7 @@ class WordsLoop(Loop):
         return IDLE_S if quiet_s >= _QUIET_S else _QUIET_S
 
     def _read_words(self) -> None:
-        """Have the index read all its words, among which near spellings are looked for, before somebody waits for it.
+        """Have the index read all its words, which similar spellings are searched in, before somebody waits for it.
 
         It takes two seconds for 60,000 words and 13 MB from then on. What comes in meanwhile is found all the same: it
         is searched over the index.

@@ -134,9 +134,7 @@ def tool_in_lower_case(request: Recall, tool: str) -> list[Json]:
     """A suggestion if the named tool has no results, but `tool`, in lower case, has."""
     name, spelling = redact(request.toolName.strip()), redact(tool)
     reason = f"`toolName` must be a tool's exact name: {name!r} matches nothing, {spelling!r} does"
-    return [
-        {"reason": reason, "action": f"search for {spelling!r}", "example": _without(request) | {"toolName": spelling}}
-    ]
+    return [{"reason": reason, "action": f"use {spelling!r}", "example": _without(request) | {"toolName": spelling}}]
 
 
 def alternative_modes(request: Recall, query: Query) -> tuple[str, ...]:

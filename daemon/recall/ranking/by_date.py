@@ -50,9 +50,8 @@ def _chosen(results: Sequence[Result], query: Query, mode: str) -> tuple[list[Re
     by_words = [result for result in results if result.is_by_words]
     if mode == "semantic" or not by_words:
         own = [result for result in results if result.is_own]
-        return own or list(
-            results
-        ), "contain words with similar spellings" if mode == "fuzzy" else "are similar in meaning"
+        description = "contain words with similar spellings" if mode == "fuzzy" else "are similar in meaning"
+        return own or list(results), description
     if query.is_of_days:
         return by_words, "are from these days"
     held: dict[str, set[str]] = {}
