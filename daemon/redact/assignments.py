@@ -99,6 +99,8 @@ _LINE_START = re.compile(r"[ \t]{0,60}(?:export[ \t]{1,4}|set[ \t]{1,4}|-[ \t]{1
 _MARKER = re.compile(r"\[REDACTED:[a-z-]{1,20}:[0-9a-f]{8}\\?\]")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:[?!]?\.|::|->)[A-Za-z_$][\w$]*+)*+[!?]?\Z")
 _PAIR = re.compile(r"[;?&][\w.-]{0,40}\Z")
+_PAIR_BEFORE = re.compile(r"(?:\A|[\s\"'`])[\w.-]{1,40}=[^\s=,;(){}\[\]<>]{1,80}[ \t]{1,4}[\w.-]{0,40}\Z")
+_PAIR_AFTER = re.compile(r"[ \t]{1,4}[\w.-]{1,40}=[^\s=,;(){}\[\]<>]")
 _PLAIN_RESULT = re.compile(r"[A-Za-z]{0,16}\d{0,3}\Z")
 _WORD_BEFORE = re.compile(r"[\w.\"'-]")
 _LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
@@ -251,8 +253,19 @@ def _is_env(match: re.Match[str], text: str) -> bool:
 
 
 def _is_pair(match: re.Match[str], text: str) -> bool:
-    """``;Password=...`` of a connection string or ``&token=...`` of a URL: the value is a literal, too."""
-    return match["separator"] == "=" and _PAIR.search(text[max(0, match.start() - 48) : match.start()]) is not None
+    """A pair of many, where the value is a literal, too.
+
+    ``;Password=...`` of a connection string, ``&token=...`` of a URL, ``user=app password=... dbname=shop`` of libpq,
+    or of a log. Code has no pairs with blanks alone between them.
+    """
+    if match["separator"] != "=":
+        return False
+    if _PAIR.search(text[max(0, match.start() - 48) : match.start()]):
+        return True
+    return match.start("bare") == match.end("separator") and (
+        _PAIR_AFTER.match(text, match.end("bare")) is not None
+        or _PAIR_BEFORE.search(text[max(0, match.start() - 180) : match.start()]) is not None
+    )
 
 
 def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:

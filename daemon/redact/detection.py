@@ -50,8 +50,8 @@ def find(text: str, *, deep: bool = True) -> list[Span]:
     if inner is not None:
         words = _words_in(whole)
         spans += _traced(inner, _plain(whole, words, deep=deep))
-    # Without its prefix, a line is a part of what it was: only joined lines can have new words or runs of base64.
-    if words or known.is_used() or _WIDE_RUN in raw(whole).translate(_IS_RUN):
+    # Without its prefix, a line is a part of what it was: only joined lines have new words, known values or base64.
+    if words or known.has_patterns() or _WIDE_RUN in raw(whole).translate(_IS_RUN):
         outer = unwrapped(whole)
         if outer is not None:
             spans += _traced(composed(outer, inner), _plain(outer.text, _words_in(outer.text), deep=deep))

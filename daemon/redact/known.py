@@ -83,9 +83,9 @@ def is_distinct(secret: str) -> bool:
     )
 
 
-def is_used() -> bool:
-    """Whether any value is known here, or the user has patterns."""
-    return bool(_VALUES.get() or _IN_USE.extra)
+def has_patterns() -> bool:
+    """Whether the user has patterns of their own, which may match several lines."""
+    return bool(_IN_USE.extra)
 
 
 def find(text: str) -> Iterator[tuple[int, int, str]]:

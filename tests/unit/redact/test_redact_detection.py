@@ -75,6 +75,31 @@ def test_a_key_is_found_across_line_breaks_and_colours(lead: str) -> None:
     assert spans(f"{lead}first {coloured} end") == [(coloured, "github", KEY, True)]
 
 
+@pytest.mark.usefixtures("_nothing_configured")
+@pytest.mark.parametrize(
+    ("extra", "text", "secret", "kind"),
+    [
+        ([], "> password: |\n>   hunter2hunter9\n", "hunter2hunter9", "password"),  # words, and no long run
+        ([], f"see/build/directory/of/release/{KEY[:2]}\n{KEY[2:]}", f"{KEY[:2]}\n{KEY[2:]}", "github"),  # no word
+        ([r"(?m)^acme\n\d+$"], "> acme\n> 12", "acme\n> 12", "extra"),  # neither
+    ],
+)
+def test_a_secret_that_only_whole_lines_show_is_found(extra: list[str], text: str, secret: str, kind: str) -> None:
+    known.configure(extra, [])
+    assert [found[:2] for found in spans(text)] == [(secret, kind)]
+
+
+def test_a_known_value_is_found_across_a_line_break() -> None:
+    value = "q7Rk/2mZp9T4xc8nLd3V5bHs6Wg1yFq0oJ4u"
+    with known.only({value: "token"}):
+        assert spans(f"> {value[:30]}\n> {value[30:]}") == [(f"{value[:30]}\n> {value[30:]}", "token", value, True)]
+
+
+def test_places_are_counted_in_characters() -> None:
+    text = "ä𝄞 password='hunter2pass' €, DB_PASSWORD='hunter3pass'"
+    assert [found[0] for found in spans(text)] == ["hunter2pass", "hunter3pass"]
+
+
 def test_two_keys_on_two_lines_are_both_hidden() -> None:
     """As one broken line they would look like one key and the rest of a word."""
     two = f"{KEY}\n{KEY.replace('a', 'b')}"

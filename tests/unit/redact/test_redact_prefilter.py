@@ -62,7 +62,7 @@ def test_the_prefilter_changes_no_result(text: str) -> None:
     with (
         patch.object(detection, "_words_in", _every_word),
         patch.object(detection, "_places", lambda _, offsets: offsets),
-        patch.object(known, "is_used", lambda: True),
+        patch.object(known, "has_patterns", lambda: True),
         patch.object(views, "_leads", lambda text: [(*m.span(), "") for m in _OLD_LEAD.finditer(text) if m[0]]),
         patch.object(views, "_breaks", _old_breaks),
     ):
