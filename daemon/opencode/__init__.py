@@ -96,7 +96,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Stable across restarts, because the cursor is stored under it."""
+        """``kind:path``, stable across restarts: the cursor is stored under it, and the daemon watches its path."""
 
     @property
     def kind(self) -> str:
