@@ -18,10 +18,10 @@ from daemon.files.history import DIFF, SNAPSHOT, is_lost_folder
 from daemon.files.trees import above
 from daemon.model import Operation
 from daemon.redact import redact
+from daemon.transcript.shell import NOTE_PREFIX
 
 _SNAPSHOTS = frozenset({SNAPSHOT, DIFF})
 _DOUBTS = frozenset({Operation.RUN, Operation.UNCLEAR})
-_SHELL = "shell: "
 _MOST_RUNS = 5
 
 
@@ -192,9 +192,9 @@ def note_for_people(revision: Revision) -> str:
     """The note of a revision, for people."""
     if revision.grade is Grade.PARTIAL and revision.fragments is not None:
         return _known_lines(revision.fragments)
-    if revision.note.startswith(_SHELL):
+    if revision.note.startswith(NOTE_PREFIX):
         how = "a shell command may have changed it: " if revision.operation is Operation.UNCLEAR else "shell command: "
-        return how + revision.note.removeprefix(_SHELL)
+        return how + revision.note.removeprefix(NOTE_PREFIX)
     return revision.note
 
 

@@ -21,11 +21,10 @@ from daemon.files.history import Grade, is_lost_folder
 from daemon.hints import hint
 from daemon.moments import written_local
 from daemon.redact import redact, redact_value
+from daemon.transcript.shell import NOTE_PREFIX
 
 PARTIAL = ".partial"
 """What the name of a file of which only some lines are known ends in when it is restored."""
-_SHELL = "shell: "
-"""How the note of what a command may have done begins."""
 
 
 class ContentCalls(FileCalls):
@@ -183,8 +182,8 @@ def _why_not(history: FileHistory, revision: Revision) -> str:
 def _doubt(revision: Revision) -> str:
     """Why a revision is uncertain."""
     note = revision.note or "no recorded call shows its whole content"
-    if revision.grade is Grade.STALE and note.startswith(_SHELL):
-        return f"may have changed after `{note.removeprefix(_SHELL)}`"
+    if revision.grade is Grade.STALE and note.startswith(NOTE_PREFIX):
+        return f"may have changed after `{note.removeprefix(NOTE_PREFIX)}`"
     doubts = {Grade.STALE: "may have changed since", Grade.PARTIAL: "partly known"}
     return f"{doubts.get(revision.grade, 'its content is unknown')}: {note}"
 

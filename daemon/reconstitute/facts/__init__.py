@@ -33,6 +33,7 @@ from daemon.reconstitute.facts.usage import scripts as project_scripts
 from daemon.reconstitute.facts.values import Aftermath, Facts, Standing
 from daemon.reconstitute.recover import CERTAIN, Recovered, State, shell_word
 from daemon.redact import redact
+from daemon.transcript.shell import NOTE_PREFIX
 
 __all__ = ["Facts", "gather"]
 
@@ -72,7 +73,6 @@ def _text(files: Sequence[Recovered]) -> str:
 
 
 _MAX_AFTERMATH = 200
-_SHELL = "shell: "
 _ENDED = {
     CallStatus.FAILED: "failed",
     CallStatus.REFUSED: "was refused",
@@ -185,8 +185,8 @@ def _of_revision(revision: Revision) -> _Cause:
     note = revision.note
     if note == REVERTED:
         text, note = "a revert whose time is not known", ""
-    elif revision.operation in _DOUBTS and (note.startswith(_SHELL) or revision.operation is Operation.RUN):
-        text, note = "a command of unknown effect", note.removeprefix(_SHELL)
+    elif revision.operation in _DOUBTS and (note.startswith(NOTE_PREFIX) or revision.operation is Operation.RUN):
+        text, note = "a command of unknown effect", note.removeprefix(NOTE_PREFIX)
     else:
         text, note = note or "a change of unknown outcome", ""
     return _Cause(text, note, revision.time, revision.session_id, revision.message_id, revision.part_id)
@@ -194,7 +194,7 @@ def _of_revision(revision: Revision) -> _Cause:
 
 def _of_program(edit: FileEdit) -> _Cause:
     text = "a program that may have written files that no record lists"
-    note = edit.note.removeprefix(_SHELL)
+    note = edit.note.removeprefix(NOTE_PREFIX)
     return _Cause(text, note, edit.time, edit.session_id, edit.message_id, edit.part_id)
 
 

@@ -40,6 +40,8 @@ _LONGEST_OUTPUT = 29_000  # characters; OpenCode 1.0 cut outputs at 30,000 and s
 _MOST_OUTPUT = 1 << 20  # characters
 _MOST_UNCLEAR = 256
 _MOST_RUNS = 256
+NOTE_PREFIX = "shell: "
+"""Begins the note of what a command may have done; the command's first line follows."""
 _NOT_FOUND = 127
 """The exit status of a shell that did not find a program; one that ran may end with it, too."""
 
@@ -54,7 +56,7 @@ def edits(tool_call: Call, version: str) -> list[FileEdit]:
     ):
         return []
     redacted = redact(command)
-    note = f"shell: {redacted.strip().splitlines()[0][:_NOTE]}" if redacted.strip() else "shell"
+    note = f"{NOTE_PREFIX}{redacted.strip().splitlines()[0][:_NOTE]}" if redacted.strip() else "shell"
     base = absolute(records.text(tool_call.input.get("workdir")), tool_call.base) or tool_call.base
     state = _start(tool_call, base)
     try:

@@ -21,6 +21,7 @@ from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import evidence, note_for_people
 from daemon.redact import redact
+from daemon.transcript.shell import NOTE_PREFIX
 
 MOST_BYTES: Final = 256 * 1024
 """Bytes of a content that is compared."""
@@ -34,7 +35,6 @@ MOST_ENTRIES = 50
 _MOST_EVIDENCE = 6
 _MOST_CAUSES = 5
 _MOST_COMMAND = 160
-_SHELL = "shell: "
 _GOING_BACK = frozenset({Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND_CHANGED})
 _NO_TOOLS = {"summary": "recorded diff", "": "not recorded"}
 
@@ -237,9 +237,9 @@ class HistoryWriter:
     def _cause(self, revision: Revision) -> markdown.Markdown:
         if revision.note == REVERTED:
             return markdown.Markdown("a revert: the message of its change was removed from the session")
-        if not revision.note.startswith(_SHELL):
+        if not revision.note.startswith(NOTE_PREFIX):
             return markdown.prose(redact(revision.note or "a call of which not all is recorded"))
-        command = markdown.code(markdown.cut(redact(revision.note.removeprefix(_SHELL)), _MOST_COMMAND))
+        command = markdown.code(markdown.cut(redact(revision.note.removeprefix(NOTE_PREFIX)), _MOST_COMMAND))
         return _joined(command, self._ended(revision))
 
     def _ended(self, revision: Revision) -> str:
