@@ -1,7 +1,7 @@
-"""The daemon's feeding loops: from the sources into the archive, and on into both indexes and the file views.
+"""The daemon's loops: they feed the archive from the sources, and both indexes and the file histories from the archive.
 
-Each is one thread that can be stopped between two batches, reports every failure, backs off and goes on. A corrupt
-archive is the one failure that ends the daemon.
+Each loop is one thread. It can be stopped between two batches, reports every failure, backs off and continues. Only a
+corrupt archive ends the daemon.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ from daemon.redact import known
 
 _LOG = log.get("loops")
 _TICK_S = 0.55
-"""From one look to the next where file events cannot be relied on. Where they can, also the first rest after a look:
-SQLite shows a commit after the last write of it, by the time of a sync, and nothing tells of that."""
+"""Seconds between two scans without reliable file events. With them, the first pause after a scan: a commit of SQLite
+becomes visible a sync after its last write, and no event reports that."""
 _LONGEST_TICK_S = 30.0
-"""Each rest after a look that found nothing is twice as long as the last one, up to this."""
+"""The pause doubles after each scan that found nothing, up to this."""
 _SETTLE_S = 0.005
-"""One look for the events of one write: a folder and the file in it, a file and its end."""
+"""The wait for further events of the same write, so that one scan covers them: a folder and its file, a file's end."""
 
 _SPACING_S = 0.05
-"""From one look to the next while events come in a stream: a text that is being written changes at every word."""
+"""Seconds between two scans while events arrive in a stream, because a text being written changes at every word."""
 
-_LOOK_SHARE, _LONGEST_REST_S = 2.0, 0.2
-"""The least rest after a look, as a multiple of the processor time it took: a long session is costly to list."""
+_SCAN_SHARE, _LONGEST_PAUSE_S = 2.0, 0.2
+"""The minimum pause after a scan, as a multiple of its processor time, because a long session is costly to list."""
 
 _POLL_S = 30.0
-"""How often everything is looked at when there are no file events (docs/reliability.md, W3)."""
+"""Seconds between two full scans without file events (docs/reliability.md, W3)."""
 
 _COMMITS_S = 0.25
-"""From one commit of the lexical index to the next, while little waits."""
+"""Seconds between two commits of the lexical index while few messages wait."""
 
 IDLE_S = 10.0
-"""The rest of a loop that is woken when there is work; it also sees to what nobody wakes it for."""
+"""The pause of a loop that is woken when there is work; after it the loop checks what nobody wakes it for."""
 
 _QUIET_S = 3.0
 _REST_SHARE = 20.0
-"""The rest after a piece of work that may wait, as a multiple of the time it took."""
+"""The pause after work that is not urgent, as a multiple of its duration."""
 
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
 _FULL_S = (1.0, 2.0, 5.0)
 """Seconds between two checks for free space on the disk."""
 
 MODEL_S = 900.0
-"""A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
+"""A request to a model has its own deadline of 300 s, and one batch may need several requests (D2)."""
 
-_READS_S = 0.5
-"""Of what the semantic index has, between two steps of embedding, until all is in memory."""
+_LOAD_S = 0.5
+"""Seconds of loading the semantic index into memory between two steps of embedding."""
 
-LETS_GO_S = 180.0
-"""Without a question by meaning or a message to embed, the worker that has the index and the model is ended."""
+WORKER_IDLE_S = 180.0
+"""After this long without a search by meaning or a message to embed, the worker process is ended."""
 
 
 class Heartbeat:
-    """One loop's sign of life. An idle loop is healthy; a busy one is healthy until its deadline."""
+    """Whether one loop is alive. An idle loop is healthy; a busy one is healthy until its deadline."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
@@ -73,7 +73,7 @@ class Heartbeat:
         self._deadline: float | None = None
 
     def busy(self, allowed_s: float = 120.0) -> None:
-        """Report progress, and promise the next sign within `allowed_s` seconds."""
+        """Report progress; the next report is due within `allowed_s` seconds."""
         with self._lock:
             self._deadline = self._clock() + allowed_s
 
@@ -84,7 +84,7 @@ class Heartbeat:
 
     @property
     def is_alive(self) -> bool:
-        """False if the promised sign is overdue."""
+        """False if the next report is overdue."""
         with self._lock:
             return self._deadline is None or self._clock() <= self._deadline
 
@@ -95,7 +95,7 @@ class Loop(ABC):
     def __init__(
         self, name: str, engine: Engine, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0
     ) -> None:
-        """`allowed_s`: how long one step between two signs of life may take."""
+        """`allowed_s`: how long one step may take before the loop counts as stuck."""
         self._engine = engine
         self.heartbeat = Heartbeat(name)
         self._allowed_s = allowed_s
@@ -104,40 +104,40 @@ class Loop(ABC):
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._failures = 0
-        self._woken = False  # whether somebody asked for this turn
+        self._woken = False  # whether this turn was requested by `wake`
 
     def start(self) -> None:
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Start the next turn at once, because there is something to do."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Ask it to end; see `join`."""
+        """Tell the thread to end; see `join`."""
         self._stop.set()
         self._wake.set()
 
     def join(self, timeout_s: float) -> bool:
-        """Whether it has ended within the time."""
+        """Wait for the thread; returns whether it ended within the time."""
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def sign(self) -> None:
-        """Progress was made."""
+        """Report progress to the heartbeat."""
         self.heartbeat.busy(self._allowed_s)
 
     @abstractmethod
     def turn(self) -> float:
-        """One piece of work; the answer is the rest in seconds, 0 for none."""
+        """Do one piece of work; returns the seconds to wait before the next one."""
 
     @abstractmethod
     def failed(self, error: Exception) -> None:
-        """Called when a turn raised; it is tried again after a while."""
+        """Called when a turn raised; it is retried after a while."""
 
     def paused(self) -> None:
-        """Called when a turn found the disk full; it is tried again until there is space."""
+        """Called when a turn found the disk full; it is retried until there is space."""
         self.heartbeat.idle()
 
     def _run(self) -> None:
@@ -147,7 +147,7 @@ class Loop(ABC):
             self.sign()
             try:
                 self._engine.check_disk_space()
-                with known.only({}):  # the thread must not keep one session's secrets for the next
+                with known.only({}):  # secrets of one session must not stay known in this thread
                     pause = self.turn()
                 self._engine.space.go_on(self.heartbeat.name)
                 self._failures = 0
@@ -176,7 +176,7 @@ class Loop(ABC):
 
 
 class IntakeLoop(Loop):
-    """Follows the sources: scans what hints name, and everything at the start, periodically, and when in doubt."""
+    """Follows the sources: scans what hints name. Scans everything at the start, periodically, and when in doubt."""
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("intake", engine, fatal)
@@ -185,15 +185,15 @@ class IntakeLoop(Loop):
         self._last_full = 0.0
         self._period = engine.config.watch.scan_minutes * 60
         self._clock_gap = time.time() - time.monotonic()
-        self._next_look = 0.0
+        self._next_scan = 0.0
         self.first_scan_done = threading.Event()
         self.calm = threading.Event()
         """Cleared while new messages may not be searchable yet, so that less urgent work waits."""
         self._tick = _TICK_S
-        self.on_looked: Callable[[], None] = lambda: None
-        """Called after each look while messages wait for the word index."""
+        self.on_scanned: Callable[[], None] = lambda: None
+        """Called after each scan while messages wait for the lexical index."""
         self.sees_all: Callable[[], bool] = lambda: False
-        """Whether every change leads to a hint, so that there is no need to look without one."""
+        """Whether every change leads to a hint, so that scans without one are not needed."""
 
     def hint(self, path: str | None) -> None:
         """Called by the watch: this path changed, or (None) anything may have. Returns at once."""
@@ -211,7 +211,7 @@ class IntakeLoop(Loop):
 
     def turn(self) -> float:
         if self._woken:
-            self._stop.wait(max(_SETTLE_S, self._next_look - time.monotonic()))
+            self._stop.wait(max(_SETTLE_S, self._next_scan - time.monotonic()))
         # Cleared before the scan, so that a hint during the scan leads to another one.
         self._wake.clear()
         is_full_scan = self._full_scan_due.is_set() or self._is_due()
@@ -226,23 +226,23 @@ class IntakeLoop(Loop):
                 quarantined=result.quarantined, postponed=len(result.postponed),
             )  # fmt: skip
         self.first_scan_done.set()
-        pause = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
-        self._next_look = max(begun + _SPACING_S, time.monotonic() + pause)
+        pause = min(_LONGEST_PAUSE_S, _SCAN_SHARE * (time.thread_time() - used))
+        self._next_scan = max(begun + _SPACING_S, time.monotonic() + pause)
         self.settled()
         if self._engine.archive.waiting("lexical"):
-            self.on_looked()
+            self.on_scanned()
         if self._engine.is_waiting:
             return 0.1
         return self._pause(is_quiet=not (self._woken or is_full_scan or result.changed or result.removed))
 
     def _pause(self, *, is_quiet: bool) -> float:
-        """Seconds until the next scan; `is_quiet`: nobody asked for this one, and it found nothing."""
+        """Seconds until the next scan; `is_quiet`: no hint led to the last one, and it found nothing."""
         is_sure = is_quiet and not self._engine.is_behind and self.sees_all()
         self._tick = min(_LONGEST_TICK_S, 2 * self._tick) if is_sure else _TICK_S
         return self._tick
 
     def settled(self) -> None:
-        """Nothing waits for the lexical index, as far as this caller knows."""
+        """Set `calm` if nothing waits for the lexical index."""
         if not self._engine.archive.waiting("lexical") and not self._wake.is_set():
             self.calm.set()
 
@@ -252,7 +252,7 @@ class IntakeLoop(Loop):
             raise Interrupted("stopping between two sessions; the rest is read at the next start")
 
     def _is_due(self) -> bool:
-        """A period has passed, or the clock has jumped: the machine slept, events may be lost."""
+        """Whether a full scan is due: periodically, and when the clock has jumped, because sleep loses file events."""
         gap = time.time() - time.monotonic()
         jumped = abs(gap - self._clock_gap) > 5
         self._clock_gap = gap
@@ -263,7 +263,7 @@ class IntakeLoop(Loop):
         super().paused()
         self._full_scan_due.set()
         self.calm.set()
-        self.first_scan_done.set()  # requests are answered from what there is
+        self.first_scan_done.set()  # requests are answered from what is archived
 
     def failed(self, error: Exception) -> None:
         self.paused()
@@ -272,16 +272,18 @@ class IntakeLoop(Loop):
 
 
 class WordsLoop(Loop):
-    """Feeds the lexical index. Its commits take their time, so they come after each other with a rest between: what
-    they do not have yet is searched over them (app.indexing).
+    """Feeds the lexical index.
+
+    Its commits are slow, so there is a pause between two of them. New messages are searched in memory meanwhile
+    (app.indexing).
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("words", engine, fatal)
         self._last_indexed = time.monotonic()
-        self._read: LexicalIndex | None = None  # the index whose words are in memory
+        self._loaded: LexicalIndex | None = None  # the index whose vocabulary is in memory
         self.on_indexed: Callable[[], None] = lambda: None
-        """Told after every commit."""
+        """Called after every commit."""
 
     def turn(self) -> float:
         result = self._engine.drain_lexical(lambda _: self.sign(), within_s=_COMMITS_S)
@@ -293,25 +295,24 @@ class WordsLoop(Loop):
             return 0.0
         quiet_s = time.monotonic() - self._last_indexed
         if not waiting and quiet_s >= _QUIET_S:
-            self._read_words()
+            self._load_vocabulary()
         self._stop.wait(_COMMITS_S if result else 0.0)
         return IDLE_S if quiet_s >= _QUIET_S else _QUIET_S
 
-    def _read_words(self) -> None:
-        """Have the index read all its words, which similar spellings are searched in, before somebody waits for it.
+    def _load_vocabulary(self) -> None:
+        """Load the index's vocabulary, in which similar spellings are searched, before a search needs it.
 
-        It takes two seconds for 60,000 words and 13 MB from then on. What comes in meanwhile is found all the same: it
-        is searched over the index.
+        For 60,000 words this takes two seconds, and 13 MB from then on. New messages are searched in memory meanwhile.
         """
         index = self._engine.upkeep.lexical
-        if index is self._read:
+        if index is self._loaded:
             return
-        self._read = index  # what fails now is read when somebody asks
+        self._loaded = index  # also if it fails: then the first search loads it
         try:
-            index.spellings("", 1)  # nothing is spelt like it, but the words are there
+            index.spellings("", 1)  # matches nothing, but loads the vocabulary
         except (Retry, Skip) as error:
             self._engine.index_failed("lexical", error)
-        # By now most of what lives long is there. Looking through all of it held up questions by 57 ms now and then.
+        # By now most long-lived objects exist. Collections that traversed them delayed searches by up to 57 ms.
         gc.collect()
         gc.freeze()
 
@@ -321,10 +322,10 @@ class WordsLoop(Loop):
 
 
 class EmbedLoop(Loop):
-    """Empties the semantic outbox; waits longer and longer for a model server that is down.
+    """Feeds the semantic index; while a model server is down, it retries after longer and longer pauses.
 
-    The worker that has Chroma and the model starts when something waits, or when a question needs it, and is ended
-    after a rest.
+    The worker process with Chroma and the model starts when a message waits or a search needs it. It is ended when it
+    has been idle for a while.
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
@@ -342,15 +343,15 @@ class EmbedLoop(Loop):
         result = self._engine.drain_semantic(stop=self._is_stopping)
         if result.refused:
             _LOG.warning("embedding", refused=result.refused)
-        is_more = self._engine.prepare_semantic(_READS_S)
+        is_more = self._engine.prepare_semantic(_LOAD_S)
         return 0.0 if result.messages or is_more else IDLE_S
 
     def _pause(self) -> float:
         upkeep = self._engine.upkeep
-        if upkeep.is_open and self._engine.prepare_semantic(_READS_S):
+        if upkeep.is_open and self._engine.prepare_semantic(_LOAD_S):
             return 0.0
-        if upkeep.end_worker_if_idle(LETS_GO_S):
-            _LOG.info("embedding", rest="the process that has the semantic index and the model was ended")
+        if upkeep.end_worker_if_idle(WORKER_IDLE_S):
+            _LOG.info("embedding", worker="ended, because it was idle")
         return IDLE_S
 
     def _is_stopping(self) -> bool:
@@ -365,7 +366,7 @@ class EmbedLoop(Loop):
 class ViewLoop(Loop):
     """Keeps the end states of files up to date, so that ten thousand of them can be listed at once.
 
-    It runs when nothing new came in for a while, and waits in proportion to the time that its last run took.
+    It runs when nothing new has arrived for a while, and waits in proportion to the duration of its last run.
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:

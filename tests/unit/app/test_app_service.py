@@ -119,7 +119,7 @@ class Following:
         self.failures: list[BaseException] = []
         self.loop = IntakeLoop(self.engine, self.failures.append)
         self.words = WordsLoop(self.engine, self.failures.append)
-        self.loop.on_looked = self.words.wake
+        self.loop.on_scanned = self.words.wake
         self.words.on_indexed = self.loop.settled
 
     def start(self) -> None:
@@ -309,7 +309,7 @@ def test_what_came_in_is_found_before_the_index_has_committed_it(follow: Callabl
     follows = follow()
     follows.say("a", "lantern")
     found: list[bool] = []
-    follows.loop.on_looked = lambda: found.append(follows.finds("lantern"))
+    follows.loop.on_scanned = lambda: found.append(follows.finds("lantern"))
 
     follows.loop.turn()
 
@@ -402,7 +402,7 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
     while not embedding.turn():
         pass
     assert upkeep.is_open
-    monkeypatch.setattr(loops, "LETS_GO_S", 0.0)
+    monkeypatch.setattr(loops, "WORKER_IDLE_S", 0.0)
     embedding.turn()
     assert upkeep.worker.pid is None
     upkeep.load()
