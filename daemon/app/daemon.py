@@ -298,7 +298,7 @@ class Daemon:
         try:
             self._engine.archive.state("msg_none")
         except DiskFull:
-            pass  # it waits for room
+            pass  # the loops wait for free space
         except Stop as error:
             self._fatal(error)
             return False

@@ -1,8 +1,8 @@
-"""From the outbox into the indexes. One that fails is rebuilt, or tried again when the disk has room.
+"""Feeds the indexes from the outbox. An index that fails is rebuilt, or retried when the disk has space again.
 
-A commit of the lexical index is synced to disk several times and takes about a tenth of a second, and the next one
-waits for it. So that a message is found before both, the newest few of the outbox are indexed in memory and searched
-over the index.
+A commit of the lexical index syncs several files and takes about a tenth of a second, and the next one waits for it. So
+that searches find a new message at once, the newest few of the outbox are indexed in memory and searched together with
+the index.
 """
 
 from __future__ import annotations
@@ -25,27 +25,26 @@ from daemon.ingest import Drained, Entries, Upkeep
 
 SEVERAL_FAILURES = 3
 _BACKLOG = 500
-_AT_ONCE, _IN_A_HURRY = 2000, 50
-"""Messages a commit of the lexical index: many while there is much to do, since a commit makes a segment, and tantivy
-merges segments of a few hundred messages twice more (15.7 s of processor with 500, 11.0 with 2000)."""
+_BACKLOG_BATCH, _BATCH = 2000, 50
+"""Messages in a commit of the lexical index: more if over _BACKLOG wait, because each commit makes a segment, and
+tantivy merges small ones twice more (15.7 s of processor time with 500 messages each, 11.0 with 2000)."""
 
 _CHROMA_MB = 8
-"""Below this nothing is written to Chroma, because it does not notice a full disk and ruins its files (C12)."""
+"""With less free space we write nothing to Chroma, which does not notice a full disk and ruins its files (C12)."""
 
 NEWEST = 8
-"""Messages; a turn has two or three. While a history is read for the first time the rest waits for its turn."""
-
+"""Waiting messages that are searched in memory; a turn has two or three. The others wait for the next commit."""
 
 _FADES = 0.95
-"""What a measured pace still counts after the next step: about the last twenty steps, of 16 messages each, decide."""
+"""The weight of a measured pace after the next step: about the last twenty steps, of 16 messages each, decide."""
 
 
 class Interrupted(ReconstituteError):
-    """Reconstitute is stopping; what was being done is begun again at the next start."""
+    """Reconstitute is stopping; the interrupted work starts again at the next start."""
 
 
 class Unindexed:
-    """Makes the small index anew only when the outbox has changed. Thread-safe."""
+    """Searches the newest messages of the outbox in memory, together with the lexical index. Thread-safe."""
 
     def __init__(self, archive: Archive, indexed_kb: int) -> None:
         self._archive = archive
@@ -56,13 +55,13 @@ class Unindexed:
         self._ids: frozenset[str] = frozenset()
 
     def over(self, index: LexicalIndex) -> LexicalIndex:
-        """`index`, with what it does not have yet."""
+        """`index`, and over it the newest messages that it does not have yet."""
         waiting = tuple((message_id, value) for message_id, _, value in self._archive.outbox("lexical", NEWEST))
         if not waiting:
             return index
         with self._lock:
             if waiting != self._indexed_entries:
-                # A new one, not an emptied one: another search may be reading the old one.
+                # Do not reuse the old one, because another search may be reading it.
                 fresh, entries = Lexical(), Entries(self._archive, self._indexed_kb)
                 added = [entry for message_id, _ in waiting if (entry := entries.of(message_id)) is not None]
                 fresh.replace(added)
@@ -72,18 +71,18 @@ class Unindexed:
 
 
 class Pace:
-    """How fast messages are embedded, by stage of the outbox, as measured lately. Thread-safe for one writer."""
+    """How fast messages were embedded recently, by stage of the outbox. Thread-safe for one writer."""
 
     def __init__(self) -> None:
         self._measured: dict[str, tuple[float, float]] = {}
 
     def record(self, stage: str, messages: int, seconds: float) -> None:
-        """Some were embedded; the older a measurement is, the less it counts."""
+        """Add a measurement; older ones count less and less."""
         before, before_s = self._measured.get(stage, (0.0, 0.0))
         self._measured[stage] = (before * _FADES + messages, before_s * _FADES + seconds)
 
     def left_s(self, waiting: Mapping[str, int]) -> float | None:
-        """Seconds until these are embedded; None where that was not measured."""
+        """Seconds until so many messages of each stage are embedded; None if a stage was not measured."""
         if any(count and stage not in self._measured for stage, count in waiting.items()):
             return None
         return sum(
@@ -110,16 +109,16 @@ class Indexing(ABC):
 
     @property
     def waits_for_meaning(self) -> int:
-        """How many messages are to be embedded; one whose tool calls wait, too, may count twice."""
+        """How many messages wait to be embedded; one whose tool calls also wait may count twice."""
         return self.archive.waiting("semantic") + self.archive.waiting(TOOLS)
 
     @property
     def has_to_embed(self) -> bool:
-        """Whether the semantic index has to be opened for more than a question: it is to be filled, or mended."""
+        """Whether messages wait to be embedded, or the semantic index must be repaired."""
         return not self.upkeep.is_off and (self.waits_for_meaning > 0 or "semantic" in self._broken)
 
     def embedding_left_s(self) -> float | None:
-        """Seconds until everything is embedded, at the pace of the last steps; None if that is not known."""
+        """Seconds until everything is embedded, at the recent pace; None if that is unknown."""
         return self._pace.left_s({stage: self.archive.waiting(stage) for stage in ("semantic", TOOLS)})
 
     @abstractmethod
@@ -127,32 +126,32 @@ class Indexing(ABC):
         """See Engine."""
 
     def stop(self) -> None:
-        """Long work, whoever asked for it, is to end between two of its steps, by Interrupted."""
+        """End all long work: the next `check_running` raises Interrupted."""
         self._stopping.set()
 
-    def go_on(self) -> None:
-        """Between two steps of long work.
+    def check_running(self) -> None:
+        """Call this between two steps of long work.
 
         Raises:
             Interrupted: the daemon is stopping.
         """
         if self._stopping.is_set():
-            raise Interrupted("the daemon is stopping; ask again when it runs, what was done until now is kept")
+            raise Interrupted("the daemon is stopping; the work so far is kept, ask again when the daemon runs")
 
     def drain_lexical(self, progress: Progress | None = None, *, within_s: float | None = None) -> int:
-        """Feed the lexical index, until the outbox is empty or the time is over; a broken index is rebuilt."""
+        """Feed the lexical index until the outbox is empty or the time is up; a broken index is rebuilt."""
         total = 0
         end = time.monotonic() + within_s if within_s is not None else float("inf")
         with self._lexical_lock:  # a client's `index` may run beside the loop
             self._mend("lexical", self.upkeep.rebuild_lexical)
             while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
-                self.go_on()
+                self.check_running()
                 try:
                     is_much = within_s is None or self.archive.waiting("lexical") > _BACKLOG
-                    limit = _AT_ONCE if is_much else _IN_A_HURRY
+                    limit = _BACKLOG_BATCH if is_much else _BATCH
                     result = self.upkeep.lexical_drain().step(limit, self._stopping.is_set)
                 except IndexBroken as error:
-                    self._without_room(error)
+                    self._check_not_full(error)
                     self._failures += 1
                     self.report("lexical index", error)
                     if self._failures > SEVERAL_FAILURES:
@@ -169,10 +168,11 @@ class Indexing(ABC):
         return total
 
     def drain_semantic(self, stop: Callable[[], bool] = lambda: False) -> Drained:
-        """One step of embedding; `messages` 0 when there is nothing to do, or `stop` said to.
+        """Do one step of embedding; `messages` is 0 if there is nothing to do, or if `stop` returned true.
 
         Raises:
-            ModelUnavailable: later. IndexBroken: it has been parked, the next step begins to refill it.
+            ModelUnavailable: the model server is down; try again later.
+            IndexBroken: the index has been set aside; the next step begins to fill a new one.
         """
         with self._semantic_lock:  # a client's `index` may run beside the loop
             return self._drain_semantic(stop)
@@ -193,7 +193,7 @@ class Indexing(ABC):
         except IndexBroken as error:
             if self.upkeep.is_embedded and self.space.is_short(error):
                 self.upkeep.let_go_of_semantic()
-                self._without_room(error)
+                self._check_not_full(error)
             self.report("semantic index", error)
             self.upkeep.rebuild_semantic(error)
             raise
@@ -202,27 +202,27 @@ class Indexing(ABC):
         return result
 
     def _mend(self, index: str, rebuild: Callable[[IndexBroken], None]) -> None:
-        """What a search found broken is rebuilt; that takes room."""
+        """Rebuild an index that a search found broken; that needs space on the disk."""
         broken = self._broken.get(index)
         if broken is not None:
-            self._without_room(broken)
+            self._check_not_full(broken)
             rebuild(broken)
             self._broken.pop(index, None)
 
-    def _without_room(self, error: IndexBroken) -> None:
-        """An index that fails on a full disk is not taken for broken: it is tried again when there is room.
+    def _check_not_full(self, error: IndexBroken) -> None:
+        """Check that the index did not fail because the disk is full: then it is not broken, and is retried later.
 
         Raises:
-            DiskFull: there is no room.
+            DiskFull: the disk is full.
         """
         if self.space.is_short(error):
-            raise DiskFull(f"{error}; the disk is full; free some space, it is tried again by itself") from error
+            raise DiskFull(f"{error}; the disk is full; free some space, it is retried automatically") from error
 
     def prepare_semantic(self, within_s: float) -> bool:
-        """Once the semantic index is open, have it read what makes filtered questions quick, before somebody waits.
+        """Load what makes filtered searches of the open semantic index fast, for about `within_s` seconds.
 
-        For about so long; whether more is left to read. What fails is told as a search that fails: the next step of
-        embedding mends the index.
+        Returns whether more is left to load. A failure is reported like that of a search, and the next step of
+        embedding repairs the index.
         """
         try:
             return self.upkeep.prepare_semantic(within_s)
@@ -231,7 +231,7 @@ class Indexing(ABC):
             return False
 
     def index_failed(self, index: str, error: Exception) -> None:
-        """A search found an index broken: the loop that feeds it will rebuild it, new messages or not."""
+        """Report an index that failed in a search; the loop that feeds it rebuilds a broken one at its next turn."""
         self.report(f"search in the {index} index", error)
         if isinstance(error, IndexBroken):
             self._broken[index] = error

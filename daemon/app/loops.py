@@ -149,7 +149,7 @@ class Loop(ABC):
                 self._engine.check_disk_space()
                 with known.only({}):  # secrets of one session must not stay known in this thread
                     pause = self.turn()
-                self._engine.space.go_on(self.heartbeat.name)
+                self._engine.space.resume(self.heartbeat.name)
                 self._failures = 0
             except Stop as error:
                 self._fatal(error)

@@ -1,4 +1,4 @@
-"""From the sources into the archive: scans, and the capture of snapshots. A source that fails stops no other."""
+"""Fills the archive: scans the sources and captures snapshots. If one source fails, the others are still read."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from daemon.opencode.snapshots import Snapshots
 
 _LONG_S = 3600.0
 MOMENT_S = 0.5
-"""A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
+"""About the longest time that a new message waits for a long scan or a long queue."""
 
 _LOCKED_S = 5.0
 """A database that is locked for longer than this is reported."""
 
 
 class Recovery:
-    """Built once by the engine, over its archive; close it before that."""
+    """What the engine needs to recover files, built once. Close it before the archive."""
 
     def __init__(self, archive: Archive, config: Config) -> None:
         first, *further = config.opencode_dirs
@@ -48,7 +48,7 @@ class Recovery:
         """Objects captured so far."""
 
     def capture(self, within_s: float, progress: Callable[[int, int], None]) -> Captured:
-        """Bring older archives up to what this version draws from records, then capture what is queued.
+        """Extract evidence again if an older version did it, then capture what is queued.
 
         Raises:
             DiskFull: the disk is nearly full.
@@ -59,7 +59,7 @@ class Recovery:
         return result
 
     def close(self) -> None:
-        """Let go of OpenCode's snapshot files."""
+        """Close OpenCode's snapshot files."""
         self._snapshots.close()
 
 
@@ -76,14 +76,14 @@ class Scanning(Indexing):
         self._scanning = threading.RLock()
         self._unread: dict[str, str] = {}
         self._locked: dict[str, float] = {}
-        """Since when a source could not be read, by its name; monotonic seconds."""
+        """When a source could first not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
         self._is_capturing = False
-        """Whether the last look captured something, so that more may be left for the next one."""
+        """Whether the last scan captured something, so that more may be queued."""
         self._doubted: set[str] = set()
         """Sources whose file events may have missed something."""
         self.on_scanned: Callable[[ScanResult], None] = lambda _: None
-        """Called after every scan, whoever asked for it: a continuous target may be concerned."""
+        """Called after every scan, because new evidence may concern a continuous target."""
 
     def scan(
         self,
@@ -94,14 +94,15 @@ class Scanning(Indexing):
         words: bool = True,
         progress: Progress | None = None,
     ) -> ScanResult:
-        """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
+        """Scan the sources, feed the lexical index and capture snapshots.
 
-        A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` snapshots are
-        captured for a moment only, so that the next look is not kept waiting; without `words` the lexical index, whose
-        commits take their time, is left to another thread.
+        Without `everything`, only sessions are scanned that were touched or were still being written. A source that
+        fails is reported and is scanned in full the next time. With `hurry`, snapshots are captured for a moment only,
+        so that the next scan is not delayed. Without `words`, the lexical index is left to another thread, because its
+        commits are slow.
 
         Raises:
-            DiskFull: there is no room; what was read until then is kept, the rest is read by the next look.
+            DiskFull: too little space is free. Records read so far are kept; the next scan reads the rest.
         """
         with self._scanning:
             total = ScanResult()
@@ -120,7 +121,7 @@ class Scanning(Indexing):
                 except (Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     since = self._locked.setdefault(source.name, time.monotonic())
-                    # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.
+                    # OpenCode locks its database for a moment now and then, which is no reason to report an error.
                     if not isinstance(error, SourceBusy) or time.monotonic() - since > _LOCKED_S:
                         self.report(source.name, error)
                     continue
@@ -139,12 +140,12 @@ class Scanning(Indexing):
             return total
 
     def _capture(self, progress: Progress | None, *, within_s: float) -> None:
-        """What OpenCode will prune goes into the archive; what does not fit into the time waits for the next look."""
+        """Archive what OpenCode will prune, for at most `within_s` seconds; the next scan captures the rest."""
 
-        def step(result: int, of: int) -> None:
-            self.go_on()
+        def step(done: int, of: int) -> None:
+            self.check_running()
             if progress is not None:
-                progress({"phase": "capturing snapshots", "done": result, "total": of})
+                progress({"phase": "capturing snapshots", "done": done, "total": of})
 
         try:
             result = self.recovery.capture(within_s, step)
@@ -161,7 +162,7 @@ class Scanning(Indexing):
 
         def step(done: int, of: int) -> None:
             nonlocal last
-            self.go_on()
+            self.check_running()
             if progress is not None:
                 progress({"phase": f"reading {source.kind}", "done": done, "total": of})
             if done < of and time.monotonic() - last > MOMENT_S:
@@ -176,7 +177,7 @@ class Scanning(Indexing):
         )
 
     def _keep_up(self, source: Source, *, patient: bool, words: bool) -> None:
-        """In the middle of a long scan: what is new is not kept waiting, and what was read can be searched."""
+        """In the middle of a long scan, scan sessions that were touched meanwhile, and index what was read so far."""
         touched = source.touched()
         if touched is None:
             self._doubted.add(source.name)
@@ -187,17 +188,17 @@ class Scanning(Indexing):
 
     @property
     def unread(self) -> list[str]:
-        """Why sources could not be read at the last look; empty when all were."""
+        """Why sources could not be read by the last scan; empty if all were read."""
         return [*self._unread.values(), *self.sources.troubles.values()]
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was still being written at the last look."""
+        """Whether the last scan found something that was still being written."""
         return any(self._postponed.values())
 
     @property
     def is_behind(self) -> bool:
-        """Whether the next look has something to do even if nothing changes until then."""
+        """Whether the next scan has something to do even if nothing changes until then."""
         return bool(self._unread or self._doubted or self._is_capturing or self.sources.troubles)
 
     def index(self, request: calls.Index, progress: Progress) -> answers.Index:
@@ -217,12 +218,12 @@ class Scanning(Indexing):
         )
 
     def _embed_all(self, progress: Progress) -> tuple[int, int, list[str]]:
-        """Embed whatever waits: how many texts were embedded, how many refused, and why some still wait."""
+        """Embed all waiting messages; returns (texts embedded, texts refused, why some messages still wait)."""
         embedded, refused, failures = 0, 0, 0
         warnings: list[str] = []
         total = self.waits_for_meaning
-        while True:  # at least once: opening the index is what finds it missing, and fills the outbox
-            self.go_on()
+        while True:  # at least once, because opening a missing index fills the outbox
+            self.check_running()
             try:
                 result = self.drain_semantic(self._stopping.is_set)
                 if not result.messages and not self.waits_for_meaning:

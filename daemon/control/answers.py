@@ -108,7 +108,7 @@ class JobsStatus(Answer):
 
 
 class DiskStatus(Answer):
-    """That the disk is full, and which work waits for room."""
+    """That the disk is full, and which work waits for free space."""
 
     since: int = 0
     reason: str = ""

@@ -86,15 +86,15 @@ class DiskSpace:
             since, _ = self._paused.get(work, (int(self._clock() * 1000), ""))
             self._paused[work] = since, str(error)
         if is_first:
-            _LOG.warning("%s waits for room on the disk: %s", work, error)
+            _LOG.warning("%s waits for free space on the disk: %s", work, error)
 
-    def go_on(self, work: str) -> None:
+    def resume(self, work: str) -> None:
         """Note that this work no longer waits; the last one is logged."""
         with self._lock:
             was = self._paused.pop(work, None)
             is_last = was is not None and not self._paused
         if is_last:
-            _LOG.info("there is room on the disk again, %s goes on", work)
+            _LOG.info("the disk has free space again, %s continues", work)
 
     def state(self) -> Json | None:
         """For the status: ``{since (epoch ms), reason, paused: [work]}``; None while nothing waits."""

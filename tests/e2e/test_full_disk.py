@@ -58,7 +58,7 @@ class Running:
         self.asked.append(self.talk.ask(f"Now the {words(number)}. {filling}"))
 
     def waits(self, work: str) -> dict[str, Any]:
-        """The status once this work waits for room."""
+        """The status once this work waits for free space."""
 
         def waiting() -> dict[str, Any] | None:
             status = self.daemon.status()

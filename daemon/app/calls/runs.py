@@ -51,7 +51,7 @@ class RunCalls(RecallCalls, ABC):
         self.index_look: PageChangeCheck | None = None
 
     @abstractmethod
-    def go_on(self) -> None:
+    def check_running(self) -> None:
         """See Engine."""
 
     @abstractmethod
@@ -173,7 +173,7 @@ class RunCalls(RecallCalls, ABC):
         """`progress` that ends the work when the daemon is to end."""
 
         def step(event: Json) -> None:
-            self.go_on()
+            self.check_running()
             progress(event)
 
         return step
