@@ -1,8 +1,8 @@
-"""The daemon: start, announce, watch over the loops, drain, end (docs/reliability.md, D1 to D3).
+"""The daemon: starts, tells systemd, supervises the loops, drains and ends (docs/reliability.md, D1 to D3).
 
-READY goes out when the lock is held, the archive has answered a read and the control socket answers. The watchdog is
-fed only while the archive answers and every loop is idle or getting on. SIGTERM drains within the budget; a second
-signal ends at once.
+READY is sent when the lock is held, the archive has answered a read and the control socket answers. The watchdog is
+notified only while the archive answers and every loop is idle or makes progress. SIGTERM drains within a time limit; a
+second signal ends the daemon at once.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ from daemon.schedule import Scheduler, due_since, parse
 
 _LOG = log.get("daemon")
 _DRAIN_S = 14.0
-"""For all loops together; the promise is 20 s with the socket's own 3, the unit allows 45."""
+"""Seconds for all loops to end. With the socket's 3 s we promise 20 s; the systemd unit allows 45."""
 
-_TAKE_TURNS_S = 0.0005
-"""How long a thread that computes may keep the others waiting. Python's own 5 ms are spent at every read of a file, by
-a look that shares the processor with the embedder, and one look reads dozens."""
+_SWITCH_INTERVAL_S = 0.0005
+"""How long a computing thread may keep the others waiting. With Python's default of 5 ms, a scan beside the embedder
+lost that much at each file that it read, and one scan reads dozens."""
 
-_NEW_OBJECTS = 20_000
-"""From so many on Python looks for garbage among them. Its own few hundred are made dozens of times by one question, of
-which those looks took a tenth; what has no circles goes at once anyway."""
+_GC_THRESHOLD = 20_000
+"""New objects before Python's garbage collector runs. One search makes dozens of times the default of a few hundred,
+and collecting took a tenth of its time. Objects without reference cycles are freed at once anyway."""
 
-_GIVE_WAY_S = 0.5
-"""How long embedding waits for what is coming in, at each of its small steps: it gets on, whatever comes in."""
+_YIELD_S = 0.5
+"""How long embedding waits for new messages at most, at each of its small steps, so that it always makes progress."""
 
 _TEXTS_AT_ONCE = 4
 
-_LOOK_S = 5.0
-"""From one look whether the watched folders are still those that are watched to the next."""
+_CHECK_S = 5.0
+"""Seconds between two checks whether the watched folders were replaced."""
 
 _ABANDON_S = 5.0
-"""For a model that does not answer: nothing is lost with its answer."""
+"""How long a stop waits for a model that does not answer; nothing is lost with its answer."""
 
 
-class Considerate:
-    """An Embedder on this machine's processor that gives way between a few texts.
+class YieldingEmbedder:
+    """An Embedder on this machine's processor that lets new messages go first, every few texts.
 
-    One text alone is a question that somebody waits for: it goes first.
+    A single text does not wait, because it is a query that somebody waits for.
     """
 
     def __init__(self, embedder: WorkerEmbedder, calm: threading.Event) -> None:
-        """`calm`: set while there is nothing to give way to."""
+        """`calm` is set while no new messages are being read."""
         self._embedder = embedder
         self.load = embedder.load
         self._calm = calm
@@ -97,7 +97,7 @@ class Considerate:
         vectors: list[Vector | BadInput] = []
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             if len(texts) > 1:
-                self._calm.wait(_GIVE_WAY_S)
+                self._calm.wait(_YIELD_S)
             vectors += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
         return vectors
 
@@ -115,18 +115,18 @@ class Considerate:
 
 
 class _Served(Engine):
-    """The engine as the socket shows it: with the daemon's own figures in the status."""
+    """The engine as clients see it: its status has the daemon's own figures."""
 
     daemon: Daemon | None = None
     calm: threading.Event | None = None
     is_served = True
 
     def _choose(self) -> tuple[Embedder, str]:
-        """The one that uses this processor gives way to what is coming in; a model server has its own."""
+        """As Engine. The built-in embedder yields to new messages; a model server has its own processor."""
         embedder, why = super()._choose()
         if self.calm is None or not isinstance(embedder, WorkerEmbedder):
             return embedder, why
-        return Considerate(embedder, self.calm), why
+        return YieldingEmbedder(embedder, self.calm), why
 
     def status(self, request: calls.Status) -> answers.Status:
         answer = super().status(request)
@@ -136,13 +136,14 @@ class _Served(Engine):
 
 
 class Daemon:
-    """One run, from the lock to the last commit."""
+    """One run of the service, from the lock to the last commit."""
 
     def __init__(self, config: Config) -> None:
-        """Take the archive and build everything; nothing runs yet.
+        """Lock the archive and build everything; nothing runs yet.
 
         Raises:
-            ArchiveLocked: another daemon has it. ConfigError: a target's schedule is no cron text.
+            ArchiveLocked: another process holds the archive.
+            ConfigError: a target's schedule is not a cron expression.
             OutputRefused: the directory for requests cannot be made.
         """
         for number, section in enumerate(config.targets):
@@ -168,7 +169,7 @@ class Daemon:
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._views = ViewLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
-        # In the order in which they are waited for at the end: a job may need the intake.
+        # `_drain` waits for them in this order, because a job may need the intake.
         self._loops: tuple[Loop, ...] = (self._jobs, self._intake, self._words, self._embed, self._views)
         first, *further = config.opencode_dirs
         self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
@@ -179,13 +180,13 @@ class Daemon:
         self._words.on_indexed = self._indexed
 
     def _complete_publishing(self) -> None:
-        """A tree whose publishing a crash cut short becomes the new one; an output we may not write waits."""
+        """Complete publishing that a crash interrupted. If the output cannot be written now, the next run does it."""
         try:
             recover(self._config.output_dir)
         except OutputRefused as error:
             self._engine.report("output", error)
 
-    # -- what the parts tell each other --------------------------------------------------------------------------
+    # -- events between the parts --------------------------------------------------------------------------------
 
     def _hint(self, path: str | None) -> None:
         if path is not None and path.startswith(f"{self._config.requests_dir}{os.sep}"):
@@ -194,7 +195,7 @@ class Daemon:
         self._intake.hint(path)
 
     def _sees_all(self) -> bool:
-        """Whether file events tell of every change of every source."""
+        """Whether file events report every change of every source."""
         sources = [Path(source.name.partition(":")[2]) for source in self._engine.sources.current()]
         return self._config.watch.enabled and self._watch.sees([*sources, self._config.requests_dir / "any"])
 
@@ -208,14 +209,14 @@ class Daemon:
         self._embed.wake()
 
     def _fatal(self, error: BaseException) -> None:
-        """End with this message: the archive is corrupt, or the configuration is wrong."""
+        """End the daemon because of this error: the archive is corrupt, or the configuration is wrong."""
         _LOG.error("fatal", error=type(error).__name__, message=str(error))
         self._code = getattr(error, "exit_code", 1)
         if self._loop is not None and self._end is not None:
             self._loop.call_soon_threadsafe(self._end.set)
 
     def add_figures(self, status: answers.Status) -> None:
-        """What only a running daemon can say."""
+        """Add to the status what only a running daemon knows."""
         status.running, status.pid, status.started = True, os.getpid(), self._started
         status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
         status.watch = self._watch.trouble or "following file events"
@@ -223,9 +224,9 @@ class Daemon:
     # -- running -------------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT; the exit code."""
-        sys.setswitchinterval(_TAKE_TURNS_S)
-        gc.set_threshold(_NEW_OBJECTS)
+        """Run until SIGTERM or SIGINT; returns the exit code."""
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        gc.set_threshold(_GC_THRESHOLD)
         try:
             asyncio.run(self._serve())
         finally:
@@ -277,24 +278,24 @@ class Daemon:
             loop.start()
 
     async def _watch_over(self) -> None:
-        """Feed the watchdog while there is reason to, and look after the watch."""
+        """Notify the watchdog while work is possible, and restart the watch when its folders have changed."""
         interval = self._notifier.watchdog_interval_s
-        last_ping, last_look = 0.0, time.monotonic()
+        last_ping, last_check = 0.0, time.monotonic()
         while True:
             now = time.monotonic()
             is_due = interval is not None and now - last_ping >= interval
-            # A ping that was not taken is tried again at the next look.
-            if is_due and await asyncio.to_thread(self._is_able) and self._notifier.watchdog():
+            # A ping that was not delivered is repeated at the next turn.
+            if is_due and await asyncio.to_thread(self._can_work) and self._notifier.watchdog():
                 last_ping = now
-            if self._config.watch.enabled and now - last_look >= _LOOK_S:
-                last_look = now
+            if self._config.watch.enabled and now - last_check >= _CHECK_S:
+                last_check = now
                 if await asyncio.to_thread(self._watch.stale):
                     await asyncio.to_thread(self._watch.restart)
             self._notifier.status(self._status_line())
-            await asyncio.sleep(min(interval or _LOOK_S, _LOOK_S))
+            await asyncio.sleep(min(interval or _CHECK_S, _CHECK_S))
 
-    def _is_able(self) -> bool:
-        """Whether work is possible: the archive answers, no loop is overdue."""
+    def _can_work(self) -> bool:
+        """Whether the archive answers and no loop is overdue."""
         try:
             self._engine.archive.state("msg_none")
         except DiskFull:
@@ -314,8 +315,8 @@ class Daemon:
         return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
 
     def _drain(self) -> None:
-        """Accept no more, let each loop finish its batch, within the budget."""
-        self._intake.calm.set()  # nothing more comes in that embedding should give way to
+        """Accept no more work and let each loop finish its batch, within _DRAIN_S."""
+        self._intake.calm.set()  # embedding need not yield any more
         self._scheduler.stop()
         self._watch.stop()
         self._engine.stop()
@@ -328,7 +329,7 @@ class Daemon:
             if not loop.join(min(seconds_left, _ABANDON_S) if loop is self._embed else seconds_left):
                 late.append(loop.heartbeat.name)
         if late:
-            # Waiting for a model, or for a disk: what they were doing is still queued. They cannot be ended otherwise.
+            # They wait for a model or the disk, and a thread cannot be ended. Their work is still queued.
             _LOG.warning("did not end in time", loops=late)
             self._engine.archive.close()
             os._exit(self._code)
@@ -336,14 +337,14 @@ class Daemon:
     # -- once ----------------------------------------------------------------------------------------------------
 
     def once(self) -> int:
-        """Read, index, embed and run all requests and targets there are; then end."""
-        self._intake.calm.set()  # nothing comes in beside this
+        """Read, index, embed, run all requests and targets once; returns the exit code."""
+        self._intake.calm.set()  # no loop reads new messages meanwhile
         try:
             result = self._engine.call(calls.Index(wait=True))
             for warning in result.warnings:
                 _LOG.warning("index", message=warning)
             self._intake.first_scan_done.set()
-            # Every target is run, from what is there when its turn comes: what comes in later is for the next time.
+            # Every target runs once. Evidence that arrives meanwhile must not start another run.
             self._engine.on_scanned = lambda _: None
             for target in targets.known(self._engine.archive, self._config).values():
                 self._jobs.enqueue(target.path)

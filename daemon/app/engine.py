@@ -1,8 +1,7 @@
-"""Everything Reconstitute can do, in this process: its parts put together, behind control.calls.Service.
+"""The engine: all parts of Reconstitute in one process, behind control.calls.Service.
 
-The daemon drives it from its loops; the command line opens one for itself when no daemon runs. Thread-safe: scans and
-lexical indexing are one at a time, searches run beside them. Errors are kept for the status, and repaired where that is
-possible.
+The daemon's loops drive it; the command line opens one for itself if no daemon runs. It is thread-safe: scans and
+lexical indexing run one at a time, searches run beside them. Errors are kept for `status` and repaired where possible.
 """
 
 from __future__ import annotations
@@ -54,8 +53,9 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         """Open archive and lexical index; sources, embedder and semantic index follow when they are needed.
 
         Raises:
-            ArchiveLocked: another process has the archive; ask that one.
-            ArchiveCorrupt: see the message. DiskFull: there is no room to open them.
+            ArchiveLocked: another process holds the archive; ask that one.
+            ArchiveCorrupt: see the message.
+            DiskFull: there is not enough space to open them.
         """
         super().__init__()
         self.config = config
@@ -71,7 +71,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             raise
 
     def _build(self, embedder: Callable[[], tuple[Embedder, str]]) -> None:
-        """What stands on the archive."""
+        """Build the objects that use the archive."""
         config = self.config
         move_events(self.archive)
         self.catalog = Catalog(self.archive)
@@ -107,7 +107,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         )
 
     def _choose(self) -> tuple[Embedder, str]:
-        """The embedder that the configuration means, and the archive's vectors were made with."""
+        """The embedder and why; `auto` stays with Ollama if the archive's vectors are from there."""
         was = self.archive.note("embedder")
         embedder, why = choose(self.config.embedding, self.upkeep.worker, was_ollama=was == "ollama")
         self.archive.set_note("embedder", "builtin" if isinstance(embedder, WorkerEmbedder) else "ollama")
@@ -118,7 +118,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         return perform(self, request, progress, on_part)
 
     def close(self) -> None:
-        """Let go of everything, indexes before the archive; questions that are still under way get a moment to end."""
+        """Close everything, indexes before the archive; running searches get a moment to end."""
         finish(MOMENT_S)
         self.sources.close()
         self.recovery.close()
@@ -144,7 +144,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         self.archive.mend()
 
     def report(self, where: str, error: BaseException) -> None:
-        """Keep an error for the status, and log it; one that is there already only gets its new time."""
+        """Keep an error for the status and log it; a repeated error only gets its new time."""
         entry = answers.ErrorStatus(int(time.time() * 1000), where, str(error), type(error).__name__)
         with self._reporting:
             repeated = [old for old in self.errors if (old.where, old.message) == (where, entry.message)]
@@ -155,7 +155,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             _LOG.warning("trouble", where=where, error=entry.type, message=entry.message)
 
     def ground(self) -> targets.Ground:
-        """What a run that begins now stands on."""
+        """The ground of a run that begins now (app.targets)."""
         return targets.ground(
             self.archive, self.upkeep, self.config, unread=len(self.unread), captured=self.recovery.captured
         )

@@ -1,7 +1,7 @@
-"""What is to be reconstituted, and when: request files, schedules, and continuous targets that new evidence concerns.
+"""Runs jobs: request files, scheduled targets, and continuous targets that new evidence concerns.
 
-One job at a time and one of a kind in the queue: two triggers for a target at once are one run (docs/reliability.md,
-J3). A job begins with a look at the sources, so that its answer knows what was written when it was asked for.
+One job runs at a time, and a target is queued once, however many triggers it has (docs/reliability.md, J3). A job first
+scans the sources, so that its pages have everything that was recorded before the job was requested.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from daemon.requests import Claimed, Request, Requests
 
 _LOG = log.get("jobs")
 _RETRY_S = 5.0
-_MEND_S = 60.0
-"""The least rest before a target whose pages could not be written runs again."""
+_REWRITE_S = 60.0
+"""The minimum wait before a target whose pages could not be written runs again."""
 
-_BESIDE_S = 300.0
-"""What a step of a run may take beside its one call of the model, whose time is the configuration's."""
+_BESIDE_MODEL_S = 300.0
+"""How long a step of a run may take, besides its request to the model, whose timeout is configured."""
 
-_LOOK_S = 600.0
+_MODEL_LOOK_S = 600.0
 _TICK_S, _LONGEST_S = 0.3, 30.0
-"""From one look for requests to the next: where file events do not tell of them, and where they do."""
+"""Seconds between two checks for requests: without file events that report them, and with them."""
 
 _AGAIN_S = 1.0
 """Seconds between two checks for targets whose pages could be better by now."""
@@ -65,15 +65,16 @@ class JobLoop(Loop):
         ready: threading.Event,
         fatal: Callable[[BaseException], None],
         *,
-        look_s: float = _LOOK_S,
-        mend_s: float = _MEND_S,
+        model_look_s: float = _MODEL_LOOK_S,
+        rewrite_s: float = _REWRITE_S,
     ) -> None:
-        """`look_s`: seconds between two looks for a missing chat model; `mend_s`: minimum seconds before another run
-        of a target whose pages could not be written.
+        """`model_look_s`: seconds between two checks for a missing chat model; `rewrite_s`: minimum seconds before
+        another run of a target whose pages could not be written.
         """
-        super().__init__("jobs", engine, fatal, allowed_s=max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_S))
-        self._look_s = look_s
-        self._mend_s = mend_s
+        allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_MODEL_S)
+        super().__init__("jobs", engine, fatal, allowed_s=allowed_s)
+        self._model_look_s = model_look_s
+        self._rewrite_s = rewrite_s
         self._unwritten: dict[str, float] = {}
         """When to run targets again whose pages could not be written, by path; monotonic seconds."""
 
@@ -84,10 +85,10 @@ class JobLoop(Loop):
         self._due_times: dict[str, float] = {}
         self.current: str | None = None
         self.sees_all: Callable[[], bool] = lambda: False
-        """Whether a file event tells of every request."""
+        """Whether file events report every request."""
         self.put_off = 0
         self.failed_jobs = 0
-        """Requests of which a path failed, and runs of targets that failed."""
+        """Requests with a path that failed, and runs of targets that failed."""
 
         self._configured = {target.path for target in targets.configured(engine.config)}
         self._targets = targets.known(engine.archive, engine.config)
@@ -130,7 +131,7 @@ class JobLoop(Loop):
         self.wake()
 
     def on_scan(self, result: ScanResult) -> None:
-        """New evidence: continuous targets that it concerns will run."""
+        """Queue the continuous targets that the new evidence concerns."""
         if not result.places and not result.removed:
             return
         for target in list(self._targets.values()):  # a request may add one meanwhile
@@ -147,7 +148,7 @@ class JobLoop(Loop):
         path = self._next()
         if path is not None:
             target = self._targets.get(path)
-            if target is not None:  # else a request has ended following it meanwhile
+            if target is not None:  # otherwise a request has stopped following it meanwhile
                 self._run_target(target)
             return 0.0
         self._look_for_model()
@@ -157,8 +158,8 @@ class JobLoop(Loop):
         return self._rest_s()
 
     def _rest_s(self) -> float:
-        """Until something may be due; a request is told by a file event, and else found by the next look."""
-        if not self.sees_all() or self._requests.pending():  # one that may still be written to is not taken yet
+        """Seconds until something may be due; without file events, until the next check for requests."""
+        if not self.sees_all() or self._requests.pending():  # a file that may still be written to is not claimed yet
             return _TICK_S
         looks = [self._compared + _AGAIN_S, self._next_glance] if self._targets else []
         with self._lock:
@@ -166,14 +167,14 @@ class JobLoop(Loop):
         return min(_LONGEST_S, max(_TICK_S, at - time.monotonic()))
 
     def _look_for_better_ground(self) -> None:
-        """A target's pages that were made before something had come are made again when it has (app.targets)."""
+        """Queue targets whose pages were made while something was pending that has arrived since (app.targets)."""
         if time.monotonic() - self._compared < _AGAIN_S:
             return
         self._compared, now = time.monotonic(), self._engine.ground()
         for path in list(self._targets):
             was = self._engine.grounds.get(path)
             if was is not None and is_better(now, was):
-                self._engine.grounds[path] = now  # the run notes its own
+                self._engine.grounds[path] = now  # until the run stores its own
                 self.enqueue(path, self._pause(path))
 
     def _look_at_disk(self) -> None:
@@ -219,7 +220,7 @@ class JobLoop(Loop):
 
         Only if `chat.provider` is auto, because a named model is tried again by its targets' runs.
         """
-        if self._engine.config.chat.provider != "auto" or time.monotonic() - self._last_model_look < self._look_s:
+        if self._engine.config.chat.provider != "auto" or time.monotonic() - self._last_model_look < self._model_look_s:
             return
         self._last_model_look = time.monotonic()
         without = [path for path in list(self._targets) if self._had_no_model(path)]
@@ -237,12 +238,13 @@ class JobLoop(Loop):
     def _sign(self, _: Json) -> None:
         self.sign()
         if self._stop.is_set():
-            raise Interrupted("the daemon is stopping; this run is made up for at the next start")
+            raise Interrupted("the daemon is stopping; this run is repeated at the next start")
 
     def _run_request(self, claimed: Claimed) -> None:
-        """To done/ or failed/, with a result beside it; what a stop or a passing failure cut short is queued again.
+        """Run a request and move it to done/ or failed/, with a result beside it.
 
-        Of several paths each has its own result; the request has failed when all of them have.
+        After a stop or a temporary failure it is queued again. Each of several paths has its own result; the request
+        has failed if all of them have.
         """
         self.current = f"request {claimed.name}"
         try:
@@ -282,10 +284,11 @@ class JobLoop(Loop):
         self._engine.report(f"request {claimed.name}", error)
 
     def _answers(self, claimed: Claimed) -> tuple[list[Json], list[Exception]]:
-        """A result for each path, and what went wrong with those that failed.
+        """A result for each path, and the errors of those that failed.
 
         Raises:
-            Retry: the whole request is for later. Interrupted, Stop: this is the end.
+            Retry: the whole request must be repeated later.
+            Interrupted, Stop: the daemon is ending.
         """
         results: list[Json] = []
         errors: list[Exception] = []
@@ -312,7 +315,7 @@ class JobLoop(Loop):
         full_target = targets.with_own_questions(target, known_targets)
         try:
             result = self._engine.run_target(full_target, self._sign, at=request.at)
-        except BadRequest:  # the path was followed, although nothing is recorded of it
+        except BadRequest:  # nothing is recorded of the path, but an earlier request may follow it
             self._end_following(request)
             raise
         if refresh == "continuous":
@@ -328,14 +331,14 @@ class JobLoop(Loop):
         return as_object(run_answer(result))
 
     def _end_following(self, request: Request) -> list[str]:
-        """A request that says it is for once, or for a schedule, ends what an earlier one began; what is to be said."""
+        """Stop following the path of a request for one run or a schedule; returns warnings for its result."""
         if request.refresh in {"", "continuous"} or not targets.drop(self._engine.archive, request.path):
             return []
         if request.path not in self._configured:
             self._targets.pop(request.path, None)
             with self._lock:
                 self._due_times.pop(request.path, None)
-        return [f"{request.path}: the earlier request to keep it up to date has ended with this one"]
+        return [f"{request.path}: this request has ended the earlier one to keep it up to date"]
 
     def _run_target(self, target: Target) -> None:
         self.current = target.path
@@ -359,7 +362,7 @@ class JobLoop(Loop):
                 self._note_failure(target.path, error)
             if isinstance(error, OutputRefused):
                 now = time.monotonic()
-                self._unwritten[target.path] = now + max(self._mend_s, _AGAIN_SHARE * (now - began))
+                self._unwritten[target.path] = now + max(self._rewrite_s, _AGAIN_SHARE * (now - began))
         else:
             if result["later_s"]:
                 self.enqueue(target.path, result["later_s"])
@@ -371,7 +374,7 @@ class JobLoop(Loop):
             self.current = None
 
     def _note_failure(self, path: str, error: Exception) -> None:
-        """Where the status looks; the result of the last good run stays."""
+        """Store the failure for the status; the result of the last successful run stays."""
         self.failed_jobs += 1
         last = self._engine.archive.target_get(path, "last") or {}
         state = f"failed: {redact(str(error))}"
@@ -384,7 +387,7 @@ class JobLoop(Loop):
 
 
 def _together(errors: list[Exception]) -> Exception:
-    """Of one its own, of several one that says them all."""
+    """One error with the messages of all."""
     first = errors[0]
     if len(errors) == 1:
         return first

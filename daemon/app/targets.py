@@ -1,11 +1,11 @@
-"""Which folders and files are kept reconstituted, and when their pages may be better by now.
+"""Which folders and files are kept reconstituted, and when another run may improve their pages.
 
-Targets are those of the configuration and those that a request asked to follow; what the configuration says of a path
-goes before what a request said of it.
+Targets come from the configuration, and from requests to keep a path up to date; for the same path the configuration
+wins.
 
-A run notes its ground: what was still to come when it began, which folders had which names, and by which settings and
-version it was made. When some of that has come or has changed, the pages are made again. New evidence is not in it:
-that triggers runs by itself (jobs.JobLoop.on_scan).
+Each run stores its ground: which work was pending when it began, the aliases of folders, the settings and the version.
+If some of the pending work has been done or the rest has changed, the target runs again. New evidence is not part of
+the ground, because it triggers runs by itself (jobs.JobLoop.on_scan).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daemon.model import Json, Target
 from daemon.records import digest, dumps
 
 Ground = Json
-"""``{pending: {what: how far}, aliases, settings}``; a pending thing whose value changes has got on."""
+"""``{pending: {cause: progress}, aliases, settings}``; a cause whose progress has changed has advanced."""
 
 _ADOPTED = ""
 """Where the archive keeps the list of adopted targets: no target has an empty path."""

@@ -1,7 +1,7 @@
-"""The calls that hand out what recorded files held: one content, or all beneath a folder.
+"""The calls that return the contents of recorded files: of one file, or of all files beneath a folder.
 
-Guarantees: contents are redacted unless they are restored or asked for raw; a content that something has followed is
-not handed out as the last. Nothing is written here: whoever asks for a restore does that.
+Guarantees: contents are redacted, unless they are restored or the client asks for raw ones. An earlier content is never
+returned as the latest one. Nothing is written here: the client of `restore` writes the files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from daemon.redact import redact, redact_value
 from daemon.transcript.shell import NOTE_PREFIX
 
 PARTIAL = ".partial"
-"""What the name of a file of which only some lines are known ends in when it is restored."""
+"""Ends the name of a restored file of which only some lines are known."""
 
 
 class ContentCalls(FileCalls):
@@ -88,7 +88,7 @@ class ContentCalls(FileCalls):
                 only_deleted += history.deleted and not request.deleted
         if not chosen and not skipped:
             warnings.append(self.nothing_known(prefix))
-        # Where names clash, what is there now comes before what was deleted, and all of those before mere parts.
+        # If names clash, present files come before deleted ones, and whole files before partial ones.
         chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
         for number, (history, revision) in enumerate(chosen, start=1):
             on_part(_content(history, revision, prefix))
@@ -115,7 +115,7 @@ def _is_partial(revision: Revision) -> bool:
 
 
 def _has_gaps(revision: Revision) -> bool:
-    """Whether lines are missing; without, the file goes by its own name, and its grade says what is not certain."""
+    """Whether lines are missing. If none are, the file keeps its name, and its grade says what is uncertain."""
     return _is_partial(revision) and revision.fragments is not None and revision.fragments.has_gaps
 
 
@@ -156,7 +156,7 @@ def _revision_to_restore(history: FileHistory, lowest_grade: Grade, *, deleted: 
         return "not a file's path"
     if stat.S_ISLNK(latest.mode):
         where = hint("content", path=history.path, raw=True)
-        return f"a symbolic link; links are not restored, {where} tells where it led"
+        return f"a symbolic link; links are not restored, {where} shows its target"
     if _required_grade(latest).rank > lowest_grade.rank or _data(latest) is None:
         return _why_not(history, latest)
     return latest

@@ -1,6 +1,7 @@
-"""The calls that say what is known of recorded files: lists, histories, aliases of folders.
+"""The calls about recorded files: lists, histories, aliases of folders.
 
-Guarantees: what leaves here is redacted; what is not proven says so and why; the past is never shown for the present.
+Guarantees: answers are redacted. A state that is not proven says so and why. A past state is never shown as the present
+one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
 STEP: Final = 500
-"""Files from one sign of progress to the next."""
+"""Files between two calls of `progress`."""
 MOST_DIFF: Final = 4 << 20
 """Characters of all diffs of one answer together."""
 MOST_COMPARED: Final = 64 << 20
@@ -41,7 +42,7 @@ class FileCalls:
     recorded: Files
 
     def current(self, _progress: Progress) -> list[str]:
-        """See that the archive has what the sources have; why that may not be so. A daemon's loops do it."""
+        """Scan the sources; returns warnings if they cannot be read. In the daemon the loops do it."""
         return []
 
     def files(self, request: calls.Files, progress: Progress) -> file_answers.Files:
@@ -70,7 +71,7 @@ class FileCalls:
         )
 
     def nothing_known(self, path: str, *, is_file: bool = False) -> str:
-        """Why there is nothing to say of a path; `is_file`: a file was asked for, not a folder."""
+        """Why nothing is recorded of a path; `is_file`: the client asked for a file, not a folder."""
         rows = self.recorded.rows(path)
         if is_file and rows and all(row.path != path for row in rows):
             return f"{path}: is a folder; {hint('files', path=path)} lists what is recorded beneath it"

@@ -1,8 +1,8 @@
-"""The calls that search the archive and hand it out: recall and exports.
+"""The calls that search the archive or export it.
 
-Arguments come as clients write them and are read by recall.query.arguments, so that every door has the same
-defaults and the same errors. What was odd about them comes first among the answer's warnings, then why
-the archive may be behind.
+Arguments arrive as clients wrote them. recall.query.arguments reads them, so that command line, MCP and HTTP have the
+same defaults and errors. The answer's warnings begin with what was odd about the arguments, then why the archive may be
+behind.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class RecallCalls:
     is_served = False
 
     def index_failed(self, _index: str, _error: Exception) -> None:
-        """Told which index a search found broken."""
+        """Called with the name of an index that failed in a search."""
 
     def scan_sources(self, *, match: str = "") -> list[str]:
-        """See that what is asked is answered from the present; why that may not be so. A daemon's loops do it.
+        """Bring the archive up to date; returns warnings if it is not. In the daemon the loops do it.
 
-        `match` is the mode of a search; "" where nothing is searched for.
+        `match` is the mode of a search; "" for other calls.
         """
         del match
         return []
@@ -60,7 +60,7 @@ class RecallCalls:
         return []
 
     def searching(self) -> RecallEngine:
-        """Search over what is open now."""
+        """The search engine over the indexes that are open now."""
         return RecallEngine(
             self.archive,
             self.unindexed.over(self.upkeep.lexical),
@@ -77,7 +77,7 @@ class RecallCalls:
         """See calls.Recall.
 
         Raises:
-            BadRequest: an unknown call, an argument that makes no sense, an id that is not in the archive.
+            BadRequest: an unknown call, an invalid argument, an id that is not in the archive.
         """
         question, odd = read(request.call, request.arguments)
         behind = self.scan_sources(match=question.match if isinstance(question, queries.Recall) else "")
@@ -105,7 +105,7 @@ class RecallCalls:
         """See calls.Export.
 
         Raises:
-            BadRequest: an argument that makes no sense, a session that is not in the archive.
+            BadRequest: an invalid argument, a session that is not in the archive.
         """
         question, odd = read("export", request.arguments, EXPORT)
         behind = self.current(progress)

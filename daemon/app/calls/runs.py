@@ -1,4 +1,4 @@
-"""The calls that write pages: a run, its estimate, and how a model came to its answers."""
+"""The calls about runs: a run that writes pages, its estimate, and the trajectories of its model."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _LOG = log.get("chat")
 
 
 class RunCalls(RecallCalls, ABC):
-    """A part of the engine: it has the archive, the configuration and what is recorded of files.
+    """A part of the engine: it has the archive, the configuration and the recorded files.
 
-    What makes pages is imported by the first call that needs it, because it is a third of all that a process imports.
+    The first call that needs them imports the modules that make pages, because they are a third of all imports.
     """
 
     recorded: Files
     model_status: str = ""
-    """Which model was picked last and why; empty before the first time."""
+    """Which model was chosen last and why; empty before the first time."""
 
     def __init__(self) -> None:
         super().__init__()
         self._running: set[str] = set()
         self._ended = threading.Condition()
         self.grounds: dict[str, Ground] = {}
-        """By target: what its last run stood on."""
+        """The ground of each target's last run, by path."""
         self.looks: dict[str, ChangeCheck] = {}
-        """By target that is kept up to date: whether its pages may have to be made again."""
+        """Tells of each continuous target whether its pages or files changed on the disk, by path."""
         self.index_look: PageChangeCheck | None = None
 
     @abstractmethod
@@ -74,7 +74,7 @@ class RunCalls(RecallCalls, ABC):
         """See calls.Trajectories.
 
         Raises:
-            BadRequest: none began then.
+            BadRequest: no trajectory began at that time.
         """
         from daemon.reconstitute.agent import trajectory  # noqa: PLC0415 - see the class
 
@@ -93,10 +93,11 @@ class RunCalls(RecallCalls, ABC):
         return answers.Trajectories(matches)
 
     def run_target(self, target: Target, progress: Progress, at: str = "") -> Json:
-        """One reconstitution, from the archive as it stands.
+        """One reconstitution, without a scan before it.
 
         Raises:
-            BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
+            BadRequest: the target makes no sense.
+            OutputRefused: the output cannot be written.
         """
         with known.only({}), self._exclusive_run(target.path, progress), self.answerer() as answerer:
             repeated = self._repeated(answerer, target, at)
@@ -118,40 +119,40 @@ class RunCalls(RecallCalls, ABC):
     def _repeated(self, answerer: Answerer, target: Target, at: str) -> Json | None:
         """The last run's result, if nothing has changed since. It opens no index."""
         if target.refresh == "continuous" and target.path not in self.looks:
-            return None  # the run will tell what is to be watched on the disk
+            return None  # only a run knows what to watch on the disk
         ground = self.ground()
         if not targets.waits_for_meaning(self.archive):
-            ground["pending"].pop("meaning", None)  # the index is only not open
+            ground["pending"].pop("meaning", None)  # nothing waits, the index is only not open
         return self._reconstitution(answerer, ground).repeated(target, at)
 
     @contextmanager
     def answerer(self) -> Iterator[Answerer]:
-        """The model for one run, picked anew each time: a server may have come up, or gone."""
+        """The model for one run, chosen anew each time, because a server may have started or stopped."""
         from daemon.reconstitute import Answerer  # noqa: PLC0415 - see the class
 
         if self.config.chat.provider == "none":
-            self._picked("no chat model: the pages are made from facts alone: chat.provider is none")
+            self._note_model("no chat model: the pages are made from facts alone: chat.provider is none")
             yield Answerer(why=self.model_status)
             return
         # Late: the clients take half a second to import, which no other command needs.
         from daemon.chat.choose import choose  # noqa: PLC0415 - see above
 
         model, why = choose(self.config.chat, self.config.opencode)
-        self._picked(why)
+        self._note_model(why)
         try:
             yield Answerer(model, why, self.config.agent)
         finally:
             if model is not None:
                 model.close()
 
-    def _picked(self, why: str) -> None:
+    def _note_model(self, why: str) -> None:
         if why != self.model_status:
             self.model_status = why
             _LOG.info("answers", model=why)
 
     @contextmanager
     def _exclusive_run(self, path: str, progress: Progress) -> Iterator[None]:
-        """One run of a target at a time: a second one would put the same questions to the model (J3)."""
+        """Wait for another run of the same target, which may be asking the model the same questions (J3)."""
         with self._ended:
             while path in self._running:
                 progress({"phase": "waiting for another run of it", "done": 0, "total": None})
@@ -165,12 +166,12 @@ class RunCalls(RecallCalls, ABC):
                 self._ended.notify_all()
 
     def _target(self, path: str, questions: list[str] | None, output: str = "") -> Target:
-        """With the questions, too, that are asked of this path anyway."""
+        """The target, with the questions that are configured for its path first."""
         target = Target(path=path, questions=tuple(questions or ()), output=output)
         return targets.with_own_questions(target, targets.known(self.archive, self.config))
 
     def _step(self, progress: Progress) -> Progress:
-        """`progress` that ends the work when the daemon is to end."""
+        """`progress`, which also ends the work when the daemon stops."""
 
         def step(event: Json) -> None:
             self.check_running()

@@ -53,7 +53,12 @@ class Jobs:
     """A job loop that is turned by hand, over a small store and a real engine."""
 
     def __init__(
-        self, root: Path, sections: list[dict[str, Any]], look_s: float = 600.0, mend_s: float = 600.0, **more: Any
+        self,
+        root: Path,
+        sections: list[dict[str, Any]],
+        model_look_s: float = 600.0,
+        rewrite_s: float = 600.0,
+        **more: Any,
     ) -> None:
         tables = {
             "opencode": {"data_dir": str(root / "opencode")},
@@ -67,7 +72,9 @@ class Jobs:
         self.requests = Requests(self.engine.config.requests_dir, quiet_seconds=0)
         self.ready = threading.Event()
         self.ready.set()
-        self.loop = JobLoop(self.engine, self.requests, self.ready, lambda _: None, look_s=look_s, mend_s=mend_s)
+        self.loop = JobLoop(
+            self.engine, self.requests, self.ready, lambda _: None, model_look_s=model_look_s, rewrite_s=rewrite_s
+        )
 
     def runs(self, most: int = 10) -> int:
         """Turn until there is nothing to do; how many turns did something."""
@@ -246,7 +253,7 @@ def test_pages_that_could_not_be_written_are_tried_again_by_themselves(
     elsewhere.mkdir()
     way.parent.mkdir()
     way.symlink_to(elsewhere)
-    jobs = make({"path": PROJECT}, mend_s=0.0)
+    jobs = make({"path": PROJECT}, rewrite_s=0.0)
     jobs.loop.enqueue(PROJECT)
     jobs.loop.turn()
     assert jobs.loop.failed_jobs == 1
@@ -347,7 +354,7 @@ def test_a_model_that_comes_up_later_answers_for_the_targets_that_had_none(make:
     with server:
         url = server.url
     chat = {"provider": "auto", "url": url, "model": "qwen3:8b"}
-    jobs = make({"path": PROJECT}, look_s=0.0, chat=chat)
+    jobs = make({"path": PROJECT}, model_look_s=0.0, chat=chat)
     jobs.loop.enqueue(PROJECT)
     jobs.runs()
     assert (jobs.last(PROJECT)["result"]["model"], jobs.loop.queued) == ("", 0)

@@ -17,7 +17,7 @@ import pytest
 from daemon import config
 from daemon.app import loops
 from daemon.app import loops as feeding
-from daemon.app.daemon import Considerate, Daemon
+from daemon.app.daemon import Daemon, YieldingEmbedder
 from daemon.app.engine import Engine
 from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
 from daemon.archive import Archive
@@ -63,11 +63,11 @@ def test_one_hung_loop_is_enough_to_stop_the_pings(daemon: Daemon, name: str) ->
     loop.heartbeat = Heartbeat(loop.heartbeat.name, clock)
     loop.sign()
     clock.now += 60
-    assert daemon._is_able()
+    assert daemon._can_work()
     clock.now += 3600
-    assert not daemon._is_able()
+    assert not daemon._can_work()
     loop.heartbeat.idle()
-    assert daemon._is_able()
+    assert daemon._can_work()
 
 
 def test_a_model_call_may_take_longer_than_a_scan(daemon: Daemon) -> None:
@@ -85,7 +85,7 @@ def test_a_corrupt_archive_ends_the_service(daemon: Daemon, monkeypatch: pytest.
         raise ArchiveCorrupt("the archive failed a check")
 
     monkeypatch.setattr(daemon._engine.archive, "state", broken)
-    assert not daemon._is_able()
+    assert not daemon._can_work()
     assert daemon._code == ArchiveCorrupt.exit_code
 
 
@@ -348,7 +348,7 @@ def test_embedding_gives_way_every_few_texts_and_a_question_never_waits(worker: 
     calm, builtin = Asked(), WorkerEmbedder(worker)
     wanted = [f"text number {number}" for number in range(texts)]
 
-    found = Considerate(builtin, calm).embed(wanted)
+    found = YieldingEmbedder(builtin, calm).embed(wanted)
 
     assert [list(vector) for vector in found] == [list(vector) for vector in builtin.embed(wanted)]
     assert calm.times == waits
@@ -388,7 +388,7 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
 ) -> None:
     upkeep = daemon._engine.upkeep
     embedder = upkeep.embedder
-    assert isinstance(embedder, Considerate)
+    assert isinstance(embedder, YieldingEmbedder)
     assert isinstance(embedder._embedder, WorkerEmbedder)
     assert EmbedLoop(daemon._engine, unexpected).turn() > 0  # a new index is made at once
     assert upkeep.end_worker_if_idle(0.0)
@@ -412,6 +412,6 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
 def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:
     embedder = daemon._engine.upkeep.embedder
 
-    assert isinstance(embedder, Considerate)
+    assert isinstance(embedder, YieldingEmbedder)
     assert embedder._calm is daemon._intake.calm
     assert daemon._engine.archive.note("embedder") == "builtin"
