@@ -63,9 +63,9 @@ def _file(recovered: Recovered, began_ns: int) -> _File:
     if (
         recovered.disk in {Disk.IDENTICAL, Disk.DIFFERS}
         and recovered.state is not State.DELETED
-        and recovered.shown is not None
+        and recovered.certain is not None
     ):
-        size = recovered.shown.size
+        size = recovered.certain.size
     file = _File(recovered.path, recovered.disk, size, ())
     try:
         now = stamp(recovered.path)

@@ -1,7 +1,7 @@
-"""What can be said of each recorded file of a target at a moment: what is proven, by what, and how the disk compares.
+"""What is known of each recorded file of a target at a moment: what is proven, by what, and how the disk compares.
 
-Guarantees: content that is not certain is kept apart from proven content, and a file whose later changes are not proven
-says so. The file histories do the proving; this only chooses among their revisions.
+Guarantees: uncertain content is kept apart from proven content, and a file whose later changes are not proven says so.
+The file histories prove; this module only chooses among their revisions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_RUNS = 5
 
 
 class State(StrEnum):
-    """How much of a file's state at the moment asked for is certain: its grade, or that it was deleted."""
+    """How certain a file's state at the requested moment is: its grade, or that it was deleted."""
 
     VERIFIED = Grade.VERIFIED.value
     PROVEN = Grade.PROVEN.value
@@ -46,15 +46,15 @@ MEANING = {
     State.PARTIAL: "lines of it are known, but not the whole content, byte by byte",
     State.LOST: "it is recorded that the file was there or was changed, but not what it held",
 }
-"""Each state in words for people who never heard of it; goes on after a colon."""
+"""Each state explained for people who see it for the first time; follows a colon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """One file. `relative` is its path beneath the target.
 
-    `shown` is the newest certain revision that has content; `guess` a newer one with the best text known, not proven.
-    For a deleted file both are from before its deletion.
+    `certain` is the newest certain revision that has content; `uncertain` is a newer one with the best known text, not
+    proven. For a deleted file both are from before its deletion.
     """
 
     path: str
@@ -62,8 +62,8 @@ class Recovered:
     state: State
     disk: Disk
     revisions: tuple[Revision, ...]
-    shown: Revision | None
-    guess: Revision | None = None
+    certain: Revision | None
+    uncertain: Revision | None = None
     reason: str = ""
 
     @property
@@ -73,45 +73,45 @@ class Recovered:
 
     @property
     def changed(self) -> Revision | None:
-        """The newest revision that changed it; None where no record tells of a change."""
+        """The newest revision that changed it; None if no change is recorded."""
         return FileHistory(self.path, self.revisions).last_change
 
     @property
     def moved_to(self) -> str:
-        """Where it went, if it is gone because it was moved; empty where it is there or was deleted.
+        """The new path of a file that was moved away; empty if it exists or was deleted.
 
-        What only shows later that it is still gone tells nothing of that.
+        Later observations that it is still gone do not matter.
         """
         last_change = self.changed
         return last_change.moved_to if self.state is State.DELETED and last_change is not None else ""
 
     @property
-    def held(self) -> Revision | None:
-        """The newest revision in which it was there: the last one, or for a deleted file the one before."""
+    def last_existing(self) -> Revision | None:
+        """The newest revision in which the file existed; for a deleted file, the one before its deletion."""
         return next((revision for revision in reversed(self.revisions) if not revision.deleted), None)
 
     @property
     def best(self) -> Revision | None:
         """The revision that its page shows first."""
-        return self.shown if self.shown is not None else self.guess
+        return self.certain if self.certain is not None else self.uncertain
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder of which not even the names in it are kept."""
+        """Whether it is a folder of which not even the names in it are archived."""
         return is_lost_folder(self.last.grade, self.last.note)
 
     @property
     def was_touched(self) -> bool:
-        """Whether a session worked on it or read it: more is known than snapshots and doubts about a folder tell."""
+        """Whether a session changed or read it; false if only snapshots or doubts about its folder name it."""
         return any(
             (r.operation not in _DOUBTS and r.tool != SNAPSHOT) or not r.kinds <= _SNAPSHOTS for r in self.revisions
         )
 
 
 def shell_word(path: str) -> str:
-    """`path` as a shell takes it; empty where it cannot be shown as it is: a secret, a control character.
+    """`path` quoted for a shell; empty if it cannot be shown as it is: a secret, a control character.
 
-    A quoted path may hide a secret from the rules that know it, so the path itself is looked at too.
+    Quoting may hide a secret from the rules that recognise it, so the path itself is checked too.
     """
     word = shlex.quote(path)
     is_plain = redact(path) == path and redact(word) == word and " ".join(visible(word).split()) == word
@@ -121,15 +121,14 @@ def shell_word(path: str) -> str:
 def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered]:
     """What is known of each file, in the order given.
 
-    A path that others lie beneath and that never had content is a folder some command named, and is passed over. So is
-    one of which no record shows that it was ever there, and which the disk does not have: a command may have made it,
-    or took it away without being told to mind whether it was there.
+    Two kinds of paths are skipped: a path without content that has files beneath it is a folder that a command named;
+    and a path that no record shows to have existed and that is not on the disk may never have been made.
     """
     listed = list(histories)
     folders = {folder for history in listed for folder in above(history.path)}
     for history in listed:
         file = _recovered(history, target)
-        if file is not None and not (history.path in folders and file.shown is None and file.guess is None):
+        if file is not None and not (history.path in folders and file.certain is None and file.uncertain is None):
             yield file
 
 
@@ -139,26 +138,24 @@ def _recovered(history: FileHistory, target: str) -> Recovered | None:
         return None
     if all(map(_shows_nothing, revisions)) and (last.deleted or compare(history.path, None) is not Disk.PRESENT):
         return None  # perhaps never made, or only ever taken away: a temporary file, or a folder
-    certain = (revision for revision in reversed(revisions) if revision.proven and revision.whole is not None)
-    certain_revision = next(certain, None)
+    certain = next((r for r in reversed(revisions) if r.proven and r.whole is not None), None)
     state = State.DELETED if last.proven and last.deleted else State(last.grade.value)
     name = history.path.rsplit("/", 1)[-1]
     relative = name if history.path == target else history.path[len(target.rstrip("/")) + 1 :]
-    disk = _on_disk(history.path, None if state is State.DELETED else certain_revision)
+    disk = _on_disk(history.path, None if state is State.DELETED else certain)
     reason = "" if last.proven else _why(revisions)
-    return Recovered(
-        history.path, relative, state, disk, revisions, certain_revision, _guess(revisions, certain_revision), reason
-    )
+    uncertain = _newer_uncertain(revisions, certain)
+    return Recovered(history.path, relative, state, disk, revisions, certain, uncertain, reason)
 
 
 def _shows_nothing(revision: Revision) -> bool:
-    """Whether it says no more than that something may have made or changed the file, or that it is gone."""
+    """Whether it only says that something may have made or changed the file, or that the file is gone."""
     is_known = revision.whole is not None or revision.fragments is not None
     return not is_known and (revision.deleted or revision.operation in _DOUBTS)
 
 
-def _guess(revisions: Sequence[Revision], certain_revision: Revision | None) -> Revision | None:
-    """The newest state of the file as far as it is known and says more or other than `certain_revision`; else None."""
+def _newer_uncertain(revisions: Sequence[Revision], certain_revision: Revision | None) -> Revision | None:
+    """The newest known state of the file, if it is not certain and differs from `certain_revision`; else None."""
     last_state = next((revision for revision in reversed(revisions) if not revision.deleted), None)
     if last_state is None or last_state.proven:
         return None
@@ -173,7 +170,7 @@ def _guess(revisions: Sequence[Revision], certain_revision: Revision | None) -> 
 
 
 def _on_disk(path: str, certain_revision: Revision | None) -> Disk:
-    """How the disk compares; content is only taken out of the archive for a path that is on the disk."""
+    """How the disk compares; the content is only loaded if the path is on the disk."""
     comparison = compare(path, None)
     if comparison is not Disk.PRESENT or certain_revision is None:
         return comparison
@@ -189,7 +186,7 @@ def evidence(revision: Revision) -> str:
 
 
 def note_for_people(revision: Revision) -> str:
-    """The note of a revision, for people."""
+    """The note of a revision in words for people."""
     if revision.grade is Grade.PARTIAL and revision.fragments is not None:
         return _known_lines(revision.fragments)
     if revision.note.startswith(NOTE_PREFIX):

@@ -106,7 +106,7 @@ def standing_of(
     """See Standing; `moment` (epoch ms) is that of the state, None for the present."""
     files = [file for file in files if not file.is_folder]
     counts = Counter(str(file.state) for file in files)
-    restorable = [file for file in files if file.state in _CERTAIN and file.shown is not None and _is_restored(file)]
+    restorable = [file for file in files if file.state in _CERTAIN and file.certain is not None and _is_restored(file)]
     absent = [file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED]
     likely = tuple(file.path for file in absent if _is_likely(file))
     missing_paths = tuple(file.path for file in restorable if file.disk is Disk.MISSING)

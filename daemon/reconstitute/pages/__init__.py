@@ -24,7 +24,7 @@ class Renderer:
 
     def __init__(self, material: Material, most_pages: int) -> None:
         self._index = MaterialIndex(material)
-        sizes = {file.relative: size_beside(file.shown) for file in material.files}
+        sizes = {file.relative: size_beside(file.certain) for file in material.files}
         facts, self._conversation = material.facts, material.conversation
         with_pages = facts.sessions if self._conversation is not None else ()
         self._plan = Plan(

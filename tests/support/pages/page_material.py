@@ -38,8 +38,10 @@ def file(
 ) -> Recovered:
     """A file of one revision, which has `more` of its fields."""
     one = revision(content, Grade(state.value), **more)
-    shown = one if one.proven else None
-    return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), shown, None if shown else one, reason)
+    certain = one if one.proven else None
+    return Recovered(
+        f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), certain, None if certain else one, reason
+    )
 
 
 def source(

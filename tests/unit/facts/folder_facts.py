@@ -25,8 +25,8 @@ def revision(content: str | bytes | None, **fields: Any) -> Revision:
 def file(relative: str, content: str | bytes | None = "x\n", *revisions: Revision, **fields: Any) -> Recovered:
     """A proven file of this content, unless `fields` say otherwise; `revisions` in place of the one write."""
     made = revisions or (revision(content),)
-    shown = next((one for one in reversed(made) if one.proven and one.whole is not None), None)
-    given = {"state": State.PROVEN, "disk": Disk.MISSING, "revisions": made, "shown": shown} | fields
+    certain = next((one for one in reversed(made) if one.proven and one.whole is not None), None)
+    given = {"state": State.PROVEN, "disk": Disk.MISSING, "revisions": made, "certain": certain} | fields
     return Recovered(f"{TARGET}/{relative}", relative, **given)
 
 

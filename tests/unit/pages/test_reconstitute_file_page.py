@@ -74,7 +74,7 @@ def test_the_command_named_is_one_that_exists_and_names_what_is_shown(house: Rec
         house.say("ses_1", "assistant", part)
     file = _found(house)
     line = restore_command(file, file.best, None)
-    wanted = flags.format(shown=written(file.shown.time) if file.shown else "")
+    wanted = flags.format(shown=written(file.certain.time) if file.certain else "")
     assert line == f"reconstitute restore {PATH} --to DIR {wanted}".strip()
     given = restore.make_context("restore", shlex.split(line)[2:]).params
     assert (given["path"], given["to"]) == (PATH, "DIR")
@@ -82,7 +82,7 @@ def test_the_command_named_is_one_that_exists_and_names_what_is_shown(house: Rec
 
 def test_the_command_for_an_earlier_moment_names_it():
     file = _of(b"x\n")
-    assert restore_command(file, file.shown, 1_795_000_000_000).endswith("--to DIR --at 2026-11-18T11:06:40Z")
+    assert restore_command(file, file.certain, 1_795_000_000_000).endswith("--to DIR --at 2026-11-18T11:06:40Z")
 
 
 @pytest.mark.parametrize("time", [-1, 1, 10**15, 10**17])
@@ -97,18 +97,18 @@ def test_the_command_quotes_a_path_with_spaces(house: Recorded):
     path = f"{ROOT}/my shop's plan.md"
     house.say("ses_1", "assistant", _write("x\n", path))
     file = _found(house, path)
-    assert shlex.split(restore_command(file, file.shown, None))[2] == path
+    assert shlex.split(restore_command(file, file.certain, None))[2] == path
 
 
 @pytest.mark.parametrize("name", [f"{SECRET}.py", "two\nlines.py", "bell\a.py", "two  spaces.py", "\udce9.py"])
 def test_a_path_that_a_page_cannot_show_as_it_is_has_no_command(name: str):
     one = _of(b"x\n")
-    file = Recovered(f"{ROOT}/{name}", name, one.state, one.disk, one.revisions, one.shown)
-    assert restore_command(file, file.shown, None) == ""
+    file = Recovered(f"{ROOT}/{name}", name, one.state, one.disk, one.revisions, one.certain)
+    assert restore_command(file, file.certain, None) == ""
 
 
 def test_where_nothing_is_known_there_is_no_command():
     lost = Revision(1, Grade.LOST, None, "s", "m", "p", "edit", Operation.EDIT)
     file = Recovered(PATH, "a.py", State.LOST, Disk.MISSING, (lost,), None)
-    assert restore_command(file, file.held, None) == ""
+    assert restore_command(file, file.last_existing, None) == ""
     assert restore_command(file, None, None) == ""

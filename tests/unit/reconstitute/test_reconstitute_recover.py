@@ -50,8 +50,8 @@ def test_a_completed_write_is_proven_and_compared_with_the_disk(house):
         "other.py": (State.PROVEN, Disk.DIFFERS),
         "gone.py": (State.PROVEN, Disk.MISSING),
     }
-    assert found["gone.py"].shown is not None
-    assert found["gone.py"].shown.content == b"x\n"
+    assert found["gone.py"].certain is not None
+    assert found["gone.py"].certain.content == b"x\n"
 
 
 def test_an_earlier_moment_shows_the_file_without_later_changes(house):
@@ -62,8 +62,8 @@ def test_an_earlier_moment_shows_the_file_without_later_changes(house):
     made.say("ses_1", "assistant", _write(paths[1], "new\n") | {"state": _at(_write(paths[1], "new\n"), 3000)})
     then = _found(made, root, 1500)
     assert set(then) == {"a.py"}
-    assert then["a.py"].shown.content == b"one\n"
-    assert _found(made, root)["a.py"].shown.content == b"two\n"
+    assert then["a.py"].certain.content == b"one\n"
+    assert _found(made, root)["a.py"].certain.content == b"two\n"
 
 
 def _at(part: dict, time: int) -> dict:
@@ -74,11 +74,11 @@ def test_an_edit_of_an_unknown_text_is_not_proven_and_says_why(house):
     made, root = house
     made.say("ses_1", "assistant", call("edit", filePath=f"{root}/a.py", oldString="x", newString="y"))
     file = _found(made, root)["a.py"]
-    assert (file.state, file.shown) == (State.PARTIAL, None)
+    assert (file.state, file.certain) == (State.PARTIAL, None)
     assert file.reason == "of its content only this is known: 1 line whose place is not known"
-    assert file.guess is not None
-    assert file.guess.fragments is not None
-    assert "y" in file.guess.fragments.marked()
+    assert file.uncertain is not None
+    assert file.uncertain.fragments is not None
+    assert "y" in file.uncertain.fragments.marked()
 
 
 def test_what_is_not_proven_since_leaves_the_earlier_state_marked_as_such(house):
@@ -87,9 +87,9 @@ def test_what_is_not_proven_since_leaves_the_earlier_state_marked_as_such(house)
     made.say("ses_1", "assistant", call("bash", command=f"sed -i s/one/two/ {root}/a.py", metadata={"exit": 0}))
     file = _found(made, root)["a.py"]
     assert file.state is State.STALE
-    assert file.shown.content == b"one\n"
+    assert file.certain.content == b"one\n"
     assert "a shell command may have changed it: sed -i" in file.reason
-    assert file.guess is None
+    assert file.uncertain is None
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_a_deleted_file_keeps_its_content_without_reading_the_disk(house):
     made.say("ses_1", "assistant", call("bash", command=f"rm {root}/a.py", metadata={"exit": 0}))
     file = _found(made, root)["a.py"]
     assert (file.state, file.disk, file.reason) == (State.DELETED, Disk.MISSING, "")
-    assert (file.shown.content, file.guess) == (b"x\n", None)
-    assert file.held is file.revisions[0]
+    assert (file.certain.content, file.uncertain) == (b"x\n", None)
+    assert file.last_existing is file.revisions[0]
     Path(root).mkdir()
     Path(root, "a.py").write_text("x\n")
     assert _found(made, root)["a.py"].disk is Disk.PRESENT
@@ -179,8 +179,8 @@ def test_of_a_deleted_file_also_what_was_never_proven_is_kept(house):
     made.say("ses_1", "assistant", call("edit", filePath=f"{root}/a.py", oldString="x", newString="y = 1"))
     made.say("ses_1", "assistant", call("bash", command=f"rm {root}/a.py", metadata={"exit": 0}))
     file = _found(made, root)["a.py"]
-    assert (file.state, file.shown) == (State.DELETED, None)
-    assert "y = 1" in file.guess.fragments.marked()
+    assert (file.state, file.certain) == (State.DELETED, None)
+    assert "y = 1" in file.uncertain.fragments.marked()
 
 
 def test_what_was_only_taken_away_is_no_file_of_the_target(house):
@@ -211,7 +211,7 @@ def test_a_file_known_only_from_snapshots_counts_once_a_session_reads_it(house):
     made.snapshot("ses_1", root, {"LICENSE": b"free\n"})
     made.say("ses_1", "assistant", call("bash", command="make", metadata={"exit": 0}))
     file = _found(made, root)["LICENSE"]
-    assert file.shown.content == b"free\n"
+    assert file.certain.content == b"free\n"
     assert not file.was_touched
     made.say("ses_1", "assistant", read(f"{root}/LICENSE", "free"))
     assert _found(made, root)["LICENSE"].was_touched

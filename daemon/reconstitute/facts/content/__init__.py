@@ -87,9 +87,9 @@ def last_text(file: Recovered, limit: int = MOST_BYTES) -> Text | None:
 def _revision(file: Recovered) -> Revision | None:
     """The revision that shows the last known state whole."""
     if file.state in (State.VERIFIED, State.PROVEN):
-        return file.shown
-    if file.state is State.PARTIAL and file.guess is not None and file.guess.mark_unknown:
-        return file.guess if file.guess.whole is not None else None  # only a byte order mark is in doubt
+        return file.certain
+    if file.state is State.PARTIAL and file.uncertain is not None and file.uncertain.mark_unknown:
+        return file.uncertain if file.uncertain.whole is not None else None  # only a byte order mark is in doubt
     if file.state is not State.STALE:
         return None
     for revision in reversed(file.revisions):
@@ -97,7 +97,7 @@ def _revision(file: Recovered) -> Revision | None:
             break
         if revision.note == REVERTED:
             return None
-    best = file.guess if file.guess is not None else file.shown
+    best = file.uncertain if file.uncertain is not None else file.certain
     return best if best is not None and best.whole is not None else None
 
 

@@ -167,7 +167,7 @@ def needs(files: Sequence[Recovered]) -> tuple[Need, ...]:
 
 def _certain(file: Recovered) -> str | None:
     """Its last certain content, whole; None if another content followed it or a revert may have taken it back."""
-    is_followed = file.guess is not None and not file.guess.mark_unknown
+    is_followed = file.uncertain is not None and not file.uncertain.mark_unknown
     if file.relative.count("/") > _DEEPEST or is_followed:
         return None
     if file.state is State.STALE and any(revision.note == REVERTED for revision in file.revisions[-5:]):

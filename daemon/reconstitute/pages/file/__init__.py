@@ -127,7 +127,7 @@ class FilePages:
         purpose = self._index.material.facts.file_purposes.get(file.path)
         beside, content = self._plan.beside(file.relative), ContentDisplay(None, ())
         if beside:
-            content = display_revision(file.shown)
+            content = display_revision(file.certain)
             beside = beside if content.whole is not None else ""
         struck = self._strike(purpose)
         about = [*statements, *([struck] if struck is not None else [])]
@@ -138,8 +138,8 @@ class FilePages:
         led = [(transcripts.href(page, *citation), transcripts.place(*citation)) for citation in cited]
         basis = self._basis(file, page, beside, purpose, about, led)
         pages_ = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
-        if beside and content.whole is not None and file.shown is not None:
-            pages_.append(Page(beside, content.whole, (file.shown.message_id,) if file.shown.message_id else ()))
+        if beside and content.whole is not None and file.certain is not None:
+            pages_.append(Page(beside, content.whole, (file.certain.message_id,) if file.certain.message_id else ()))
         return pages_
 
     def _strike(self, purpose: Purpose | None) -> Statement | None:
@@ -159,7 +159,7 @@ class FilePages:
             )
             for revision in file.revisions
         ]
-        chosen = [number.get(id(chosen_revision), -1) for chosen_revision in (file.shown, file.guess)]
+        chosen = [number.get(id(chosen_revision), -1) for chosen_revision in (file.certain, file.uncertain)]
         up = between(page, self._plan.layout.folder(self._plan.folder_of(file.relative)))
         state = (file.path, file.state, file.disk, file.reason, chosen, up, values)
         return digest(
@@ -168,7 +168,7 @@ class FilePages:
 
     def _text(self, file: Recovered, page: str, beside: str) -> str:
         moment = self._index.material.moment
-        content = display_revision(file.shown)
+        content = display_revision(file.certain)
         is_there = file.disk is Disk.IDENTICAL
         purpose = self._index.material.facts.file_purposes.get(file.path)
         notes = Footnotes(page, self._plan.transcripts, self._index.titles, partial(self._href, page))
@@ -187,10 +187,10 @@ class FilePages:
             content=content,
             is_folded=is_long(content),
             beside=between(page, beside) if beside else "",
-            command="" if is_there else restore_command(file, file.shown, moment),
-            guess=(guess := display_revision(file.guess)),
-            is_guess_folded=is_long(guess),
-            guess_command=restore_command(file, file.guess, moment),
+            command="" if is_there else restore_command(file, file.certain, moment),
+            uncertain=(uncertain := display_revision(file.uncertain)),
+            is_uncertain_folded=is_long(uncertain),
+            uncertain_command=restore_command(file, file.uncertain, moment),
             fence_info=markdown.language(file.path),
             writers=writers(file, self._prompts, page),
             history=self._history.history(page, file.revisions, partial(self._refer, page)),
@@ -223,9 +223,9 @@ def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
         return markdown.Markdown(f"Known exactly, as of {at}.")
     why = markdown.prose(redact(file.reason))
     maybe = " It may be deleted." if last.deleted else ""
-    if file.shown is not None:
-        time = f"{markdown.moment(file.shown.time)} ({markdown.zone()})"
-        since = "it may have changed since" if file.guess is None else "what is known of it since is not certain"
+    if file.certain is not None:
+        time = f"{markdown.moment(file.certain.time)} ({markdown.zone()})"
+        since = "it may have changed since" if file.uncertain is None else "what is known of it since is not certain"
         return markdown.Markdown(f"Known exactly as of {time}; {since}: {why}.{maybe}")
     texts = {
         State.STALE: "A whole text is known, but it is not certain that it is the file's",
@@ -258,7 +258,7 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
     if not word:
         return ""
     flags = [] if moment is None else [f"--at {moments.written(moment)}"]
-    if revision is not file.held:
+    if revision is not file.last_existing:
         at = moments.written(revision.time)
         if not at or FileHistory(file.path, file.revisions).at(revision.time) is not revision:
             return ""  # no time that --at takes, or another one of the same millisecond came after it

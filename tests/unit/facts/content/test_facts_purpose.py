@@ -201,7 +201,7 @@ def test_a_text_that_is_gone_or_not_wholly_known_is_not_used(state):
 
 def test_a_text_of_which_only_the_byte_order_mark_is_not_known_is_used():
     seen = revision("Misst die Feuchte im Boden.\n", grade=Grade.PARTIAL, mark_unknown=True)
-    assert _texts(file("LIESMICH.txt", None, seen, state=State.PARTIAL, guess=seen)) == [
+    assert _texts(file("LIESMICH.txt", None, seen, state=State.PARTIAL, uncertain=seen)) == [
         ("Misst die Feuchte im Boden.", "LIESMICH.txt")
     ]
 

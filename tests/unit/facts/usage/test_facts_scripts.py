@@ -90,7 +90,7 @@ def test_a_broken_manifest_names_nothing(content):
 
 def test_a_content_that_another_one_followed_is_not_used():
     older, newer = revision("run:\n\tx\n"), revision("go:\n\ty\n", grade=Grade.STALE, operation=Operation.UNCLEAR)
-    assert scripts.find([file("Makefile", None, older, newer, state=State.STALE, guess=newer)]) == ()
+    assert scripts.find([file("Makefile", None, older, newer, state=State.STALE, uncertain=newer)]) == ()
     assert scripts.find([file("Makefile", "run:\n\tx\n", state=State.DELETED)]) == ()
 
 
