@@ -1,11 +1,11 @@
-"""A tree's pages go to disk: staged, then renamed into place, so that after a crash it is the old tree or the new one.
+"""Writes a tree's pages to disk: staged, then renamed into place, so that a crash leaves the old tree or the new one.
 
-Changed pages are first written beside the trees, in ``.reconstitute.next/``, and then an intent (the list of renames
-and hashes) with them: that is the commit point. Before it, nothing of the published tree has changed; after it,
-`recover` (and every `publish`) completes what is left. Only pages that our manifest lists and that still are as we
-wrote them are replaced or removed. What a person writes in the Notes place of a page is kept with it (publish.edits); a
-page that they edited elsewhere stays as it is, with the current one beside it; a file we did not write and a nested
-tree are left and reported (docs/reliability.md, P3). Readers may see a mixture for the moment the renames take.
+Changed pages are first written beside the trees, in ``.reconstitute.next/``, followed by an intent (the list of renames
+and hashes), which is the commit point. Before it, the published tree is unchanged; after it, `recover` and every
+`publish` complete the renames. Only pages that our manifest lists and that are still as we wrote them are replaced or
+removed. What a person wrote in the Notes section of a page is kept (publish.edits). A page that they edited elsewhere
+stays as it is, with the current one beside it. Files of others and nested trees are left and reported
+(docs/reliability.md, P3). During the renames, readers may see a mixture of both trees.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ SPARE_BYTES = 200_000_000
 def publish(
     output_root: Path, tree: str, pages: Sequence[Page], *, spare_bytes: int = SPARE_BYTES, step: Step = no_step
 ) -> Published:
-    """Make ``<output_root>/<tree>/`` hold exactly `pages` (and what is not ours); `tree` has no leading slash.
+    """Make ``<output_root>/<tree>/`` hold exactly `pages`, and files that are not ours; `tree` has no leading slash.
 
-    Nothing is written when nothing changed, and the content of a page is not made where its basis and file are as
-    before; else it is made one page at a time, and staged. One publisher at a time for each output directory: others
-    wait.
+    If nothing changed, nothing is written. A page whose basis and file are unchanged is not rendered; the others are
+    rendered and staged one by one. One publisher at a time may use an output directory; others wait.
 
     Raises:
-        OutputRefused: the folder holds files but no manifest of ours, the manifest is damaged, the disk has less than
-            twice the plan and `spare_bytes` left, or a write failed (then the old tree stands, or the next run or
-            `recover` completes the new one).
+        OutputRefused: the folder holds files but no manifest of ours, the manifest is damaged, the disk has less free
+            space than twice the plan plus `spare_bytes`, or a write failed. Then the old tree is unchanged, or the next
+            run or `recover` completes the new one.
     """
     with Root(output_root, step=step) as root, root.locked(), _reported(output_root):
         journal.recover(root)
@@ -55,7 +54,7 @@ def publish(
 
 
 def recover(output_root: Path, *, step: Step = no_step) -> int:
-    """Complete or discard what a crash left of earlier publishing; how many trees were completed.
+    """Complete or discard publishing that a crash interrupted; returns how many trees were completed.
 
     Raises:
         OutputRefused: the disk fails again, or an intent is damaged.

@@ -1,13 +1,13 @@
-"""What became of published pages: which are ours, by the manifest, and which a person has edited or deleted since.
+"""Recognises published pages: which are ours, by the manifest, and which a person has edited or deleted since.
 
-`PageChangeCheck` is a cheap look. Stamps (`lstat`) decide whether a page is read at all; writing in a Notes place is no
-change. It is a hint, as a watch is: what it misses, the next run sees.
+`PageChangeCheck` is a cheap check. It reads a page only if its stamp (`lstat`) has changed; writing in a Notes section
+is no change. It is a hint, like a watch: the next run finds what it misses.
 
-The manifest of a tree says which pages are ours, and how to recognise them. Of each page it has ``sha256``, the hash of
-its body as it was made; of a Markdown page also ``body``, the signature by which the page is recognised whatever its
-Notes place holds (`signature`), and ``was``, the signature of the page it replaced. ``key`` and ``basis`` are those of
-the `Page`; ``beside`` names the edited page in the same folder that a current one stands beside. Trees that version 0.1
-wrote have ``sha256`` alone, and that of the whole file.
+The manifest of a tree says which pages are ours and how to recognise them. For each page it has ``sha256``, the hash of
+its body as rendered. For a Markdown page it also has ``body``, the signature that recognises the page whatever its
+Notes section holds (`signature`), and ``was``, the signature of the page it replaced. ``key`` and ``basis`` are those
+of the `Page`; ``beside`` of a current page names the edited page in the same folder. Trees of version 0.1 have only
+``sha256``, of the whole file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPTIONAL = ("body", "was", "key", "basis", "beside")
 
 
 def read_manifest(root: Root, folder: str) -> Json | None:
-    """The manifest of the tree in `folder`; None where there is none.
+    """The manifest of the tree in `folder`; None if there is none.
 
     Raises:
         OutputRefused: it is damaged, or of another version.
@@ -55,7 +55,7 @@ def read_manifest(root: Root, folder: str) -> Json | None:
 
 
 def known_pages(root: Root, tree: str, folder: str) -> tuple[dict[str, Json], bool]:
-    """Pages we wrote in `folder` earlier, by the manifest of `tree` or of a tree around it; whether it has its own.
+    """(pages that we wrote in `folder`, by its manifest or that of an enclosing tree; whether it has its own).
 
     Raises:
         OutputRefused: the folder is another tree's, or holds files that are not ours.
@@ -69,7 +69,7 @@ def known_pages(root: Root, tree: str, folder: str) -> tuple[dict[str, Json], bo
         return own_manifest["pages"], True
     enclosing = [(outer, read_manifest(root, outer)) for outer in (*folders_above(folder), "") if folder]
     pages: dict[str, Json] = {}
-    for outer, manifest in reversed(enclosing):  # the nearest one's word counts
+    for outer, manifest in reversed(enclosing):  # the nearest one wins
         prefix = folder.removeprefix(outer).lstrip("/") + "/"
         entries = manifest["pages"] if manifest else {}
         pages |= {path.removeprefix(prefix): page for path, page in entries.items() if path.startswith(prefix)}
@@ -103,29 +103,29 @@ _MOST_MARKS = 50
 """Opening marks that are tried; each costs a hash of the page up to it."""
 _BOM = b"\xef\xbb\xbf"
 SLACK_NS = 50_000_000
-"""Files are stamped by a clock that is some milliseconds behind."""
+"""The clock of file stamps may be some milliseconds behind."""
 
 
 def has_place(path: str) -> bool:
-    """Whether a page of this name has a Notes place: Markdown has, the plain text beside a page has not."""
+    """Whether a page of this name has a Notes section; only Markdown pages have one."""
     return path.casefold().endswith(".md")
 
 
 def composed(body: bytes, notes: bytes = EMPTY) -> bytes:
-    """The page: `body`, then the place with the bytes `notes` between its marks."""
+    """The page: `body`, then the Notes section with the bytes `notes` between its marks."""
     newline = b"" if body.endswith(b"\n") or not body else b"\n"
     return b"".join((body, newline, _HEADING, OPEN, notes, CLOSE, b"\n"))
 
 
 def signature(body: bytes) -> str:
-    """The hash of all that stands before the first mark of a page with this body, as `own_notes` compares it."""
+    """The hash of everything before the opening mark of a page with this body, as `own_notes` compares it."""
     return _normal(composed(body).rpartition(OPEN)[0])
 
 
 def own_notes(data: bytes, signatures: Collection[str]) -> tuple[str, bytes] | None:
-    """The signature of a page that is one of these, and what stands between its marks; None: it is another page.
+    """(signature, text between the marks) of a page with one of these signatures; None for any other page.
 
-    The marks must end the page. They may also stand in its body, as in a quoted file, and in what a person wrote.
+    The marks must end the page. They may also occur in its body, as in a quoted file, and in what a person wrote.
     """
     end = data.rfind(CLOSE)
     if end < 0 or data[end + len(CLOSE) :].strip():
@@ -139,7 +139,7 @@ def own_notes(data: bytes, signatures: Collection[str]) -> tuple[str, bytes] | N
 
 
 def joined(pieces: Collection[bytes]) -> bytes:
-    """Several notes as one, whole and in order; those without a word are left out."""
+    """Several notes as one, in order, without empty ones."""
     texts = [piece for piece in pieces if piece.strip()]
     return b"\n".join(texts) if texts else EMPTY
 
@@ -153,10 +153,10 @@ Stamp = tuple[int, int, int, int]
 
 
 def stamp(path: str) -> Stamp | None:
-    """Type, size, modification time (ns) and inode of what stands at `path`; None where nothing is.
+    """Type, size, modification time (ns) and inode of the file at `path`; None if nothing is there.
 
     Raises:
-        OSError: it cannot be told.
+        OSError: they cannot be read.
     """
     try:
         status = os.lstat(path)
@@ -166,7 +166,7 @@ def stamp(path: str) -> Stamp | None:
 
 
 class PageChangeCheck:
-    """The pages of one tree, as they were when a run that began at `began_ns` had published them."""
+    """The pages of one tree, as published by a run that began at `began_ns`."""
 
     def __init__(self, output_root: Path, folder: str, began_ns: int) -> None:
         self._pages: dict[str, tuple[str, Stamp | tuple[()] | None]] = {}
@@ -178,7 +178,7 @@ class PageChangeCheck:
             if entry.get("beside"):
                 self._edited.add(os.path.join(os.path.dirname(path), entry["beside"]))
             last_stamp = _stamp(path)
-            # One that was written during the run is read once to see by whom.
+            # A page written during the run is read once, because a person may have written it.
             is_new = last_stamp is not None and last_stamp[2] >= began_ns - SLACK_NS
             self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else last_stamp)
 
@@ -188,7 +188,7 @@ class PageChangeCheck:
         return list(self._pages)
 
     def has_changed(self) -> bool:
-        """Whether a page is other than at the last look, but for what a person may write in it."""
+        """Whether a page has changed since the last check, apart from its Notes section."""
         return any(self._is_other(path, *page) for path, page in self._pages.items())
 
     def _is_other(self, path: str, body: str, last_stamp: Stamp | tuple[()] | None) -> bool:

@@ -1,7 +1,7 @@
-"""The commit of a tree: operations staged with an intent, then carried out, by whoever comes first after a crash.
+"""The commit of a tree: operations are staged with an intent, then executed; after a crash, by the next publisher.
 
-A staging folder without an intent never happened and is discarded; one with it is carried out, from any point and as
-often as needed. What an operation finds changed since it was planned, it leaves alone (docs/reliability.md, P3).
+A staging folder without an intent is discarded. One with an intent is executed, from any point and as often as needed.
+An operation leaves alone what was changed after it was planned (docs/reliability.md, P3).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from daemon.publish.naming import beside, folders_above
 
 STAGING = ".reconstitute.next"
 CURRENT = "current"
-"""The word in the name of the current page that stands beside one that a person edited."""
+"""The word in the name of the current page beside one that a person edited."""
 
 _INTENT = "intent.json"
 
 
 class Staging:
-    """The operations of one tree, and their content, which is written beside the trees as it is made.
+    """The operations of one tree; their contents are written beside the trees at once.
 
     An operation is ``{path, before, after, staged}`` (put content number `staged` at `path`) or ``{path, before}``
-    (remove it), each done only where the file's sha256 still is `before` (None: there is none). Content that `carries`
-    what a person wrote on another page is put beside `path` where it cannot be put there.
+    (remove it). It is executed only if the file's sha256 is still `before` (None: no file). Content that `carries` what
+    a person wrote on another page is put beside `path` if it cannot be put there.
     """
 
     def __init__(self, root: Root, folder: str, spare_bytes: int) -> None:
@@ -48,10 +48,10 @@ class Staging:
         """Stage `data` for `path`.
 
         Raises:
-            OutputRefused: the disk would be left with less than what is staged and the spare bytes.
+            OutputRefused: too little space is free for the staged contents and the spare bytes.
         """
         needed, free = self._bytes + 2 * len(data) + self._spare, self._root.free_bytes()
-        if free < needed:  # what was staged until now is no longer free, and is counted once more
+        if free < needed:  # what is staged is written already and counts twice
             root, mega = self._root.path, 1_000_000
             text = f"{root}: {free // mega} MB free, {needed // mega} MB needed to publish; free some space"
             raise OutputRefused(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -71,14 +71,14 @@ class Staging:
             self._root.mkdir(goal)
 
     def commit(self) -> None:
-        """Write the intent: from here on the operations are carried out, whatever happens."""
+        """Write the intent. From now on the operations will be executed, even after a crash."""
         intent = {"folder": self._folder, "operations": self.operations}
         self._root.write(f"{self.path}/{_INTENT}", as_json(intent))
 
 
 @contextlib.contextmanager
 def staged(root: Root, folder: str, spare_bytes: int) -> Iterator[Staging]:
-    """Within it operations are staged; they are committed at its end, and discarded when it ends by an exception.
+    """A context in which operations are staged; committed at its end, discarded if it ends by an exception.
 
     Raises:
         OSError: the disk is full or fails; the tree is as it was.
@@ -91,14 +91,14 @@ def staged(root: Root, folder: str, spare_bytes: int) -> Iterator[Staging]:
         if staging.operations:
             staging.commit()
     except Exception:
-        # The disk may be too full even for this: then the next publishing discards it, for there is no intent.
+        # The disk may be too full even for this. Then the next publisher discards it, because it has no intent.
         with contextlib.suppress(OSError):
             _discard(root, staging.path)
         raise
 
 
 def recover(root: Root) -> int:
-    """Carry out or discard what is staged in `root`; how many trees were completed."""
+    """Execute or discard what is staged in `root`; returns how many trees were completed."""
     completed = 0
     for name in root.list(STAGING):
         staging = f"{STAGING}/{name}"
@@ -112,7 +112,7 @@ def recover(root: Root) -> int:
 
 
 def roll_forward(root: Root, staging: str) -> None:
-    """Carry out an intent; may be repeated from any point. A page edited since the plan is left as it is."""
+    """Execute an intent; may be repeated from any point. A page edited since the plan is left as it is."""
     data = root.read(f"{staging}/{_INTENT}") or b""
     try:
         intent = orjson.loads(data)
@@ -122,19 +122,19 @@ def roll_forward(root: Root, staging: str) -> None:
         raise OutputRefused(text) from None
     with root.batched():
         for operation in operations:
-            _carry_out(root, staging, operation)
+            _execute(root, staging, operation)
         _prune(root, folder, [op["path"] for op in operations if "staged" not in op])
     _discard(root, staging)
 
 
-def _carry_out(root: Root, staging: str, operation: Json) -> None:
+def _execute(root: Root, staging: str, operation: Json) -> None:
     path = operation["path"]
     if "staged" not in operation:
         if current(root, path) == operation["before"]:
             removed = f"{staging}/removed"
             root.rename(path, removed)
             if current(root, removed) != operation["before"] and not exists(root, path):
-                root.rename(removed, path)  # saved between the look and the removal
+                root.rename(removed, path)  # it was saved between the check and the removal
         return
     content = f"{staging}/{operation['staged']}"
     if not exists(root, content):
@@ -146,7 +146,7 @@ def _carry_out(root: Root, staging: str, operation: Json) -> None:
             return
         actual = operation["after"]
     if actual == operation["after"]:
-        # The old page is in the staging folder now. What was saved between the look and the exchange goes back.
+        # The old page is in the staging folder now. If it was saved between the check and the exchange, it goes back.
         if current(root, content) == operation["before"]:
             return
         root.exchange(content, path)
@@ -166,7 +166,7 @@ def _prune(root: Root, folder: str, removed: Iterable[str]) -> None:
 
 
 def _discard(root: Root, staging: str) -> None:
-    """Remove a staging folder, the intent first: without it the rest means nothing."""
+    """Remove a staging folder, the intent first, because the rest has no effect without it."""
     root.remove(f"{staging}/{_INTENT}")
     with root.batched():
         for name in root.list(staging):
@@ -182,7 +182,7 @@ def _sweep(root: Root) -> None:
 
 
 def exists(root: Root, path: str) -> bool:
-    """Whether anything stands at `path`; a file or a link in the way of its folder means no."""
+    """Whether anything is at `path`; False if a file or a link is in the way of its folder."""
     try:
         return root.stat(path) is not None
     except OutputRefused:
@@ -190,7 +190,7 @@ def exists(root: Root, path: str) -> bool:
 
 
 def current(root: Root, path: str) -> str | None:
-    """The sha256 of the file at `path`; None where nothing is, "" where no file can be: a link, a folder is there."""
+    """The sha256 of the file at `path`; None if nothing is there, "" if a link or folder is."""
     try:
         data = root.read(path)
     except OutputRefused:

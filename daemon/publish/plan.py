@@ -1,7 +1,7 @@
-"""The difference between a tree's folder and the pages it is to hold, staged as operations; nothing else is written.
+"""Compares a tree's folder with its new pages, and stages the difference as operations; nothing else is written.
 
-What a person wrote decides: a page whose body they changed stays as it is and the current one goes beside it, and what
-stands in a Notes place goes wherever its page goes. A page is ours as long as its body is one that the manifest has.
+What a person wrote has priority: a page whose body they edited stays as it is, with the current one beside it, and the
+text in a Notes section follows its page to a new name. A page is ours as long as the manifest has its body.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from daemon.publish.naming import beside, folded, folders_above, names
 from daemon.redact import fingerprint, redact
 
 _FORMER = "former"
-"""The word in the name of a page with notes that had to leave its name to another page."""
+"""The word in the new name of a page with notes whose name another page takes."""
 
 
 @dataclass(slots=True)
 class Published:
-    """What became of the pages; paths are relative to the tree's folder, as written.
+    """The result for each page; paths are relative to the tree's folder, as written.
 
-    `kept` were edited by a person, `taken` are names where something of theirs stands, `nested` lie in the folder of
-    another target's tree; none of them was touched. `current` maps a kept page to the current one beside it. `retired`
-    are former pages that are still there for what a person wrote in them. `renamed` holds (page path asked for, name
-    written) where they differ.
+    `kept` were edited by a person, `taken` are names where a file of theirs is, `nested` lie in the folder of another
+    target's tree; none of these was touched. `current` maps a kept page to the current one beside it. `retired` are
+    former pages that are kept because a person wrote in them. `renamed` has (requested path, written name) where they
+    differ.
     """
 
     folder: str
@@ -49,22 +49,22 @@ class Published:
 
     @property
     def notices(self) -> list[str]:
-        """What a person is to know of pages that are kept for them, a sentence each."""
+        """A sentence for the user about each page that is kept for them."""
         notices = []
         for page in self.kept:
             goal = self.current.get(page)
             where = f"; the current page is {goal}" if goal else "; nothing can be written beside it"
             notices.append(f"{page} was edited by hand and is kept as it is{where}")
         return notices + [
-            f"{page} is no page of this tree any more; it is kept for what you wrote in it" for page in self.retired
+            f"{page} is no longer a page of this tree; it is kept because you wrote in it" for page in self.retired
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What stands at a name. `sha256` is None where nothing is, "" where no file can be.
+    """The file at a name. `sha256` is None if nothing is there, "" if a folder or link is.
 
-    `body` is the signature by which it is ours, "" where it is not; then `notes` are those of the person in it.
+    `body` is the signature by which the page is ours, "" if it is not. `notes` are a person's notes in a page of ours.
     """
 
     sha256: str | None = None
@@ -77,12 +77,12 @@ class _File:
 
 
 class _Draft:
-    """A page that is to be there; its content is made when it is first asked for."""
+    """A page to publish; it is rendered when its content is first used."""
 
     def __init__(self, page: Page, name: str) -> None:
         self.page = page
         self.has_place = edits.has_place(name)
-        # Other rules of redaction make another page of the same content.
+        # With other redaction rules, the same content gives another page.
         self.basis = hashlib.sha256(f"{page.basis}\0{fingerprint()}".encode()).hexdigest() if page.basis else ""
 
     @cached_property
@@ -101,12 +101,12 @@ class _Draft:
         return bool(self.basis) and entry.get("basis") == self.basis and ("body" in entry) == self.has_place
 
     def is_as(self, entry: Json) -> bool:
-        """Whether the page that this entry describes is the one that is to be there."""
+        """Whether this manifest entry describes the same page."""
         is_alike = ("body" in entry) == self.has_place
         return self.has_basis_of(entry) or (is_alike and entry["sha256"] == self.sha256)
 
     def entry(self, old: Json, was: str, main: str) -> Json:
-        """The manifest's; of an `old` one of the same content all that its content decides."""
+        """The page's manifest entry. `old` has the same content, so its fields about the content are kept."""
         if old:
             fields: Json = {name: old[name] for name in ("sha256", "body", "was") if name in old}
         else:
@@ -119,7 +119,7 @@ class _Draft:
 
 
 class Plan:
-    """Stages what has to be done; `result` says what will have become of the pages."""
+    """Stages the operations that are needed; `result` has what they will do to each page."""
 
     def __init__(self, root: Root, tree: str, folder: str, pages: Sequence[Page], staging: Staging) -> None:
         self._root = root
@@ -144,12 +144,12 @@ class Plan:
             self._used = self._reserved | {folded(name) for name in self._old}
             self._used |= {folder for name in self._reserved for folder in folders_above(name)}
             for page, name in zip(pages, paths, strict=True):
-                self._visit(page, name)
+                self._plan_page(page, name)
             self._retire()
-            self._make_room()
+            self._rename_displaced()
             self._finish()
 
-    def _visit(self, page: Page, name: str) -> None:
+    def _plan_page(self, page: Page, name: str) -> None:
         if name != page.path:
             self.result.renamed.append((page.path, name))
         if self._is_nested(name):
@@ -175,12 +175,13 @@ class Plan:
                 self._place(draft, goal, file, before, main=posixpath.basename(name))
 
     def _place(self, draft: _Draft, name: str, file: _File, old: Json | None, main: str = "") -> None:
-        """Put the page at `name`, where nothing or a page of ours stands (`file`): with `old` the same page as now."""
-        is_own = old is not None or name not in self._old  # a page that only a person can have put there is this one
+        """Put the page at `name`, where nothing or a page of ours is (`file`); `old` is the entry of the same page."""
+        is_own = old is not None or name not in self._old  # not in the manifest: a person put a copy of this page here
         pieces = [file.notes] if is_own else []
         if file.has_notes and not is_own:
             self._displaced.append(name)
-        brought = list(self._brought(draft.page, name, posixpath.join(posixpath.dirname(name), main) if main else name))
+        main_name = posixpath.join(posixpath.dirname(name), main) if main else name
+        brought = list(self._notes_for(draft.page, name, main_name))
         is_current = old is not None and file.body == old.get("body", old["sha256"]) and draft.is_as(old)
         if is_current and not brought:
             self._new[name] = draft.entry(old or {}, "", main)
@@ -193,8 +194,8 @@ class Plan:
         self._new[name] = draft.entry({}, file.body if old else "", main)
         self.result.written.append(name)
 
-    def _brought(self, page: Page, goal: str, main: str) -> Iterator[bytes]:
-        """Notes on other pages of ours that were, or stood beside, the page `main`, which now goes to `goal`."""
+    def _notes_for(self, page: Page, goal: str, main: str) -> Iterator[bytes]:
+        """Notes to move to the page `main`, now at `goal`: from its former names and the pages beside it."""
         for name in dict.fromkeys([*self._beside.get(main, ()), *self._by_key.get(page.key, ())]):
             if name == goal or name in self._moved or self._is_nested(name):
                 continue
@@ -204,7 +205,7 @@ class Plan:
                 yield file.notes
 
     def _beside_name(self, name: str) -> str:
-        """Where the current page of an edited one goes; "" where nothing can be written beside it."""
+        """The name of the current page beside an edited one; "" if nothing can be written there."""
         for old in self._beside.get(name, ()):
             file = self._inspect(old, [self._old[old]])
             if folded(old) not in self._reserved and (file.sha256 is None or file.body):
@@ -215,7 +216,7 @@ class Plan:
         try:
             self._root.list(self._path(posixpath.dirname(name)))
         except OutputRefused:
-            return ""  # something of the person's stands in the way of the folder
+            return ""  # a file of the person is in the way of the folder
         for number in itertools.count(1):
             candidate = beside(name, word, number)
             if folded(candidate) not in self._used and not exists(self._root, self._path(candidate)):
@@ -224,7 +225,7 @@ class Plan:
         raise AssertionError
 
     def _retire(self) -> None:
-        """What we wrote and is no page any more: removed, unless a person's words are in it."""
+        """Remove pages of ours that no longer belong to the tree, unless a person wrote in them."""
         for name in sorted(self._old.keys() - self._new.keys()):
             if self._is_nested(name):
                 continue
@@ -238,8 +239,8 @@ class Plan:
                 self._new[name] = self._old[name]
                 self.result.retired.append(name)
 
-    def _make_room(self) -> None:
-        """A page with notes whose name another page takes, and that has no place of its own now, gets another name."""
+    def _rename_displaced(self) -> None:
+        """Rename pages with notes whose name another page takes, unless the notes have moved to another page."""
         for name in self._displaced:
             goal = "" if name in self._moved else self._free(name, _FORMER)
             data = self._root.read(self._path(name)) if goal else None
@@ -256,7 +257,7 @@ class Plan:
             self._staging.put(self._path(MANIFEST), data, before)
 
     def _inspect(self, name: str, entries: Iterable[Json], also: str = "") -> _File:
-        """The file at `name`, and whether it is ours by one of these entries, or by the signature `also`."""
+        """The file at `name`. It is ours if one of these entries, or the signature `also`, has its body."""
         try:
             data = self._root.read(self._path(name))
         except OutputRefused:
@@ -283,5 +284,5 @@ class Plan:
 
 
 def printable(text: str) -> str:
-    """`text` as it may leave the archive and be encoded: redacted, lone surrogates spelt out."""
+    """`text` redacted, with lone surrogates escaped, so that it can be encoded."""
     return redact(text).encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,8 @@
 """One run of a target: collect its evidence, recover its files, answer its questions, publish its pages.
 
-Guarantees: the same evidence gives the same pages, so a second run writes nothing and asks no model; a path nobody
-recorded is refused with the nearest ones that were. Without a chat model the answers are quotations. It never writes
-outside the output directory, and never the files themselves.
+Guarantees: the same evidence gives the same pages, so a second run writes nothing and asks no model. A path without
+records is refused, and similar recorded paths are named. Without a chat model, answers are quotations. A run writes
+only into the output directory, never the recovered files themselves.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ __all__ = ["Answerer", "Reconstitution", "parse_moment"]
 
 Progress = Callable[[Json], None]
 _LATER_S = 600.0
-"""When a question is tried again that no model was there for."""
+"""Seconds until a question is asked again for which there was no model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """What answers questions: a model, or nothing and why. Without `section` no model's answers are wanted at all."""
+    """The model that answers questions; None, and `why`, if there is none. Without `section`, no answers are wanted."""
 
     model: ChatModel | None = None
     why: str = ""
@@ -61,7 +61,7 @@ class Answerer:
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """Everything recorded of a target. `programs` may have written files that no record names (see files.Folder)."""
+    """Everything recorded about a target. `programs` may have written files that no record names (see files.Folder)."""
 
     case: Case
     programs: tuple[FileEdit, ...]
@@ -96,14 +96,12 @@ class Reconstitution:
         ground: Json | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """`pages` bounds one tree, which leaves `spare_mb` of the disk free; no page goes into a `forbidden` directory
-        (the records' own).
+        """`pages` limits the pages of one tree; `spare_mb` of the disk stay free. No page is written into the
+        `forbidden` directories, which hold the records.
 
-        `ground` says what a run stands on besides its evidence; it is kept with the run. What was looked up while
-        something of it was `pending` is looked up anew the next time.
-
-        `notes` is where what was found out goes to be found again, by this target and others. `clock` (epoch ms) only
-        dates the record of the last run and trajectories, never a page.
+        `ground` says what a run depends on besides its evidence (app.targets), and is stored with the run. Searches
+        made while some work was `pending` are repeated by the next run. `notes` stores what runs learned, for this
+        target and others. `clock` (epoch ms) only dates trajectories and the record of the last run, never a page.
         """
         self._archive = archive
         self._recall = recall
@@ -117,27 +115,27 @@ class Reconstitution:
         self._ground = ground or {"pending": {}}
         self._clock = clock
         self.change_check: ChangeCheck | None = None
-        """After a run: tells whether a page, or what it says of the disk, has changed since."""
+        """After a run: tells whether a page, or a file that it compares with the disk, has changed since."""
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
         """``{target, output, pages, written, unchanged, kept, edited, files: {proven, unproven}, model, who, questions,
         answered, answers, model_calls, unanswered, later_s, warnings}``, mostly counts; `edited` are the pages that a
         person edited and that have the current one beside them.
 
-        `who` says which model was asked, or why none was; `answered` of the target's own `questions` have statements
-        of a model; `answers` are those to a person's own questions (output.answers); `unanswered` counts the questions
-        that a model is still to be asked, in `later_s` seconds.
-        `at` (see parse_moment) asks for an earlier state and goes before the target's own. Such a state has a tree of
-        its own beside the current one, which stays as it is: ``<target>@2026-10-01T235959Z`` (UTC).
+        `who` says which model was asked, or why none was. `answered` counts the `questions` that have statements of a
+        model; `answers` are those to a person's own questions (output.answers). `unanswered` counts the questions that
+        the model should be asked again in `later_s` seconds.
+        `at` (see parse_moment) requests an earlier state, and overrides the target's own moment. Such a state has its
+        own tree beside the current one: ``<target>@2026-10-01T235959Z`` (UTC).
         A target that is kept up to date (`refresh` is not ``once``) and has no evidence yet gets a page that says so.
 
         Raises:
             BadRequest: not an absolute path, or `at` is no moment.
-            NotRecorded: nothing is recorded of it; similar recorded paths are named.
-            OutputRefused: the output directory is not ours to write to, or one of records.
+            NotRecorded: nothing is recorded about it; similar recorded paths are named.
+            OutputRefused: the output directory is not ours to write to, or holds records.
         """
         began = time.time_ns()
-        target, root, tree = self._placed(target, at)
+        target, root, tree = self._resolve(target, at)
         made_from = self._inputs(target, root)
         collected = self._collect(target, progress)
         findings = self._findings(collected.case, progress)
@@ -153,7 +151,7 @@ class Reconstitution:
             collected.programs,
             case.facts,
             Conversations(self._archive, case.scope.sessions),
-        )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
+        )  # fmt: skip - without the warnings of recall and the model: temporary ones must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = output.with_progress(renderer.pages(), progress)
         result = output.published(root, tree, target.path, pages, case.files, spare_bytes=self._spare_bytes)
@@ -172,30 +170,30 @@ class Reconstitution:
         return result
 
     def repeated(self, target: Target, at: str = "") -> Json | None:
-        """What `run` answered last, if it would now write and answer the same; else None (see repeat).
+        """The result of the last run, if another one would write and answer the same; else None (see repeat).
 
         Raises:
             BadRequest, OutputRefused: as run.
         """
-        if self.pending(target) or self._answerer.model is not None:  # whose run also repairs the index of its notes
+        if self.pending(target) or self._answerer.model is not None:  # a run with a model also repairs its notes' index
             return None
-        target, root, _ = self._placed(target, at)
+        target, root, _ = self._resolve(target, at)
         result = repeat.find(self._archive, target, self._inputs(target, root))
-        last = self._archive.target_get(target.path, _last(target))
+        last = self._archive.target_get(target.path, _last_run_name(target))
         if result is None or last is None or last["state"] != "done":
             return None
         if root == self._output_root:
             result["warnings"] = output.publish_targets(self._archive, root, self._spare_bytes)
-        self._archive.target_put(target.path, _last(target), last | {"time": self._clock(), "result": result})
+        self._archive.target_put(target.path, _last_run_name(target), last | {"time": self._clock(), "result": result})
         return result
 
     def pending(self, target: Target) -> list[str]:
-        """What is still to come that the target's pages depend on; meaning only finds what questions ask for."""
+        """The pending work that the target's pages depend on; only questions depend on the index by meaning."""
         asks = bool(target.questions) or self._answerer.model is not None
         return [cause for cause in self._ground["pending"] if asks or cause != "meaning"]
 
-    def _placed(self, target: Target, at: str) -> tuple[Target, Path, str]:
-        """The target with its path made plain and its moment read, the output directory, and the tree in it."""
+    def _resolve(self, target: Target, at: str) -> tuple[Target, Path, str]:
+        """The target with its path normalised and its moment parsed, the output directory, and the tree in it."""
         target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
         root = Path(output.absolute(target.output)) if target.output else self._output_root
         tree = target.path.strip("/") + output.tree_suffix(target.at)
@@ -208,7 +206,7 @@ class Reconstitution:
         return repeat.inputs(self._archive, target, [*settings, self._ground | {"pending": None}])
 
     def _remember(self, target: Target, case: Case, root: Path, entry: Json, result: Json) -> None:
-        """Keep the run with its result, and publish the index over all targets anew."""
+        """Store the run with its result, and publish the index over all targets again."""
         last = {
             "evidence": case.scope.fingerprint,
             "at": target.at,
@@ -217,7 +215,7 @@ class Reconstitution:
             "entry": entry,
             "ground": self._ground,
         }
-        name = _last(target)
+        name = _last_run_name(target)
         self._archive.target_put(target.path, name, last | {"result": result})
         output.remember(self._archive, target.path, entry)
         if root == self._output_root:
@@ -228,7 +226,7 @@ class Reconstitution:
 
     def estimate(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
         """What `run` would ask its model now: ``{target, model, who, questions, files, sessions, later, calls, tokens,
-        most_calls, most_tokens}`` (agent.limits.Estimate). Nothing is asked and nothing written.
+        most_calls, most_tokens}`` (agent.limits.Estimate). It asks and writes nothing.
 
         Raises:
             BadRequest, NotRecorded: as run.
@@ -245,10 +243,10 @@ class Reconstitution:
     # -- evidence ------------------------------------------------------------------------------------------------
 
     def _collect(self, target: Target, progress: Progress) -> _Collected:
-        """Everything recorded of the target.
+        """Everything recorded about the target.
 
         Raises:
-            NotRecorded: nothing is, and the target is not kept up to date.
+            NotRecorded: nothing is recorded, and the target is not kept up to date.
         """
         progress({"phase": "collect", "done": 0, "total": None})
         folder = self._files.folder(target.path, target.at)
@@ -259,7 +257,7 @@ class Reconstitution:
             files.append(file)
             progress({"phase": "recover", "done": number, "total": len(histories)})
         progress({"phase": "recover", "done": len(histories), "total": len(histories)})
-        warnings = [*scope.warnings, *self._emptiness(target, scope, files)]
+        warnings = [*scope.warnings, *self._check_recorded(target, scope, files)]
         is_early = bool(self._ground["pending"])
         case = Case(
             path=target.path,
@@ -273,11 +271,11 @@ class Reconstitution:
         )
         return _Collected(case, tuple(folder.programs), tuple(warnings))
 
-    def _emptiness(self, target: Target, scope: Scope, files: Sequence[Recovered]) -> list[str]:
-        """A warning where nothing is recorded of a target that is kept up to date.
+    def _check_recorded(self, target: Target, scope: Scope, files: Sequence[Recovered]) -> list[str]:
+        """Check that something is recorded about the target; a warning if nothing is, but it is kept up to date.
 
         Raises:
-            NotRecorded: it is not kept up to date.
+            NotRecorded: nothing is recorded, and the target is not kept up to date.
         """
         if files or scope.sessions:
             return []
@@ -287,7 +285,7 @@ class Reconstitution:
         return [for_commands(message)]
 
     def _no_records_message(self, path: str, until: int | None) -> str:
-        """Why there is nothing to reconstitute, and which paths a person may have meant."""
+        """Why there is nothing to reconstitute, and which similar paths are recorded."""
         if until is not None and (self._files.rows(path) or self._sessions_beneath(path)):
             return f"{path}: nothing was recorded of it by that time; leave out `at`, or give a later one"
         return unknown(self._archive, path)
@@ -308,7 +306,7 @@ class Reconstitution:
         )
 
     def _ask_model(self, target: Target, case: Case, progress: Progress) -> QuestionRun:
-        """What a model says, or said before. A folder whose sessions go on is asked about when they are quiet."""
+        """The model's answers, new or stored. While sessions of the folder are active, the model is not asked."""
         section = self._answerer.section
         if section is None or (not case.files and not case.scope.sessions):
             return QuestionRun()
@@ -324,7 +322,7 @@ class Reconstitution:
         note_warnings = self._notes.fill(progress) if self._notes is not None else []
         questions = self._questions(section, progress, trouble)
         if self._answerer.model is not None and not trouble:
-            with suppress(ModelUnavailable):  # which the questions meet as well, and report
+            with suppress(ModelUnavailable):  # the questions fail the same way and report it
                 self._announce(questions.estimate(case), progress)
         run = questions.ask(case)
         if run.unanswered:
@@ -335,14 +333,14 @@ class Reconstitution:
         return run
 
     def _announce(self, cost: Estimate, progress: Progress) -> None:
-        """Say what a large run is going to cost, before it begins."""
+        """Report the estimated cost of a large run before it begins."""
         if cost.calls >= LARGE_CALLS:
             tokens = f"{cost.tokens // 1000}k tokens"
             note = f"this asks {self._model_name} about {cost.calls} times, about {tokens} in all"
             progress({"phase": "ask the model", "done": 0, "total": None, "note": note})
 
     def _answer_counts(self, case: Case, run: QuestionRun, findings: Sequence[Findings]) -> Json:
-        """What the result tells of the questions (see run)."""
+        """The part of the result that is about questions (see run)."""
         answers = run.record.answers
         return {
             "model": self._model_name,
@@ -360,8 +358,7 @@ class Reconstitution:
     def _findings(self, case: Case, progress: Progress) -> tuple[Findings, ...]:
         """The quotations that answer each of a person's own questions.
 
-        They are kept while the evidence and the questions are the same, unless recall was incomplete when they were
-        found.
+        They are kept while the evidence and the questions are the same, unless recall was incomplete at that time.
         """
         own_questions = [question for question in case.questions if question.id not in output.DEFAULT]
         if not own_questions:
@@ -389,6 +386,6 @@ class Reconstitution:
         return tuple(findings)
 
 
-def _last(target: Target) -> str:
-    """The name beneath which the archive keeps a target's last run."""
+def _last_run_name(target: Target) -> str:
+    """The name under which the archive stores a target's last run."""
     return "last" if target.at is None else "last-at"

@@ -1,8 +1,8 @@
-"""Whether a run would only repeat the last one: then nothing is collected, rendered or written.
+"""Detects that a run would only repeat the last one: then nothing is collected, rendered or written.
 
-A run that leaves nothing to be desired (no warning, no unanswered question, no page edited by hand) keeps a mark: a
-digest of what its pages follow from, and a digest of the disk: the stamps of its pages and of the files they speak of.
-A later run with the same digests would write the same bytes. Anything unusual leaves no mark, and so a full run.
+A complete run (no warning, no unanswered question, no page edited by hand) stores a mark with two digests: one of
+everything that its pages follow from, and one of the disk: the stamps of its pages and of the files they describe. A
+later run with the same digests would write the same bytes. An incomplete run stores no mark, so the next one is full.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from daemon.records import digest, dumps
 from daemon.redact import fingerprint
 
 _UNFINISHED = ("warnings", "unanswered", "edited", "retired", "kept")
-"""Parts of a result that are empty or 0 if there is nothing to do better the next time."""
+"""Fields of a result that are empty or 0 if the run was complete."""
 
 
 def inputs(archive: Archive, target: Target, settings: Sequence[object]) -> str:
-    """A digest of what a target's pages follow from, the disk apart. `settings`: what the caller decides besides."""
+    """A digest of everything but the disk that a target's pages follow from; `settings` are those of the caller."""
     return digest(
         f"{archive.revision} {code_version()} {fingerprint()} {zone()}".encode(),
         dumps([asdict(target), settings]),
@@ -43,13 +43,13 @@ def find(archive: Archive, target: Target, made_from: str) -> Json | None:
 
 
 def keep(archive: Archive, target: Target, made_from: str, result: Json, check: ChangeCheck) -> None:
-    """Mark a run that has just ended, unless it is worth repeating. `check` knows its pages and files."""
+    """Mark a run that has just ended, if it was complete. `check` knows its pages and files."""
     mark: Json | None = None
     if not any(result[name] for name in _UNFINISHED):
-        time.sleep(SLACK_NS / 1e9)  # so that whoever writes from now on leaves another stamp
+        time.sleep(SLACK_NS / 1e9)  # so that every later write changes a stamp
         paths = [*check.paths, os.path.join(result["output"], MANIFEST)]
         disk = _stamps(paths)
-        if disk and not check.has_changed():  # after the stamps: a page that was edited since the run wrote it is read
+        if disk and not check.has_changed():  # in this order, so that no edit between the run and the stamps is missed
             mark = {"inputs": made_from, "paths": paths, "disk": disk, "result": result}
     if mark != archive.target_get(target.path, _name(target)):
         archive.target_put(target.path, _name(target), mark)
@@ -60,7 +60,7 @@ def _name(target: Target) -> str:
 
 
 def _stamps(paths: Sequence[str]) -> str:
-    """A digest of the stamps of these paths; "" if one cannot be told."""
+    """A digest of the stamps of these paths; "" if one cannot be read."""
     try:
         return digest(dumps([_stamp(path) for path in paths]))
     except (OSError, ValueError):
@@ -68,7 +68,7 @@ def _stamps(paths: Sequence[str]) -> str:
 
 
 def _stamp(path: str) -> tuple[int, ...] | None:
-    """What changes with every write; None where nothing is. The change time, since programs can set all the others."""
+    """Values that change with every write; None if nothing is there. Programs can set all of them but the ctime."""
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
-"""Which recorded sessions, messages and paths have to do with a target, and what was said there.
+"""Collects the recorded sessions, messages and paths that concern a target.
 
-A session beneath the target belongs whole; of any other session the turns that touched or named a path beneath it. The
-result is a plain value with a fingerprint: the same evidence gives the same one. Reading is bounded, and what was left
-unread is said. Nothing here judges or ranks.
+Of a session beneath the target, all messages count; of any other session, the turns that touched or named a path
+beneath the target. The result is a plain value with a fingerprint: the same evidence gives the same one. The number of
+messages is limited, and a warning says how many were not read. Nothing is judged or ranked here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_DIRECTORIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Everything recorded about a target up to a moment. `touched` maps a path to the messages that touched it."""
+    """Everything recorded about a target up to a moment; `touched` has the messages that touched each path."""
 
     target: str
     sessions: tuple[SessionFacts, ...]
@@ -110,11 +110,11 @@ def collect(
 def _touches(
     archive: Archive, names: Sequence[tuple[str, str]], histories: Iterable[FileHistory], until: int | None
 ) -> Iterator[tuple[str, str, str]]:
-    """(path, session, message) of everything that a session did to a path of `histories`, or saw of it.
+    """(path, session, message) of everything that changed or read a path of `histories`.
 
-    The recorded edits tell it, read in one go for each of the target's `names`, and what made a revision, since a moved
-    folder has no edits of the files in it. Snapshots, and commands that may have changed a whole folder, do not: they
-    are about every file of a project.
+    These are the recorded edits, read at once for each of the target's `names`, and the events that made a revision,
+    because moving a folder records no edits of the files in it. Snapshots do not count, nor do commands that may have
+    changed a whole folder, because they concern every file of a project.
     """
     paths = set()
     for history in histories:
@@ -130,7 +130,7 @@ def _touches(
 
 
 def _names(archive: Archive, target: str) -> list[tuple[str, str]]:
-    """The target, and the folders that have become it or a part of it: (former path, path now)."""
+    """The target, and the folders that became it or a part of it: (former path, current path)."""
     names = [(target, target)]
     for old, new in sorted(archive.files.aliases().items()):
         if is_beneath(target, new):
@@ -175,9 +175,9 @@ def _standing_alone(path: str) -> re.Pattern[str]:
 
 
 def _read(archive: Archive, session: Session, selected: set[str] | None, until: int | None, draft: _Draft) -> None:
-    """Take up one session's messages: all of them, or the turns around `selected`.
+    """Add one session to the draft: all of its messages, or the turns around `selected`.
 
-    A session that is not read, because enough were, is still one that had to do with the target.
+    A session beyond the limit of messages is added too, but its messages are not read.
     """
     all_ids = archive.message_ids(session.id)
     order, unread = all_ids[: draft.remaining], all_ids[draft.remaining :]
@@ -201,9 +201,9 @@ def _read(archive: Archive, session: Session, selected: set[str] | None, until: 
 
 
 def _outside(session: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str, ...]:
-    """The files beneath none of the folder's names that the calls of its own turns say they changed, as from `target`.
+    """Files outside the folder (all its names) that a session's own calls changed, relative to `target`.
 
-    Of a session that worked in the folder: what another one did at home is nothing that the folder's page tells.
+    Empty for a session that worked elsewhere, because the folder's page is not about what it did there.
     """
     if not session.is_whole:
         return ()
@@ -214,13 +214,13 @@ def _outside(session: SessionFacts, target: str, inside: Sequence[str]) -> tuple
 
 
 def _turns(messages: Sequence[Message], selected: set[str]) -> list[Message]:
-    """The messages of the turns that have a wanted one."""
+    """The messages of the turns that have a selected one."""
     turns_ = (turn for turn in turns.divided(messages) if any(message.id in selected for message in turn))
     return list(chain.from_iterable(turns_))
 
 
 def _fingerprint(archive: Archive, involved: Sequence[SessionFacts]) -> str:
-    """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
+    """Changes with every message, and with titles, todo lists, reverts and interrupted answers, which are in none."""
     total = hashlib.sha256()
     for session in involved:
         endings = [(turn.ending, turn.taken_back, turn.in_doubt, turn.in_part, turn.kept) for turn in session.turns]
@@ -233,7 +233,7 @@ def _fingerprint(archive: Archive, involved: Sequence[SessionFacts]) -> str:
 
 
 class Conversations:
-    """What was said in `sessions`."""
+    """The messages of `sessions`, for pages that quote them in full."""
 
     def __init__(self, archive: Archive, sessions: Sequence[SessionFacts]) -> None:
         self._archive = archive
@@ -243,7 +243,7 @@ class Conversations:
         self._secrets_digest = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
 
     def digest(self, message_ids: Sequence[str]) -> str:
-        """Changes whenever what `messages` answers may change, but for the time at which a deletion was noticed."""
+        """Changes whenever the result of `messages` may change, except for the time when a deletion was noticed."""
         states = [self._archive.state(message_id) or {} for message_id in message_ids]
         contents = [
             [message_id, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
@@ -252,10 +252,10 @@ class Conversations:
         return records.digest(self._secrets_digest.encode(), records.dumps(contents))
 
     def hiding(self) -> AbstractContextManager[None]:
-        """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""
+        """While this is active, redaction hides the secrets of these sessions and no others."""
         return known.only(self._secrets)
 
     def messages(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
-        """These messages of a session, in this order; one that the archive does not have is passed over."""
+        """These messages of a session, in this order, without those that the archive does not have."""
         session = open_session(self._archive, Export(session=session_id, results="full"), session_id)
         return replace(session, only=message_ids).messages()
