@@ -201,8 +201,8 @@ class Capture:
         if self._is_done(self._batch, object_id):
             return True
         if self._may_come(entry) and not self._objects.kind(self._batch, object_id):
-            object_ = self._snapshots.read(object_id, self._most)
-            if not object_.kind:
+            git_object = self._snapshots.read(object_id, self._most)
+            if not git_object.kind:
                 return False
         kind, _ = self._keep(object_id)
         if kind == TREE:
@@ -217,15 +217,15 @@ class Capture:
 
     def _descend(self, root: str) -> None:
         """Capture everything beneath a stored tree. A tree is settled after all its content, so it can be skipped."""
-        way = [self._walk(root)]
-        while way:
-            walk = way[-1]
+        stack = [self._walk(root)]
+        while stack:
+            walk = stack[-1]
             mode, id_ = next(walk.entries, (-1, ""))
             if mode < 0:
                 self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
-                way.pop()
-                if way:
-                    way[-1].remarks |= walk.remarks
+                stack.pop()
+                if stack:
+                    stack[-1].remarks |= walk.remarks
             elif mode == FOLDER:
                 remark = self._settled_remark(self._batch, id_)
                 if remark is not None:
@@ -233,7 +233,7 @@ class Capture:
                     continue
                 kind, remark = self._keep(id_)
                 if kind == TREE:
-                    way.append(self._walk(id_))
+                    stack.append(self._walk(id_))
                 elif remark:
                     walk.remarks.add(remark)
             elif mode != SUBMODULE and not self._has(id_):
@@ -249,20 +249,20 @@ class Capture:
         if self._objects.kind(self._batch, object_id) == TREE:
             return TREE, ""
         self._pause()
-        object_ = self._snapshots.read(object_id, self._most)
-        if object_.size:
-            return self._leave_out(object_id, f"too large: {object_.size} bytes, {self._too_large}", self._limits)
-        if not object_.kind:
-            return self._leave_out(object_id, object_.reason, self._gone)
-        kind = TREE if object_.kind == "tree" else BLOB
+        git_object = self._snapshots.read(object_id, self._most)
+        if git_object.size:
+            return self._leave_out(object_id, f"too large: {git_object.size} bytes, {self._too_large}", self._limits)
+        if not git_object.kind:
+            return self._leave_out(object_id, git_object.reason, self._gone)
+        kind = TREE if git_object.kind == "tree" else BLOB
         # Trees are small, and prove that a file existed, so they are stored even beyond the limit.
-        if kind == BLOB and self._is_full(len(object_.raw)):
+        if kind == BLOB and self._is_full(len(git_object.raw)):
             return self._leave_out(object_id, self._too_much, self._limits)
         try:
-            self._objects.put(self._batch, kind, object_.raw)
+            self._objects.put(self._batch, kind, git_object.raw)
         except BadRecord as error:
             return self._leave_out(object_id, f"damaged: {error}", self._limits)
-        self._count(kind, object_id, len(object_.raw))
+        self._count(kind, object_id, len(git_object.raw))
         return kind, ""
 
     def _leave_out(self, object_id: str, reason: str, remark: str) -> tuple[str, str]:

@@ -84,12 +84,12 @@ class Snapshots:
         """The object with this id (40 hexadecimal digits), wherever it lies, unless it is larger than `most` bytes."""
         best = GitObject()
         for path in reversed(list(self._folders)):
-            object_ = self._folders[path].read(object_id, most)
-            if object_.kind:
+            git_object = self._folders[path].read(object_id, most)
+            if git_object.kind:
                 self._folders.move_to_end(path)
                 self._bound()
-                return object_
-            best = best if best.reason else object_
+                return git_object
+            best = best if best.reason else git_object
         self._bound()
         reason = "; ".join([f"gone: in none of {len(self._folders)} folders of git objects", *self._unread])
         return best if best.reason else GitObject(reason=reason)
@@ -152,16 +152,16 @@ class _Folder:
 
     def read(self, object_id: str, most: int) -> GitObject:
         """Look in known packs, loose objects, then new packs, because git repacks at any moment."""
-        object_ = self._packed(object_id, most)
-        if object_.kind:
-            return object_
+        git_object = self._packed(object_id, most)
+        if git_object.kind:
+            return git_object
         loose = self._loose(object_id, most)
         if loose.kind:
             return loose
-        if self._list() or object_.reason:
+        if self._list() or git_object.reason:
             self.close()
-            object_ = self._packed(object_id, most)
-        return object_ if object_.kind or object_.reason else loose
+            git_object = self._packed(object_id, most)
+        return git_object if git_object.kind or git_object.reason else loose
 
     def _list(self) -> bool:
         """List the packs; True if they have changed."""
@@ -191,18 +191,18 @@ class _Folder:
         for name in self._names:
             path = os.path.join(self._path, "pack", name)
             try:
-                object_ = self._in_pack(path, sha, most)
+                git_object = self._in_pack(path, sha, most)
             except KeyError:
-                object_ = GitObject()
+                git_object = GitObject()
             except Exception as error:  # noqa: BLE001 - a damaged or vanished pack raises whatever its bytes lead to
                 self._drop(path)
                 problem = GitObject(reason=f"{path}.pack: cannot be read: {type(error).__name__}: {error}")
                 continue
-            if object_.kind:
-                object_ = _checked(object_, object_id, path + ".pack")
-            if object_.kind:
-                return object_
-            problem = object_ if object_.reason else problem
+            if git_object.kind:
+                git_object = _checked(git_object, object_id, path + ".pack")
+            if git_object.kind:
+                return git_object
+            problem = git_object if git_object.reason else problem
             if len(self._names) > _MOST_PACKS:
                 self._drop(path)
         return problem
@@ -240,14 +240,14 @@ def _index(path: str) -> PackIndex:
         raise
 
 
-def _checked(object_: GitObject, object_id: str, place: str) -> GitObject:
+def _checked(git_object: GitObject, object_id: str, place: str) -> GitObject:
     """The object, or a reason if its content does not match its id."""
-    if object_.size or not object_.kind:
-        return object_
-    head = f"{object_.kind} {len(object_.raw)}\0".encode()
-    if hashlib.sha1(head + object_.raw, usedforsecurity=False).hexdigest() != object_id:
+    if git_object.size or not git_object.kind:
+        return git_object
+    head = f"{git_object.kind} {len(git_object.raw)}\0".encode()
+    if hashlib.sha1(head + git_object.raw, usedforsecurity=False).hexdigest() != object_id:
         return GitObject(reason=f"{place}: damaged: {object_id} has another content than its id says")
-    return object_
+    return git_object
 
 
 def _inflate(file: IO[bytes], most: int) -> GitObject:

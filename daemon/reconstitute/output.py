@@ -143,21 +143,21 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
     for question in questions:
         if question.id in DEFAULT:
             continue
-        answer_ = record.answers.get(question.id)
+        answer = record.answers.get(question.id)
         statements = [
             {
                 "text": statement.text,
                 "reason": statement.reason,
                 "messages": [source.message_id for source in statement.sources],
             }
-            for statement in (answer_.statements if answer_ is not None else ())
+            for statement in (answer.statements if answer is not None else ())
         ]
         answered.append(
             {
                 "question": question.ask,
-                "model": answer_.model if answer_ is not None else "",
+                "model": answer.model if answer is not None else "",
                 "statements": statements,
-                "note": answer_.note if answer_ is not None else "",
+                "note": answer.note if answer is not None else "",
                 "quotes": [] if statements else quotes.get(question.id, []),
             }
         )

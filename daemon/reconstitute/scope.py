@@ -215,8 +215,8 @@ def _outside(session: SessionFacts, target: str, inside: Sequence[str]) -> tuple
 
 def _turns(messages: Sequence[Message], selected: set[str]) -> list[Message]:
     """The messages of the turns that have a selected one."""
-    turns_ = (turn for turn in turns.divided(messages) if any(message.id in selected for message in turn))
-    return list(chain.from_iterable(turns_))
+    selected_turns = (turn for turn in turns.divided(messages) if any(message.id in selected for message in turn))
+    return list(chain.from_iterable(selected_turns))
 
 
 def _fingerprint(archive: Archive, involved: Sequence[SessionFacts]) -> str:

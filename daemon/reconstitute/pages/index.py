@@ -136,14 +136,14 @@ def _ordered(entries: Iterable[Entry]) -> list[Entry]:
 
 def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int) -> list[str]:
     """Put the pages at the root of the output directory; warnings where something of a person's stands in its way."""
-    entries_ = list(entries)
-    logs = [(entry.folder, entry.title, entry.log) for entry in _ordered(entries_) if entry.moment is None]
+    all_entries = list(entries)
+    logs = [(entry.folder, entry.title, entry.log) for entry in _ordered(all_entries) if entry.moment is None]
     days = changes.page(logs)
     present = {name for name in (README, changes.CHANGES) if _current(output_root, name).is_file()}
     try:
-        published = publish(output_root, "", [index(entries_, present), days], spare_bytes=spare_bytes)
+        published = publish(output_root, "", [index(all_entries, present), days], spare_bytes=spare_bytes)
         if present != published.current.keys():  # a page was edited, or is as it was, for the first time
-            published = publish(output_root, "", [index(entries_, published.current), days], spare_bytes=spare_bytes)
+            published = publish(output_root, "", [index(all_entries, published.current), days], spare_bytes=spare_bytes)
     except OutputRefused as error:  # the targets' own trees are published; that is what was asked for
         if is_full(error):
             raise

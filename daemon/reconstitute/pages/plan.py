@@ -171,10 +171,10 @@ class Links:
 
 def references(index: MaterialIndex, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
     """Paths a statement speaks of: a link where the set has a page of it, else the name."""
-    references_ = []
+    rendered = []
     for path in dict.fromkeys(paths):
         relative = index.relative(path)
         href = plan.href(page, relative) if relative else ""
         name = redact(relative or path)
-        references_.append(markdown.link(name, href) if href else markdown.code(name))
-    return references_
+        rendered.append(markdown.link(name, href) if href else markdown.code(name))
+    return rendered

@@ -196,11 +196,11 @@ class ModelAnswers:
 
     def sections(self) -> list[Section]:
         """What only a model tells: structure, configuration, and what documents say."""
-        sections_ = [Section("Summary", self.answer(PURPOSE.id, skipped=1))]
-        sections_ += [
+        all_sections = [Section("Summary", self.answer(PURPOSE.id, skipped=1))]
+        all_sections += [
             Section(_QUESTIONS[question_id].heading, self.answer(question_id)) for question_id in _OWN_SECTIONS
         ]
-        return [section for section in sections_ if section.text]
+        return [section for section in all_sections if section.text]
 
     def own(self) -> list[Section]:
         """A person's own questions, each with a model's answer, else with the best quotations."""

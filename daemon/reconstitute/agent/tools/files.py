@@ -37,11 +37,11 @@ class Content:
 
 def files_of(histories: Iterable[FileHistory]) -> list[FileHistory]:
     """Those that are files: no folder that a command named, nothing that was only ever taken away."""
-    paths_ = list(histories)
-    folders = {folder for history in paths_ for folder in above(history.path)}
+    listed = list(histories)
+    folders = {folder for history in listed for folder in above(history.path)}
     return [
         history
-        for history in paths_
+        for history in listed
         if any(not revision.deleted or revision.whole is not None for revision in history.revisions)
         and not (history.path in folders and all(r.whole is None and r.fragments is None for r in history.revisions))
     ]
@@ -75,10 +75,10 @@ def overview(files: Sequence[FileHistory], paths: Paths, folder: str) -> list[st
 def _line(history: FileHistory, paths: Paths) -> str:
     last_change = history.last_change
     when = f"last changed {utc(last_change.time)}" if last_change is not None else "no change recorded"
-    size_ = next((revision.size for revision in reversed(history.revisions) if revision.size is not None), None)
-    size = f"{size_} bytes | " if size_ is not None else ""
+    last_size = next((revision.size for revision in reversed(history.revisions) if revision.size is not None), None)
+    size_label = f"{last_size} bytes | " if last_size is not None else ""
     recorded = len(history.revisions)
-    return f"{name(paths.relative(history.path), 400)} | {state(history)} | {size}{recorded} recorded | {when}"
+    return f"{name(paths.relative(history.path), 400)} | {state(history)} | {size_label}{recorded} recorded | {when}"
 
 
 def history_lines(history: FileHistory) -> list[tuple[Revision, str]]:
@@ -88,12 +88,12 @@ def history_lines(history: FileHistory) -> list[tuple[Revision, str]]:
 
 def _revision_line(revision: Revision) -> str:
     operation, tool = str(revision.operation), name(revision.tool)
-    size_ = "deleted" if revision.deleted else "" if revision.size is None else f"{revision.size} bytes"
+    size_label = "deleted" if revision.deleted else "" if revision.size is None else f"{revision.size} bytes"
     moved = f"moved from {name(revision.moved_from, 400)}" if revision.moved_from else ""
     facts = [
         utc(revision.time),
         str(revision.grade),
-        size_,
+        size_label,
         operation if tool in {"", operation} else f"{operation} by {tool}",
         moved,
         name(evidence(revision), _REMARK_BYTES),

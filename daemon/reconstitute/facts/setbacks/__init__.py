@@ -132,10 +132,12 @@ def _of_reverts(facts: SessionFacts) -> Iterator[Setback]:
         resolved = Citation(facts.id, last.message_id, last.undone) if last.undone is not None else None
         pending = "pending: OpenCode can still undo it" if last.pending else ""
         reverted = [
-            turn_ for turn_ in facts.turns if turn_ is turn or (turn_.taken_back and turn_.prompt in last.prompts)
+            candidate
+            for candidate in facts.turns
+            if candidate is turn or (candidate.taken_back and candidate.prompt in last.prompts)
         ]
         outcome = "undone again" if resolved else "; ".join(filter(None, (kept_words(reverted), pending)))
-        paths = tuple(path for path in last.paths if not any(path in turn_.kept for turn_ in reverted))
+        paths = tuple(path for path in last.paths if not any(path in reverted_turn.kept for reverted_turn in reverted))
         detail = "; ".join(filter(None, details))
         yield Setback(SetbackKind.REVERTED, text, last.time, citation, detail, outcome, resolved, paths)
 

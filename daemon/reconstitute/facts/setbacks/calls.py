@@ -180,13 +180,15 @@ class _PassedCommands:
         for later, run in self._later(failed):
             done_keys |= {run.key, *self._recipes.get(run.key, ())}
             remaining = [
-                run_
-                for run_ in remaining
-                if not (self._is_done(run_, done_keys) or _does_more(later, run, failed, run_))
+                failed_run
+                for failed_run in remaining
+                if not (self._is_done(failed_run, done_keys) or _does_more(later, run, failed, failed_run))
             ]
             if not remaining:
-                is_part = any(run.key in self._recipes.get(run_.key, ()) for run_ in failed.blamed)
-                is_line = len(failed.blamed) > 1 and all(key in [run_.key for run_ in later.commands] for key in keys)
+                is_part = any(run.key in self._recipes.get(failed_run.key, ()) for failed_run in failed.blamed)
+                is_line = len(failed.blamed) > 1 and all(
+                    key in [failed_run.key for failed_run in later.commands] for key in keys
+                )
                 return _Success(later, later.call.title if is_part or is_line else cut(run.text, LONGEST_TITLE))
         return None
 

@@ -201,20 +201,20 @@ def _of_script(key: runs.Key, target: str, script_groups: ScriptGroups) -> str:
 def marked(commands: Sequence[Command], readmes: str, scripts: Sequence[Script]) -> tuple[Command, ...]:
     """The commands, with those marked that the text of the READMEs or a script of the project names."""
     readme_line = f" {' '.join(readmes.split())} "
-    spellings_ = set(spellings.in_text(readmes))
+    named_spellings = set(spellings.in_text(readmes))
     for script in scripts:
         spelled = spellings.of(script.invocation)
-        spellings_ |= {spelled, spellings.of(script.runs, spelled[0] if spelled else "")}
-        spellings_ |= {spelled[:-1]} if script.is_default else set()
+        named_spellings |= {spelled, spellings.of(script.runs, spelled[0] if spelled else "")}
+        named_spellings |= {spelled[:-1]} if script.is_default else set()
     return tuple(
-        replace(command, named=_is_named(command, spellings_) or _is_in_text(command.command, readme_line))
+        replace(command, named=_is_named(command, named_spellings) or _is_in_text(command.command, readme_line))
         for command in commands
     )
 
 
-def _is_named(command: Command, spellings_: AbstractSet[spellings.Spelling]) -> bool:
+def _is_named(command: Command, named_spellings: AbstractSet[spellings.Spelling]) -> bool:
     spelled = spellings.of(command.command, command.folder)
-    return bool(spelled) and spelled in spellings_
+    return bool(spelled) and spelled in named_spellings
 
 
 def _is_in_text(command: str, text: str) -> bool:

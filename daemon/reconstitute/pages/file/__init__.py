@@ -137,10 +137,10 @@ class FilePages:
         transcripts, cited = self._plan.transcripts, [(origin.session_id, origin.message_id) for origin in origins]
         led = [(transcripts.href(page, *citation), transcripts.place(*citation)) for citation in cited]
         basis = self._basis(file, page, beside, purpose, about, led)
-        pages_ = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
+        pages = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
         if beside and content.whole is not None and file.certain is not None:
-            pages_.append(Page(beside, content.whole, (file.certain.message_id,) if file.certain.message_id else ()))
-        return pages_
+            pages.append(Page(beside, content.whole, (file.certain.message_id,) if file.certain.message_id else ()))
+        return pages
 
     def _strike(self, purpose: Purpose | None) -> Statement | None:
         """Why a model struck out what the file says of itself."""
@@ -213,11 +213,11 @@ def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
     """How well the file is known, as of when, in a sentence that anybody understands."""
     last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
     if file.state is State.DELETED:
-        change_ = file.changed or last
-        at = f"{markdown.moment(change_.time)} ({markdown.zone()})"
+        last_change = file.changed or last
+        at = f"{markdown.moment(last_change.time)} ({markdown.zone()})"
         if file.moved_to:
             return markdown.Markdown(f"It was moved to {refer(file.moved_to)} on {at}.")
-        how = "taken back, and so removed," if change_.tool == "revert" else "deleted"
+        how = "taken back, and so removed," if last_change.tool == "revert" else "deleted"
         return markdown.Markdown(f"It was {how} on {at}.")
     if file.state in {State.VERIFIED, State.PROVEN}:
         return markdown.Markdown(f"Known exactly, as of {at}.")

@@ -166,8 +166,8 @@ class HistoryWriter:
         entries = file_history(revisions)
         diffs = Diffs()
         newest = entries[:MOST_ENTRIES]
-        entries_ = tuple(self._entry(page, number, entries, diffs, refer) for number in range(len(newest)))
-        return History(entries_, len(entries) - len(newest))
+        newest_entries = tuple(self._entry(page, number, entries, diffs, refer) for number in range(len(newest)))
+        return History(newest_entries, len(entries) - len(newest))
 
     def _entry(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: Reference) -> HistoryEntry:
         entry, source = entries[number], entries[number].source
@@ -229,10 +229,10 @@ class HistoryWriter:
     def _causes(self, intro: str, doubts: Sequence[Revision]) -> list[markdown.Markdown]:
         """What may have changed the file, the newest first, each once."""
         causes = list(dict.fromkeys(self._cause(revision) for revision in reversed(doubts)))
-        causes_ = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
+        texts = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
         if len(causes) > _MOST_CAUSES:
-            causes_.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
-        return causes_
+            texts.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
+        return texts
 
     def _cause(self, revision: Revision) -> markdown.Markdown:
         if revision.note == REVERTED:

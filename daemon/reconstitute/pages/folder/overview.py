@@ -21,6 +21,7 @@ from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.pages.statements import Footnotes
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
+from daemon.transcript.shell import NOTE_PREFIX
 
 _MOST_PURPOSE = 500
 _MOST_TEXT = 160
@@ -113,10 +114,8 @@ class Overview:
         if named_script is not None:
             return self._named_script(named_script, commands)
         good = [command for command in commands if command.last is CallStatus.OK and command.group in _FOR]
-        commands_ = (command for command in commands if command.group in _FOR)
-        main = (
-            min(good, key=lambda command: list(_FOR).index(command.group), default=None) or ran or next(commands_, None)
-        )
+        useful = (command for command in commands if command.group in _FOR)
+        main = min(good, key=lambda command: list(_FOR).index(command.group), default=None) or ran or next(useful, None)
         return self._last_run(main) if main is not None else markdown.Markdown("")
 
     def _last_run(self, command: Command) -> markdown.Markdown:
@@ -174,7 +173,7 @@ def unlisted(
     """
     commands: dict[str, FileEdit] = {}
     for program in programs:
-        commands.setdefault(" ".join(redact(program.note).removeprefix("shell:").split()), program)
+        commands.setdefault(" ".join(redact(program.note).removeprefix(NOTE_PREFIX).split()), program)
     commands.pop("", None)
     for command, ran in commands.items():
         calls = (

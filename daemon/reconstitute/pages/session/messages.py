@@ -63,14 +63,14 @@ def duration(milliseconds: int) -> str:
 def _call_details(item: ToolCall, call: Call | None, message_id: str) -> str:
     """What went in and came out, as one fold; empty where there is nothing that the line does not say."""
     state = item.state or {}
-    input_, parts = _input(item, state, _call_title(item, call), message_id), _results(item, state, message_id)
-    if not input_ and not parts:
+    tool_input, parts = _input(item, state, _call_title(item, call), message_id), _results(item, state, message_id)
+    if not tool_input and not parts:
         return ""
     output = state.get("output")
     lines = f", {counted(len(output.splitlines()), 'line')}" if parts and isinstance(output, str) and output else ""
-    kind = "Change" if item.tool in {*_EDITS, "write"} and input_ else "Input" if input_ else ""
+    kind = "Change" if item.tool in {*_EDITS, "write"} and tool_input else "Input" if tool_input else ""
     label = " and ".join(filter(None, [kind, f"{'output' if kind else 'Output'}{lines}" if parts else ""]))
-    return _folded(label, "\n\n".join([*input_, *parts]))
+    return _folded(label, "\n\n".join([*tool_input, *parts]))
 
 
 def _folded(summary: str, body: str) -> str:
@@ -104,32 +104,32 @@ def _fenced(text: str, info: str, message_id: str, limit: int = MOST_FOLDED) -> 
 
 def _ending(item: ToolCall, call: Call | None) -> str:
     metadata = records.table((item.state or {}).get("metadata"))
-    exit_ = call.exit if call is not None else metadata.get("exit")
+    exit_status = call.exit if call is not None else metadata.get("exit")
     word = _STATUS.get(item.status, "did not end") if call is None else _WORDS.get(call.status, call.status.value)
-    return f"{word}, exit {exit_}" if isinstance(exit_, int) and exit_ else word
+    return f"{word}, exit {exit_status}" if isinstance(exit_status, int) and exit_status else word
 
 
 def _input(item: ToolCall, state: Json, about: str, message_id: str) -> list[str]:
-    input_ = records.table(state.get("input"))
-    if item.tool in _EDITS and (change := _change(state, input_)):
+    tool_input = records.table(state.get("input"))
+    if item.tool in _EDITS and (change := _change(state, tool_input)):
         return [_fenced(change, "diff", message_id)]
-    if item.tool == "write" and isinstance(input_.get("content"), str):
-        return [_fenced(input_["content"], markdown.language(first_text(input_, PATH_KEYS)), message_id)]
+    if item.tool == "write" and isinstance(tool_input.get("content"), str):
+        return [_fenced(tool_input["content"], markdown.language(first_text(tool_input, PATH_KEYS)), message_id)]
     if item.tool in {"bash", "shell"}:
-        command = records.text(input_.get("command"))
+        command = records.text(tool_input.get("command"))
         return [_fenced(command, "sh", message_id)] if "\n" in command.strip() or len(command) > _MOST_TITLE else []
-    if item.tool == "task" and isinstance(input_.get("prompt"), str):
-        text, note = _shortened(input_["prompt"], MOST_FOLDED, message_id)
+    if item.tool == "task" and isinstance(tool_input.get("prompt"), str):
+        text, note = _shortened(tool_input["prompt"], MOST_FOLDED, message_id)
         return [*filter(None, [str(blocks(text)), note])]
     if item.tool == "todowrite":
-        return [str(fence(_todos(input_.get("todos"))))]
-    is_redundant = input_.keys() <= set(PATH_KEYS) or all(
-        isinstance(value, str) and value in about for value in input_.values()
+        return [str(fence(_todos(tool_input.get("todos"))))]
+    is_redundant = tool_input.keys() <= set(PATH_KEYS) or all(
+        isinstance(value, str) and value in about for value in tool_input.values()
     )
-    return [_fenced(pretty(input_), "json", message_id)] if input_ and not is_redundant else []
+    return [_fenced(pretty(tool_input), "json", message_id)] if tool_input and not is_redundant else []
 
 
-def _change(state: Json, input_: Json) -> str:
+def _change(state: Json, tool_input: Json) -> str:
     """A diff of what an edit did, as far as it is recorded."""
     metadata = records.table(state.get("metadata"))
     recorded = records.text(metadata.get("diff")) or "\n".join(patch for _, patch in patches(state))
@@ -137,11 +137,11 @@ def _change(state: Json, input_: Json) -> str:
         is_single_change = sum(line.startswith("@@") for line in recorded.splitlines()) and recorded.count("\n+++ ") < 2
         noise = (_NOISE, "--- ", "+++ ") if is_single_change else (_NOISE,)
         return "\n".join(_without_head(recorded.splitlines(), noise))
-    old, new = records.text(input_.get("oldString")), records.text(input_.get("newString"))
+    old, new = records.text(tool_input.get("oldString")), records.text(tool_input.get("newString"))
     if old or new:
         before, after = old[:MOST_FOLDED].splitlines(), new[:MOST_FOLDED].splitlines()
         return "\n".join(list(difflib.unified_diff(before, after, lineterm="", n=3))[2:])
-    return records.text(input_.get("patchText"))
+    return records.text(tool_input.get("patchText"))
 
 
 def _without_head(lines: Sequence[str], noise: tuple[str | tuple[str, ...], ...]) -> Iterator[str]:
