@@ -1,4 +1,4 @@
-"""Where a target's tree goes, whether it may go there, and what became of it. daemon.publish writes."""
+"""Where a target's tree is written, whether it may be written there, and the result. daemon.publish writes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
 
 @dataclass(slots=True)
 class _File:
-    """`size` is that of the content it was compared with; `known` its stamp, () where it is to be looked at anew."""
+    """`size` is that of the content it was compared with; `known` is its stamp, () if it must be checked again."""
 
     path: str
     disk: Disk
@@ -42,7 +42,7 @@ class _File:
 
 
 class ChangeCheck:
-    """What a run that began at `began_ns` (epoch ns) said of the disk, and the pages it published in `folder`."""
+    """The disk states that a run from `began_ns` (epoch ns) reported, and the pages that it published in `folder`."""
 
     def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
         self._pages = PageChangeCheck(output_root, folder, began_ns)
@@ -50,11 +50,11 @@ class ChangeCheck:
 
     @property
     def paths(self) -> list[str]:
-        """What is looked at: recorded files, then pages."""
+        """The paths that are checked: recorded files, then pages."""
         return [*(file.path for file in self._files), *self._pages.paths]
 
     def has_changed(self) -> bool:
-        """Whether the next run may say something else; reads no file that was recorded."""
+        """Whether the next run may report something else. Reads no recorded file, only its stamp."""
         return any(_is_other(file) for file in self._files) or self._pages.has_changed()
 
 
@@ -89,7 +89,7 @@ def _is_other(file: _File) -> bool:
 
 
 def _rough(file: _File, now: Stamp | None) -> Disk | None:
-    """What can be told without reading the file; None: it may be identical."""
+    """The disk state, as far as the stamp shows it; None if the file may be identical."""
     if now is None:
         return Disk.MISSING
     if file.size is None:
@@ -98,7 +98,7 @@ def _rough(file: _File, now: Stamp | None) -> Disk | None:
 
 
 def with_progress(pages: Sequence[Page], progress: Callable[[Json], None]) -> list[Page]:
-    """The pages, each of which reports when it is made. Stopping there is safe: nothing is published before all are."""
+    """The pages, which report their rendering. `progress` may raise: nothing is published before all are rendered."""
 
     def text(number: int, page: Page) -> str:
         made = page.text
@@ -111,7 +111,7 @@ def with_progress(pages: Sequence[Page], progress: Callable[[Json], None]) -> li
 def published(
     root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered], *, spare_bytes: int
 ) -> Json:
-    """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
+    """Publish the pages; returns the result with counts of pages written, unchanged and kept, and warnings."""
     result = publish(root, tree, pages, spare_bytes=spare_bytes)
     files = [file for file in files if not file.is_folder]
     proven = sum(file.state in CERTAIN for file in files)
@@ -135,7 +135,7 @@ def published(
 
 
 def answers(questions: Iterable[Question], record: Record, findings: Iterable[Findings]) -> list[Json]:
-    """What a person's own questions were answered: ``[{question, model, statements: [{text, reason, messages}], note,
+    """The answers to a person's own questions: ``[{question, model, statements: [{text, reason, messages}], note,
     quotes}]``, redacted; without a model's statements the quotations stand in.
     """
     quotes = {finding.question.id: [quote.text for quote in finding.quotes] for finding in findings}
@@ -166,7 +166,7 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
 
 
 def entry(renderer: Renderer, root: Path, result: Json) -> Json:
-    """A target's line in the index over all, by what became of its pages, and the output directory that it is for."""
+    """A target's line in the index over all targets, with the output directory that the index is in."""
     line = renderer.entry(str(Path(result["output"]).relative_to(root)))
     return {
         "root": str(root),
@@ -175,14 +175,14 @@ def entry(renderer: Renderer, root: Path, result: Json) -> Json:
 
 
 def remember(archive: Archive, target: str, entry: Json) -> None:
-    """Keep a target's line: one for each of its trees, in whichever directory and of whichever moment."""
+    """Store a target's line: one for each of its trees, that is, for each directory and moment."""
     trees = archive.target_get(target, _TREES) or {}
     trees[f"{entry['root']}\0{entry['folder']}"] = entry
     archive.target_put(target, _TREES, trees)
 
 
 def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:
-    """The index over all trees that are still in this output directory; warnings."""
+    """Publish the index over all trees that are still in this output directory; returns warnings."""
     in_root = [tree for target in archive.targets() for tree in _trees(archive, target) if tree["root"] == str(root)]
     existing = [tree for tree in in_root if (root / tree["folder"] / README).is_file()]
     entries = [from_json({key: value for key, value in tree.items() if key != "root"}) for tree in existing]
@@ -198,9 +198,9 @@ def _trees(archive: Archive, target: str) -> list[Json]:
 
 
 def tree_suffix(moment: int | None) -> str:
-    """What the tree of an earlier state is called by, after the target's own path: ``@2026-10-01T235959Z`` (UTC).
+    """The suffix of the tree of an earlier state, after the target's path: ``@2026-10-01T235959Z`` (UTC).
 
-    Milliseconds follow where a person gave them; 999 is the end of a day. Empty for None.
+    It has milliseconds if a person gave them; 999 is the end of a day. Empty for None.
     """
     if moment is None:
         return ""
@@ -210,7 +210,7 @@ def tree_suffix(moment: int | None) -> str:
 
 
 def check(root: Path, tree: str, forbidden: Sequence[Path]) -> None:
-    """Refuse an output directory or tree that lies in a forbidden one, or a tree around one; links are followed.
+    """Refuse an output directory or tree in a forbidden directory, or a tree around one; links are followed.
 
     Raises:
         OutputRefused: naming the directory, why, and what to do.
@@ -228,7 +228,7 @@ def check(root: Path, tree: str, forbidden: Sequence[Path]) -> None:
 
 
 def normal(path: str) -> str:
-    """`path` absolute and plain.
+    """`path`, absolute and normalised.
 
     Raises:
         BadRequest: it is not absolute, is the root, or holds a NUL.
@@ -240,7 +240,7 @@ def normal(path: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """`path` with ~ put in.
+    """`path` with ~ expanded.
 
     Raises:
         BadRequest: it is not absolute, or holds a NUL.

@@ -1,9 +1,9 @@
-"""Request files: a file dropped into a directory asks for a reconstitution and gets its result beside it.
+"""Request files: a file dropped into a directory requests a reconstitution, and its result is written beside it.
 
-A file is claimed by renaming it to ``running/`` and ends in ``done/`` or ``failed/`` with ``<name>.result.json``; the
+A file is claimed by renaming it into ``running/``. It ends in ``done/`` or ``failed/`` with ``<name>.result.json``. The
 number of attempts is in the running file's name, so it survives a crash (docs/reliability.md, J2). Anything but a small
-regular file of this user's is moved to ``failed/`` without being opened. One process at a time (whoever holds the
-archive), one thread; watching the directory is the caller's work: call `claim` when something may have changed.
+regular file of this user is moved to ``failed/`` unopened. Only the process that holds the archive may use the
+directory, in one thread. The caller watches it, and calls `claim` when something may have changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A request file that is being worked on: `name` is its name in ``done/`` or ``failed/``."""
+    """A request file in ``running/``; `name` is its later name in ``done/`` or ``failed/``."""
 
     name: str
     attempt: int
@@ -54,10 +54,9 @@ class Requests:
         home: Path | None = None,
         step: Step = no_step,
     ) -> None:
-        """Make the directory and its three folders; what a crash left in ``running/`` is queued again.
+        """Make the directory and its three folders; files that a crash left in ``running/`` are queued again.
 
-        `clock` gives seconds since the epoch. A file written in place is taken once it has not changed for
-        `quiet_seconds`.
+        `clock` gives seconds since the epoch. A file is claimed once it has not changed for `quiet_seconds`.
 
         Raises:
             OutputRefused: the directory cannot be made or is not ours.
@@ -71,7 +70,7 @@ class Requests:
         self._step = step
         self._unfinished = self._root.list("running")
         for name in (f"{folder}/{name}" for folder in ("done", "failed") for name in self._root.list(folder)):
-            if name.endswith(".tmp") and "/." in name:  # half a result, from a crash
+            if name.endswith(".tmp") and "/." in name:  # an unfinished result, from a crash
                 self._root.remove(name)
         self._queue: list[str] = []
         self._released: list[str] = []
@@ -83,13 +82,13 @@ class Requests:
         self._root.close()
 
     def pending(self) -> bool:
-        """Whether a request waits, or a file is not yet quiet: then `claim` is worth calling, now or shortly."""
+        """Whether a request waits, or a file that may become one: then call `claim`, now or shortly."""
         return bool(self._unfinished or self._released or self._candidates())
 
     def claim(self) -> Claimed | None:
-        """Take a request that is ready; None when there is none. Unusable files go to ``failed/``.
+        """Claim a request that is ready; None if there is none. Unusable files are moved to ``failed/``.
 
-        What a crash left comes first, then new files, the oldest first, then what was released.
+        Requests that a crash interrupted come first, then new files, the oldest first, then released requests.
         """
         claimed = self._reclaim_from(self._unfinished)
         if claimed:
@@ -119,17 +118,17 @@ class Requests:
         self._end("failed", claimed.attempt, claimed.name, _failure(claimed.name, claimed.attempt, error))
 
     def release(self, claimed: Claimed) -> None:
-        """Give a request back that could not be worked on now (shutdown, no model): this attempt does not count."""
+        """Queue a request again that could not run now (shutdown, no model); this attempt does not count."""
         running, name = f"{claimed.attempt}.{claimed.name}", f"{claimed.attempt - 1}.{claimed.name}"
         try:
             self._root.rename(f"running/{running}", f"running/{name}")
-        except OSError:  # it is taken again all the same, and this attempt counts
+        except OSError:  # queued under its old name, so this attempt counts
             self._released.append(running)
             raise
         self._released.append(name)
 
     def _candidates(self) -> list[tuple[str, os.stat_result]]:
-        """Names in the directory that may be requests, oldest first; forgets what is gone."""
+        """Files in the directory that may be requests, oldest first; forgets observations of files that are gone."""
         candidates = []
         for name in self._root.list():
             if name in {"running", "done", "failed"} or name.startswith(".") or name.lower().endswith(_UNFINISHED):
@@ -143,7 +142,7 @@ class Requests:
         return sorted(candidates, key=lambda item: (item[1].st_mtime_ns, item[0]))
 
     def _is_acceptable(self, name: str, info: os.stat_result) -> bool:
-        """Refuses, without opening it, what cannot be a request file."""
+        """Whether this can be a request file; any other file is moved to ``failed/`` without being opened."""
         if not stat.S_ISREG(info.st_mode):
             reason = "is not a regular file; drop a text file"
         elif info.st_uid != os.geteuid():
@@ -159,7 +158,7 @@ class Requests:
         now, mark = self._clock(), (info.st_size, info.st_mtime_ns, info.st_ino)
         if now - info.st_mtime >= self._quiet:
             return True
-        # A time stamp in the future, or a clock set back: then what counts is how long we have seen it unchanged.
+        # The file's time may be in the future, or the clock set back. Then it counts how long we saw it unchanged.
         last_mark, since = self._observations.get(name, (None, now))
         if last_mark != mark or now < since:
             since = now
@@ -167,16 +166,16 @@ class Requests:
         return now - since >= self._quiet
 
     def _claim(self, name: str) -> Claimed | None:
-        goal = self._free_name(name)
+        new_name = self._free_name(name)
         try:
-            self._root.rename(name, f"running/1.{goal}")
+            self._root.rename(name, f"running/1.{new_name}")
         except FileNotFoundError:
             return None
         except OSError as error:
             self._give_up(name, error)
             return None
         self._step("requests.claimed")
-        return self._read(1, goal)
+        return self._read(1, new_name)
 
     def _reclaim_from(self, running: list[str]) -> Claimed | None:
         while running:
@@ -189,8 +188,8 @@ class Requests:
         number, _, name = running.partition(".")
         if not (name and number.isascii() and number.isdigit()):
             error = BadRequest(f"running/{_printable_name(running)}: not put there by us; drop it one folder above")
-            goal = self._free_name(running)
-            self._finish_in("failed", running, goal, _failure(goal, 0, error))
+            new_name = self._free_name(running)
+            self._finish_in("failed", running, new_name, _failure(new_name, 0, error))
             return None
         attempts = int(number)
         for folder in ("done", "failed"):
@@ -215,10 +214,10 @@ class Requests:
             return None
 
     def _set_aside(self, name: str, error: BadRequest) -> None:
-        goal = self._free_name(name)
+        new_name = self._free_name(name)
         try:
-            self._root.rename(name, f"failed/{goal}")
-            self._root.write(f"failed/{goal}{_RESULT}", _json(_failure(goal, 0, error)))
+            self._root.rename(name, f"failed/{new_name}")
+            self._root.write(f"failed/{new_name}{_RESULT}", _json(_failure(new_name, 0, error)))
         except OSError as failure:
             self._give_up(name, failure)
 
@@ -231,13 +230,13 @@ class Requests:
         self._finish_in(folder, f"{attempt}.{name}", name, body)
 
     def _finish_in(self, folder: str, running: str, name: str, body: Json) -> None:
-        """The result first, then the move: a crash between the two is completed by `_reclaim`."""
+        """Write the result, then move the request; `_reclaim` completes the move after a crash between the two."""
         self._root.write(f"{folder}/{name}{_RESULT}", _json(body))
         self._step("requests.result")
         self._root.rename(f"running/{running}", f"{folder}/{name}")
 
     def _free_name(self, name: str) -> str:
-        """`name` made harmless, with a number where an earlier request of that name is still about."""
+        """`name` made printable and short, with a number if an earlier request has that name."""
         stem, dot, suffix = _printable_name(name).rpartition(".")
         if not stem or len(suffix) > 16:
             stem, dot, suffix = _printable_name(name), "", ""
@@ -260,7 +259,7 @@ def _failure(name: str, attempt: int, error: Exception) -> Json:
 
 
 def _printable_name(name: str) -> str:
-    """A name found in the directory, as we may write and show it."""
+    """The name of a file in the directory, safe to write and to display."""
     plain = printable(name).replace("\\", "_")
     return f"_{plain}" if is_git(plain) else plain
 

@@ -1,6 +1,6 @@
-"""What a request file says: paths, one a line, or a TOML or JSON table (docs/how-it-works.md). Pure functions.
+"""Parses request files: paths, one per line, or a TOML or JSON table (docs/how-it-works.md). Pure functions.
 
-A wrong file raises BadRequest naming file, line or key, and fix; nothing in it is guessed or passed over.
+An invalid file raises BadRequest with the file, the line or key, and the fix. Nothing is guessed or ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _REFRESH = ("once", "scheduled", "continuous")
 class Request:
     """One path to reconstitute, absolute; `at` is a time as it was written.
 
-    Empty fields mean the configured ones; an empty `refresh` is one run that leaves what is followed as it is.
+    Empty fields mean the configured values; an empty `refresh` is one run that changes nothing about what is kept up to
+    date.
     """
 
     path: str
@@ -158,5 +159,5 @@ def _absolute(path: str, place: str, home: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` fit for a message: control characters and lone surrogates become ``_``."""
+    """`text` for a message: control characters and lone surrogates become ``_``."""
     return "".join("_" if unicodedata.category(c) in {"Cc", "Cs"} else c for c in text)
