@@ -50,8 +50,8 @@ class World:
         self._tracks = Tracks()
         self._later: dict[str, deque[FileEdit]] = defaultdict(deque)
         self._snapshots = Snapshots(self._tracks, objects, path_filter or trees.PathFilter(), self._later, may_format)
-        self._found_at: set[str] = set()
-        self._moves = Moves(self._tracks, self._found_at)
+        self._proven_files: set[str] = set()
+        self._moves = Moves(self._tracks, self._proven_files)
         self._launches = Launches(self._tracks, self._later, self._replay_effect, self._doubt_folder)
         self._handlers: dict[Operation, Callable[[FileEdit], None]] = {
             Operation.DELETE: self._moves.delete,
@@ -75,7 +75,7 @@ class World:
             if edit.operation in _CHANGES:
                 self._later[edit.path].append(edit)
             if edit.operation in _NEEDS_FILE:
-                self._found_at.add(edit.path)
+                self._proven_files.add(edit.path)
         for number, edit in enumerate(events):
             if number % _STEP == 0:
                 pulse()

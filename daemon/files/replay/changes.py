@@ -63,7 +63,7 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     result = _Result(
         text, content, (evidence,), kinds, outside_change=outside, mark_unknown=mark_unknown, may_format=may_format
     )
-    _record(track, edit, result)
+    _add_result(track, edit, result)
 
 
 def append(track: Track, edit: FileEdit) -> None:
@@ -86,7 +86,7 @@ def append(track: Track, edit: FileEdit) -> None:
             return
         kinds = frozenset({kind_of(edit)})
         result = _Result(text, text, ("added to proven content",), kinds, mark_unknown=track.mark_unknown)
-        _record(track, edit, result)
+        _add_result(track, edit, result)
 
 
 def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
@@ -100,7 +100,7 @@ def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     outcome = apply.Outcome() if base is None else _apply(base, edit)
     if edit.after is not None:
         _confirm_before(track, edit)
-        _recorded(track, edit, base if track.is_certain else None, outcome.text, may_format=may_format)
+        _with_recorded_texts(track, edit, base if track.is_certain else None, outcome.text, may_format=may_format)
     elif base is None:
         _without_base(track, edit, f"{NO_BASE}; {formatters.AS_WRITTEN}" if may_format else NO_BASE)
     elif outcome.text is None:
@@ -156,7 +156,7 @@ def _by_rules(track: Track, edit: FileEdit, outcome: apply.Outcome, *, may_forma
     # Up to 1.2.6 an edit drops the mark, so that after it there is none.
     unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and apply.is_old(edit.version))
     kinds = frozenset({kind_of(edit)})
-    _record(track, edit, _Result(text, text, evidence, kinds, mark_unknown=unknown, may_format=may_format))
+    _add_result(track, edit, _Result(text, text, evidence, kinds, mark_unknown=unknown, may_format=may_format))
 
 
 def _confirm_before(track: Track, edit: FileEdit) -> None:
@@ -218,7 +218,7 @@ def _has_one_place(text: str, edit: FileEdit) -> bool:
     return times == 1 or (times > 1 and edit.replace_all)
 
 
-def _recorded(
+def _with_recorded_texts(
     track: Track, edit: FileEdit, base: str | None, computed: str | None, *, may_format: bool = False
 ) -> None:
     """An edit with its recorded text before and after; neither has a byte order mark."""
@@ -246,10 +246,10 @@ def _recorded(
         is_ordered=follows,
         may_format=may_format,
     )
-    _record(track, edit, result)
+    _add_result(track, edit, result)
 
 
-def _record(track: Track, edit: FileEdit, result: _Result) -> None:
+def _add_result(track: Track, edit: FileEdit, result: _Result) -> None:
     """Add the state after a change; it is certain if its text is and nothing else ran at the same time."""
     state = State(
         certain(result.kinds),

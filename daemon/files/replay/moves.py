@@ -29,11 +29,11 @@ _FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
 
 
 class Moves:
-    """Replays DELETE, MOVE and COPY events; `found_at` are the paths that later calls prove to be files."""
+    """Replays DELETE, MOVE and COPY events; `proven_files` are the paths that later calls prove to be files."""
 
-    def __init__(self, tracks: Tracks, found_at: set[str]) -> None:
+    def __init__(self, tracks: Tracks, proven_files: set[str]) -> None:
         self._tracks = tracks
-        self._found_at = found_at
+        self._proven_files = proven_files
 
     def delete(self, edit: FileEdit) -> None:
         """A file, a link, or a folder with all that is known to be in it, is gone."""
@@ -84,7 +84,7 @@ class Moves:
         """Which of two destinations it was, by the files that later calls used."""
         source = self._tracks.folders.real(edit.path)
         tails = [track.path[len(source) :] for track in self._tracks.beneath(source) if track.exists] or [""]
-        is_target, is_inside = (any(place + tail in self._found_at for tail in tails) for place in (target, inside))
+        is_target, is_inside = (any(place + tail in self._proven_files for tail in tails) for place in (target, inside))
         return (inside if is_inside and not is_target else target), is_target != is_inside
 
     def move(self, edit: FileEdit) -> None:

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Session
-from daemon.transcript import patch_text
-from daemon.transcript import shell as bash
+from daemon.transcript import patch_text, shell
 from daemon.transcript.evidence import attachments, call_results, unified_diffs
 from daemon.transcript.evidence.call_results import Texts, files, listed, recorded, settled
 from daemon.transcript.evidence.recorded_diffs import summary_edits
@@ -324,7 +323,7 @@ _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {
     "apply_patch": settled(patch, patched_paths),
     "patch": settled(patch, patched_paths),
     "read": _read,
-    "bash": bash.edits,
-    "shell": bash.edits,
-    "batch": lambda _part_edits, _version: [],
+    "bash": shell.edits,
+    "shell": shell.edits,
+    "batch": lambda _tool_call, _version: [],
 }
