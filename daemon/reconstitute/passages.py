@@ -1,8 +1,8 @@
-"""What is recorded about a question: the messages that recall ranks first, and passages that answer it word for word.
+"""Answers questions with quotations: searches the records, and chooses passages with the question's words.
 
-Guarantees: every quote is a stretch of one prompt or answer, redacted, never tool output. The same sessions and ranks
-give the same quotes; where nothing fits, the answer says so. Ranks are kept for as long as the target's evidence is the
-same, so a run with nothing new searches nothing and embeds no query. Ranks that recall had to warn of are not kept.
+Guarantees: every quote is from one prompt or answer, redacted, never from tool output. The same sessions and ranks give
+the same quotes. If nothing fits, the answer says so. Ranks are stored while the target's evidence is the same, so a run
+with nothing new searches nothing and embeds no query. Ranks with warnings of recall are not stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from daemon.reconstitute.scope import Scope
 from daemon.records import digest, dumps
 
 VERSION = 3
-"""Part of the evidence fingerprint: a new way to choose passages answers anew."""
+"""Part of the key of stored answers; raise it when passages are chosen in another way."""
 
 NOTHING_RECORDED = "Nothing recorded answers this."
 CLOSEST = "No passage uses the words of the question; these are the closest ones recall found."
@@ -38,7 +38,7 @@ _MOST_PER_MESSAGE = 2
 _LEAST_SHARE = 0.4
 """A passage that scores less than this share of the best one adds noise."""
 _ALIKE = 0.75
-"""The share of common words from which on two passages say the same."""
+"""Two passages say the same if they share at least this part of their words."""
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
@@ -46,7 +46,7 @@ _WORD = re.compile(r"\w+")
 _CANDIDATES = 60
 _MOST_SESSIONS = 6
 _LONGEST_QUERY = 2000
-"""Characters of a query; a person may ask at length."""
+"""Characters of a query, because a person's question may be long."""
 _CACHE_S = 30 * 86_400.0
 _KIND = "search"
 _SEARCH_VERSION = "3"
@@ -66,14 +66,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The answer to one question: quotes, best first, and what must be said about them."""
+    """The answer to one question: quotes, best first, and a note about them."""
 
     question: Question
     quotes: tuple[Passage, ...]
     note: str = ""
 
     def to_json(self) -> Json:
-        """All but the question, as `from_json` reads it."""
+        """Everything but the question, as `from_json` reads it."""
         return {"note": self.note, "quotes": [asdict(quote) for quote in self.quotes]}
 
     @classmethod
@@ -130,9 +130,9 @@ def _sentences(line: str) -> list[str]:
 
 
 def passages_of(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
-    """What was said in the sessions."""
+    """All passages of the sessions' prompts and answers."""
     for session in sessions:
-        for turn in session.own_turns:  # a fork's copies are quoted from where they come
+        for turn in session.own_turns:  # the copies in a fork are quoted from their original session
             kind = Kind.TASK if turn.is_command else Kind.PROMPT
             for text in split(turn.prompt):
                 yield Passage(text, kind, turn.prompt_id, session.id, session.title, turn.time)
@@ -212,7 +212,7 @@ def _key(text: str) -> str:
 
 
 class QuestionSearch:
-    """The questions' searches over one target's scope; `warnings` gathers what recall said."""
+    """Searches for the questions of one target in its scope; `warnings` collects those of recall."""
 
     def __init__(
         self,
@@ -224,8 +224,8 @@ class QuestionSearch:
         *,
         is_early: bool = False,
     ) -> None:
-        """`moment` (epoch ms): nothing that was said later is looked at. `is_early`: the indexes have not everything
-        yet, so no answer is kept, nor taken from an earlier time.
+        """`moment` (epoch ms): later messages are left out. `is_early`: the indexes are not complete yet, so ranks are
+        neither stored nor taken from the store.
         """
         self._moment, self._is_early = moment, is_early
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
@@ -249,7 +249,7 @@ class QuestionSearch:
 
     def _search(self, question: Question) -> dict[str, int]:
         ranks: dict[str, int] = {}
-        for query, filters in self._asks(question):
+        for query, filters in self._searches(question):
             if self._is_over or not query.strip():
                 continue
             try:
@@ -266,19 +266,19 @@ class QuestionSearch:
                 ranks[hit.message_id] = min(place, ranks.get(hit.message_id, place))
         return ranks
 
-    def _asks(self, question: Question) -> list[tuple[str, Filters]]:
-        """Everything beneath the target at once, and the busiest sessions elsewhere one by one."""
+    def _searches(self, question: Question) -> list[tuple[str, Filters]]:
+        """(query, filters) of each search: everything beneath the target, and the busiest sessions elsewhere."""
         outside = [session for session in self._scope.sessions if not is_beneath(session.session.directory, self._path)]
         busiest = sorted(outside, key=lambda session: (-len(session.message_ids), session.session.id))[:_MOST_SESSIONS]
         end = None if self._moment is None else self._moment + 1
-        asks = [
+        searches = [
             (query, Filters(session_id=session.session.id, before=end))
             for session in busiest
             for query in question.queries[:1]
         ]
         if len(outside) < len(self._scope.sessions):
-            asks += [(query, Filters(directory=self._path, before=end)) for query in question.queries]
-        return asks
+            searches += [(query, Filters(directory=self._path, before=end)) for query in question.queries]
+        return searches
 
     def _warn(self, warning: str) -> None:
         if warning not in self.warnings:

@@ -1,8 +1,8 @@
 """The calls that search the archive or export it.
 
 Arguments arrive as clients wrote them. recall.query.arguments reads them, so that command line, MCP and HTTP have the
-same defaults and errors. The answer's warnings begin with what was odd about the arguments, then why the archive may be
-behind.
+same defaults and errors. The answer's warnings begin with those about the arguments, then why the archive may lack
+recent messages.
 """
 
 from __future__ import annotations
@@ -79,27 +79,29 @@ class RecallCalls:
         Raises:
             BadRequest: an unknown call, an invalid argument, an id that is not in the archive.
         """
-        question, odd = read(request.call, request.arguments)
-        behind = self.scan_sources(match=question.match if isinstance(question, queries.Recall) else "")
-        answer = self._answer(question, request.here)
-        path = getattr(question, "path", "")
-        if path.startswith("/") and not (answer.get("results") or answer.get("sessions")):
-            odd = [*odd, *([] if is_touched(self.archive, path) else [unknown(self.archive, path)])]
-        answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]
+        query, about_arguments = read(request.call, request.arguments)
+        about_archive = self.scan_sources(match=query.match if isinstance(query, queries.Recall) else "")
+        answer = self._answer(query, request.here)
+        path = getattr(query, "path", "")
+        is_empty = not (answer.get("results") or answer.get("sessions"))
+        if path.startswith("/") and is_empty and not is_touched(self.archive, path):
+            about_arguments.append(unknown(self.archive, path))
+        first_warnings = [redact(warning) for warning in (*about_arguments, *about_archive)]
+        answer["warnings"] = [*first_warnings, *answer.get("warnings", ())]
         return answer
 
-    def _answer(self, question: Any, directory: str) -> Json:
+    def _answer(self, query: Any, directory: str) -> Json:
         archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
         by_query: dict[type[Any], Callable[[], Json]] = {
-            queries.Recall: lambda: self.searching().answer(question, directory),
-            queries.RecallGet: lambda: browse.get(archive, question),
-            queries.RecallContext: lambda: browse.context(archive, question),
-            queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, directory),
-            queries.RecallSessions: lambda: browse.sessions(archive, catalog, question, directory),
-            queries.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
-            queries.RecallFiles: lambda: sessions_by_path(archive, lexical, catalog, question),
+            queries.Recall: lambda: self.searching().answer(query, directory),
+            queries.RecallGet: lambda: browse.get(archive, query),
+            queries.RecallContext: lambda: browse.context(archive, query),
+            queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, query, directory),
+            queries.RecallSessions: lambda: browse.sessions(archive, catalog, query, directory),
+            queries.RecallTimeline: lambda: timeline(archive, lexical, catalog, query, _now()),
+            queries.RecallFiles: lambda: sessions_by_path(archive, lexical, catalog, query),
         }
-        return by_query[type(question)]()
+        return by_query[type(query)]()
 
     def export(self, request: calls.Export, progress: Progress, on_part: OnPart) -> answers.Export:
         """See calls.Export.
@@ -107,10 +109,10 @@ class RecallCalls:
         Raises:
             BadRequest: an invalid argument, a session that is not in the archive.
         """
-        question, odd = read("export", request.arguments, EXPORT)
-        behind = self.current(progress)
-        answer = from_json(export(self.archive, question, on_part, progress), answers.Export)
-        answer.warnings = [*(redact(warning) for warning in (*odd, *behind)), *answer.warnings]
+        query, about_arguments = read("export", request.arguments, EXPORT)
+        about_archive = self.current(progress)
+        answer = from_json(export(self.archive, query, on_part, progress), answers.Export)
+        answer.warnings = [*(redact(warning) for warning in (*about_arguments, *about_archive)), *answer.warnings]
         return answer
 
 
