@@ -214,7 +214,7 @@ def test_a_trajectory_is_shown_without_secrets_and_without_escapes(world: World)
 
 
 PLACE = composed(b"").decode()
-"""The only comments on a page: the marks of its Notes place."""
+"""The only comments on a page: the marks of its Notes section."""
 
 
 # -- the pages -------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ PLACE = composed(b"").decode()
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Every file beneath `folder` but manifests, with its text; of a page without its empty Notes place."""
+    """Every file beneath `folder` but manifests, with its text; of a page without its empty Notes section."""
     return {
         str(p.relative_to(folder)): p.read_text(encoding="utf-8").removesuffix(PLACE).removesuffix("\n")
         for p in folder.rglob("*")

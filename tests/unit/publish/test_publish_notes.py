@@ -32,7 +32,7 @@ class Tree:
         return (self.folder / name).read_bytes()
 
     def note(self, name: str, words: bytes = MINE) -> bytes:
-        """Write in the Notes place; the page's bytes."""
+        """Write in the Notes section; the page's bytes."""
         head, opening, rest = self.read(name).rpartition(OPEN)
         data = head + opening + words + CLOSE + rest.partition(CLOSE)[2]
         (self.folder / name).write_bytes(data)

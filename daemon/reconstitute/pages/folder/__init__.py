@@ -28,7 +28,7 @@ from daemon.reconstitute.pages.statements import Footnotes, ModelAnswers
 from daemon.reconstitute.questions import DEAD_ENDS, DECISIONS, OPEN, PURPOSE, RUN
 
 MOST_BYTES = 56_000
-"""Bytes of a front page, the Notes place apart."""
+"""Bytes of a front page, the Notes section apart."""
 _SHARES = 64
 """Steps in which a front page tells less, until it fits."""
 _UNANSWERED = frozenset({SetbackKind.STOPPED, SetbackKind.FAILED})
