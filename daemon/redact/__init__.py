@@ -18,7 +18,7 @@ from daemon.redact.assignments import WORDS, name_kind
 from daemon.redact.detection import Span, find
 from daemon.redact.values import is_value
 
-VERSION = "4"
+VERSION = "5"
 """Version of the rules; raise it so that indexed documents are redacted again."""
 
 DEEPEST = 100

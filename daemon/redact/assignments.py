@@ -20,6 +20,7 @@ from daemon.redact.values import (
     is_name,
     is_phrase,
     is_plain,
+    is_prose_key,
     is_prose_password,
     is_reference,
     is_value,
@@ -44,14 +45,14 @@ _KEY_OWNERS = (
 _KEYS = (
     "secret", "token", r"credentials?", '"auth', r"_auth(?<![a-z0-9]_auth)", "client-key-data", r"api[-_ ]?key",
     r"dockerc(?:onfigjson|fg)",
-    *(rf"{word}[-_]?key" for word in _KEY_OWNERS),
+    *(rf"{word}[-_ ]?key" for word in _KEY_OWNERS),
 )  # fmt: skip
 _LOGIN_NAMES, _KEY_NAMES = "|".join(_LOGINS), "|".join(_KEYS)
 _IS_LOGIN = re.compile(_LOGIN_NAMES)
 STARTS = (
     "pass", "pwd", "contrase", "senha", "kennwort", "mot_de_passe", "mot_depasse", "motde_passe", "motdepasse",
     "пароль", "密码", "パスワード", "psk", "secret", "token", "credential", '"auth', "_auth", "client-key-data",
-    "dockerc", "api key", *(f"{word}{joiner}key" for word in (*_KEY_OWNERS, "api") for joiner in ("", "-", "_")),
+    "dockerc", *(f"{word}{joiner}key" for word in (*_KEY_OWNERS, "api") for joiner in ("", "-", "_", " ")),
 )  # fmt: skip
 """Every name in a match of `find` or `phrases` starts with one of these (lower case)."""
 _SUFFIX = (
@@ -77,9 +78,11 @@ _ASSIGNMENT = re.compile(
     rf"[ \t]{{0,40}}[\"'`*]{{0,3}}(?P<cell>(?![*]){_BARE}{{6,512}}+)"
     # password: | and the value on the next line
     r"|[\"']?[ \t]{0,4}:[ \t]{0,4}[|>][-+]?\d?[ \t]{0,4}\r?\n[ \t]{1,60}(?P<block>[^\s\[|>][^\n\[\]]{5,512}+)"
-    # name: "value", name = 'value', name is `value`, name: str = "value"
-    rf"|[\"'`*]{{0,3}}\]?{_TAG}?[*]{{0,3}}[ \t]{{0,16}}"
-    r"(?P<separator>=>|:=|={1,3}|:|：|(?<=[ \t])(?:is|was|ist|war|est|es|é|это)(?=[ \t]))"
+    # process.env.DB_PASSWORD || "value", getenv("DB_PASSWORD") or "value"
+    r"|[\"']?[)\]]{0,2}[ \t]{0,4}(?:\|\||\?\?|or)[ \t]{0,4}[\"'](?P<fallback>[^\"'\s]{4,512}+)[\"']"
+    # name: "value", name = 'value', name is `value`, name: str = "value", name for bob: value
+    rf"|[\"'`*]{{0,3}}\]?{_TAG}?[*]{{0,3}}[ \t]{{0,16}}(?:for[ \t][\w.@-]{{1,64}}+[ \t]{{0,4}})?"
+    r"(?P<separator>=>|:=|={1,3}|:|：|(?<=[ \t])(?:is|was|ist|war|est|es|é|это)(?::|(?=[ \t])))"
     rf"[*]{{0,3}}[ \t]{{0,16}}{_TAG}?[*]{{0,3}}"
     r"(?:[a-z]{2,20}[ \t]{0,2}=[ \t]{0,2})?"
     r"(?:[bru]?\\{0,3}\"(?P<double>[^\"\s\\]{4,512}+)(?:\\{0,3}\"|\Z)"
@@ -111,7 +114,10 @@ _CALLED = re.compile(r"[\w)\]>]")
 _CALL = re.compile(r"\([ \t]{0,4}[\"'][\w.-]{0,40}\Z")
 _CALL_END = re.compile(r"[\"'][ \t]{0,4}\)")
 _BUILD_SECRET = re.compile(r"(?:id|src|source|type|env)=")
-_FLAG = re.compile(r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX)[ \t]{1,4}[\w.-]{0,40})\Z", re.IGNORECASE)
+_FLAG = re.compile(
+    r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX|configure[ \t]{1,4}set)[ \t]{1,4}[\w.-]{0,40})\Z",
+    re.IGNORECASE,
+)
 _QUALIFIED = re.compile(r"(?:::|\barn:[^\s\"']{0,60}:)[\w.-]{0,80}\Z")
 _HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
 _CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")
@@ -199,7 +205,7 @@ def _is_paired(value: str, _match: re.Match[str], _text: str, is_password: bool)
 
 def _is_bare(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
     if match["separator"] not in {":", "=", ":=", "：", "=>"}:
-        return is_password and is_prose_password(value)
+        return is_prose_password(value) if is_password else is_prose_key(value)
     if match["separator"] == "=" and _FLAG.search(text[max(0, match.start() - 48) : match.start()]):
         return is_value(value, is_password=is_password)
     is_header = match["separator"] == ":" and _HEADER.search(text[max(0, match.start() - 60) : match.start()])

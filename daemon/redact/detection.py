@@ -9,7 +9,7 @@ from functools import cache
 
 from ahocorasick_rs import BytesAhoCorasick
 
-from daemon.redact import assignments, known
+from daemon.redact import assignments, columns, known
 from daemon.redact.forms import FORMS, OTHER_WORDS, cookies, encoded, private_keys
 from daemon.redact.rules import UNMISTAKABLE, VENDORS, Rule
 from daemon.redact.views import JOINED, WIDE, View, composed, lower, peeled, raw, unwrapped
@@ -109,6 +109,7 @@ def _by_rules(text: str, hits: _Hits) -> Iterator[tuple[int, int, str]]:
         starts = _places(lowered, sorted({start for number, start, _ in hits if _WORDS[number] in _STARTS}))
         yield from assignments.find(text, lowered, starts)
         yield from assignments.phrases(text, lowered, starts)
+        yield from columns.find(text, starts)
 
 
 def _places(text: str, offsets: list[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Finds secrets by the form around them: a header, a URL, a cookie, a login file, a private key.
+"""Finds secrets by the form around them: a header, a URL, a cookie, a login file, a command, a call, a private key.
 
 As in `rules`, every pattern begins with literal text and uses possessive quantifiers, so that a search is linear.
 """
@@ -22,6 +22,7 @@ def _is_credential(match: re.Match[str]) -> bool:
 
 
 def _secret_has_digit(match: re.Match[str]) -> bool:
+    """Whether there is a digit in the secret of a match."""
     return any(c.isdigit() for c in match["secret"])
 
 
@@ -41,7 +42,7 @@ def _is_curl(match: re.Match[str]) -> bool:
     return "curl" in line.rpartition("\n")[2] and _secret_has_digit(match)
 
 
-_PLAIN_URL_PASSWORDS = frozenset(
+_PLACEHOLDERS = frozenset(
     {"password", "pass", "passwd", "pwd", "secret", "pw", "token", "redacted", "user", "username", "example"}
 )
 
@@ -57,11 +58,6 @@ def is_reference(secret: str) -> bool:
     )
 
 
-def _is_url_password(match: re.Match[str]) -> bool:
-    secret = match["secret"]
-    return not is_reference(secret) and secret.lower() not in _PLAIN_URL_PASSWORDS
-
-
 def _is_url_token(match: re.Match[str]) -> bool:
     """``https://TOKEN@host``: a user's name has no mixture of digits and letters of this length."""
     secret = match["secret"]
@@ -72,7 +68,7 @@ def _is_url_token(match: re.Match[str]) -> bool:
 def _is_netrc(match: re.Match[str]) -> bool:
     """After a machine and its login, word by word as in the file, and not in a sentence."""
     before = match.string[max(0, match.start() - 300) : match.start()]
-    return _NETRC_ENTRY.search(before) is not None and _is_quoted_sql(match)
+    return _NETRC_ENTRY.search(before) is not None and _is_no_placeholder(match)
 
 
 def _is_sql(match: re.Match[str]) -> bool:
@@ -80,12 +76,13 @@ def _is_sql(match: re.Match[str]) -> bool:
     before = match.string[max(0, match.start() - 200) : match.start("secret")].lower()
     return any(
         word in before for word in ("user", "role", "login", "grant", "alter", "password for")
-    ) and _is_quoted_sql(match)
+    ) and _is_no_placeholder(match)
 
 
-def _is_quoted_sql(match: re.Match[str]) -> bool:
+def _is_no_placeholder(match: re.Match[str]) -> bool:
+    """Whether the secret of a match is neither a reference nor a word such as ``password``."""
     secret = match["secret"]
-    return not is_reference(secret) and secret.lower() not in _PLAIN_URL_PASSWORDS
+    return not is_reference(secret) and secret.lower() not in _PLACEHOLDERS
 
 
 _URL = r"""://[^\s/:@"'`<>\[\]{}|]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])"""
@@ -99,10 +96,6 @@ _BARE_AUTHORIZATION = (
     r"""(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})(?! ?[A-Za-z(\[{])"""
 )
 _BEARER = rf"[bB](?i:earer){_BLANK}{{1,4}}(?P<secret>[A-Za-z0-9._~+/-]{{16,}}+={{0,2}})"
-_CURL = (
-    r"""-(?:u|-user)(?:(?<=-u)|[ \t=]{1,2}["']?|["'], {0,2}["'])"""
-    r"""[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
-)
 _NETRC_ENTRY = re.compile(
     r"(?:(?<![\w,.] )(?<!\w)(?:machine[ \t]{1,8}(?!learning)[^\s]{1,128}|default)\s"
     r"|machine[ \t][^\s]{1,128}[ \t\r]{0,4}\n)"
@@ -114,38 +107,57 @@ _SQL = (
     r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set|"""
     r"""(?:ALTER|alter|CREATE|create)(?i: {1,4}(?:role|user) {1,4}["\w]{1,64}))"""
     r"""(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
-    r"""(?i:by|as|password)(?i: {1,4}password| {1,4}for {1,4}[^\s=]{1,80})? {0,4}[=(]? {0,4}N?"""
+    r"""(?i:by|as|password)(?i: {1,4}password| {1,4}for {1,4}[^\s=]{1,80})? {0,4}"""
+    r"""(?i:=? {0,4}password ?\(|[=(]?) {0,4}N?"""
     r"""(?P<quote>["'])(?P<secret>[^"'\n\[\]]{4,128}+)(?P=quote)"""
 )
 _NUGET = r"""(?i:key="(?:ClearText)?Password")\s{1,8}(?i:value)="(?P<secret>[^"\n\[\]]{4,128}+)\""""
-_BASIC_AUTH = r"""BasicAuth\(["'][^"'\n]{1,64}["'], ?["'](?P<secret>[^"'\n\[\]]{4,128}+)["']\)"""
 _HASH = (
     r"(?<![\w$])(?=\$)\$(?:(?:[156y]|apr1)\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{1,32}\$[./A-Za-z0-9]{20,86}+"
     r"|2[aby]\$\d\d\$[./A-Za-z0-9]{53})(?![./\w])"
 )
-_SSHPASS = r"""sshpass {1,4}-p {0,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{3,128}+)"""
+_SLACK_HOOK = r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/]{30,}+)"
+_TEAMS = r"\.webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,}+)"
+_SIGNATURE = r"X-(?:Amz|Goog)-(?:Signature|Security-Token)=(?P<secret>[A-Za-z0-9%/+=_-]{24,}+)"
+_PGPASS = r":5432:[^\s:]{1,64}:[^\s:]{1,64}:(?P<secret>[^\s:\"'`]{4,128}+)"
+_VALUE = r"""["']?(?P<secret>[^\s"'`$<>\[\]-][^\s"'`$<>\[\]]{3,128}+)"""
+"""An argument that is no variable, option or redirection."""
+_ARGUMENTS = r"(?: {1,4}[^\s|]{1,128})"
+_CURL = (
+    r"""-(?:u|-user)(?:(?<=-u)|[ \t=]{1,2}["']?|["'], {0,2}["'])"""
+    r"""[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+)
 _MYSQL = (
     r"""(?:mysql|mysqldump|mysqladmin|mariadb)(?: {1,4}-[^\sp][^\s]{0,64}| {1,4}[^\s-][^\s]{0,64}){0,12}"""
     r""" {1,4}-p(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
 )
-_LOGIN = (
-    r"""docker login(?: {1,4}[^\s]{1,128}){0,6}? {1,4}-p {1,4}["']?"""
-    r"""(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{5,128}+)"""
+_PIPED = (
+    r"""(?:echo|printf)(?: {1,4}-[neE]{1,3})?(?: {1,4}["']?%s(?:\\n)?["']?)? {1,4}["']?"""
+    r"""(?P<secret>[^\s"'`$<>|\[\]-][^\s"'`$<>|\[\]]{3,128}+)["']? {0,4}\|"""
+    r"""[^|\n]{1,160}?(?:--password-stdin|--with-token|--stdin|sudo(?: -[a-z]+){0,3} -S)"""
 )
-_SLACK_HOOK = r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/]{30,}+)"
-_TEAMS = r"\.webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,}+)"
+_CHPASSWD = (
+    r"""echo(?: {1,4}-[neE]{1,3})? {1,4}["']?[\w.$-]{1,64}:"""
+    r"""(?P<secret>[^\s"'`$<>|\[\]][^\s"'`$<>|\[\]]{3,128}+)["']? {0,4}\|[^|\n]{1,80}?chpasswd"""
+)
+_HERE = rf"(?:sudo -S|--password-stdin|--with-token)[^|\n]{{0,80}}?<<< {{0,4}}{_VALUE}"
+_CALL = (
+    r"""(?:BasicAuth|DigestAuth|\bauth ?= ?)\( ?["'][^"'\n]{1,64}["'], ?["'](?P<secret>[^"'\n\[\]]{4,128}+)["'] ?\)"""
+)
+_LOGIN = r"""\blogin\( ?["'][^"'\n]{1,64}["'], ?["'](?P<secret>[^\s"'\[\]]{6,128}+)["'] ?\)"""
 FORMS: tuple[Rule, ...] = (
     Rule("slack-webhook", ("hooks.slack.com",), _SLACK_HOOK),
     Rule("teams-webhook", (".webhook.office.com",), _TEAMS),
     Rule("discord", ("/api/webhooks/",), r"/api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{50,}+)"),
     Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
-    Rule("url-password", ("://",), _URL, _is_url_password),
+    Rule("signature", ("X-Amz-", "X-Goog-"), _SIGNATURE),
+    Rule("url-password", ("://",), _URL, _is_no_placeholder),
     Rule("url-password", ("://",), _URL_USER, _is_url_token),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _is_token),
     Rule("bearer", ("earer", "EARER"), _BEARER, _is_token),
-    Rule("curl-user", ("curl",), _CURL, _is_curl),
     Rule("password", ("machine ", "default login"), _NETRC, _is_netrc),
+    Rule("password", (":5432:",), _PGPASS, _is_no_placeholder),
     Rule(
         "password",
         tuple(
@@ -166,12 +178,41 @@ FORMS: tuple[Rule, ...] = (
         _SQL,
         _is_sql,
     ),
-    Rule("password", ("assword",), _NUGET, _is_quoted_sql),
-    Rule("password", ("BasicAuth(",), _BASIC_AUTH, _is_quoted_sql),
+    Rule("password", ("assword",), _NUGET, _is_no_placeholder),
     Rule("password-hash", ("$6$", "$5$", "$1$", "$y$", "$apr1$", "$2a$", "$2b$", "$2y$"), _HASH),
-    Rule("password", ("sshpass",), _SSHPASS, _is_quoted_sql),
+    Rule("curl-user", ("curl",), _CURL, _is_curl),
+    Rule("password", ("sshpass",), rf"sshpass {{1,4}}-p {{0,4}}{_VALUE}", _is_no_placeholder),
     Rule("password", ("mysql", "mariadb"), _MYSQL, _secret_has_digit),
-    Rule("password", ("docker login",), _LOGIN, _secret_has_digit),
+    Rule(
+        "password", ("docker login",), rf"docker login{_ARGUMENTS}{{0,6}}? {{1,4}}-p {{1,4}}{_VALUE}", _secret_has_digit
+    ),
+    Rule("password", ("-stdin", "sudo ", "--with-token"), _PIPED, _is_no_placeholder),
+    Rule("password", ("<<<",), _HERE, _is_no_placeholder),
+    Rule("password", ("chpasswd",), _CHPASSWD, _is_no_placeholder),
+    Rule(
+        "password",
+        ("htpasswd",),
+        rf"htpasswd {{1,4}}-[A-Za-z]{{0,8}}b[A-Za-z]{{0,8}}(?: {{1,4}}-[^\s]{{1,16}}){{0,4}}"
+        rf"(?: {{1,4}}[^\s|<>-][^\s|<>]{{0,128}}){{1,2}} {{1,4}}{_VALUE}",
+        _is_no_placeholder,
+    ),
+    Rule("password", ("zip ",), rf"zip{_ARGUMENTS}{{0,6}}? {{1,4}}-P {{0,4}}{_VALUE}", _is_no_placeholder),
+    Rule("password", ("7z",), rf"7z[arz]?{_ARGUMENTS}{{0,6}}? {{1,4}}-p{_VALUE}", _is_no_placeholder),
+    Rule("password", ("openssl ",), rf"openssl{_ARGUMENTS}{{1,8}}? {{1,4}}-[kK] {{1,4}}{_VALUE}", _secret_has_digit),
+    Rule(
+        "password",
+        ("net use ",),
+        rf"net use(?: {{1,4}}[^\s]{{1,128}}){{1,2}} {{1,4}}{_VALUE} {{1,4}}/user:",
+        _secret_has_digit,
+    ),
+    Rule(
+        "secret",
+        ("secret set ",),
+        rf"secret set{_ARGUMENTS}{{1,6}}? {{1,4}}(?:--body|-b)[ =]{{1,4}}{_VALUE}",
+        _secret_has_digit,
+    ),
+    Rule("password", ("BasicAuth(", "DigestAuth(", "auth=(", "auth = ("), _CALL, _is_no_placeholder),
+    Rule("password", ("login(",), _LOGIN, _secret_has_digit),
 )
 """The first match determines the kind."""
 

@@ -125,6 +125,11 @@ def is_prose_password(value: str) -> bool:
     return digits >= 2 and len(value) >= 8 and bool(_LETTER.search(value)) and not TYPE.search(value)
 
 
+def is_prose_key(value: str) -> bool:
+    """Whether an unquoted value in a sentence is a key: sixteen characters in which digits keep coming."""
+    return len(value) >= 16 and len(DIGITS.findall(value)) >= 3 and is_literal(value, is_password=False)
+
+
 def is_name(value: str) -> bool:
     """``user_password2``, ``dbPass1``: several words, one of which means a secret, with digits only after a word."""
     words = [word for word in _HUMPS.split(value) if word]

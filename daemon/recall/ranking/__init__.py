@@ -16,11 +16,10 @@ from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, parse, with_names
 from daemon.recall.query.parse import split as parsed_words
 from daemon.recall.ranking import grouping
-from daemon.recall.ranking.by_date import DEPTH, order_note, sort_by_date
 from daemon.recall.ranking.grouping import Contents, PageTarget, Result, folded, spread
 from daemon.recall.ranking.order import Archived, ordered
 from daemon.recall.ranking.plan import Budget, Outcome, Plan
-from daemon.recall.ranking.tiers import held_terms
+from daemon.recall.ranking.tiers import DEPTH, held_terms, order_note, sort_by_date
 from daemon.recall.weights import SIMILAR_SPELLING_SHARE
 from daemon.redact import redact
 

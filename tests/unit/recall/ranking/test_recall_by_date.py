@@ -9,7 +9,7 @@ import pytest
 
 from daemon.model import Json
 from daemon.recall.query import Recall
-from daemon.recall.ranking import by_date
+from daemon.recall.ranking import tiers
 from tests.support.stores.recorded_sessions import Recorded, recorded
 
 MODES = ("hybrid", "smart", "literal", "fuzzy", "regex", "semantic")
@@ -74,7 +74,7 @@ def test_a_limit_of_what_was_sorted_is_said(house: Recorded, monkeypatch: pytest
     answer = _ask(house, "kettle", match=match, sort="newest", results=50)
     assert 10 <= len(answer["results"]) < NUMBER
     assert answer["truncated"] is True
-    assert f"only the {by_date.DEPTH} best" in "".join(answer["warnings"])
+    assert f"only the {tiers.DEPTH} best" in "".join(answer["warnings"])
 
 
 @pytest.mark.parametrize("match", ["literal", "regex"])
