@@ -120,7 +120,7 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
     has_spellings = any(result.spelling_pairs for result in results)
     remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
-        remark = "these messages only follow others that contain some of it"
+        remark = "only the titles or dates of these messages, or messages before them, contain some of it"
     if is_inside:
         advice = (
             ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
