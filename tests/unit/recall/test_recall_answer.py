@@ -248,6 +248,21 @@ def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path
         assert _ask(made, "car", group="session")["results"][0]["hitCount"] == 1
 
 
+def test_a_short_text_must_be_more_similar_also_below_results_by_words(tmp_path: Path):
+    with recorded(tmp_path, {"car": "vehicle", "auto": "vehicle"}) as made:
+        _session(made, "garage", "/w")
+        by_words = made.say("garage", "user", "car horn lamp seat and much else besides")
+        _session(made, "yard", "/w")
+        made.say("yard", "user", "good morning")
+        made.say("yard", "user", "auto")
+        longer = made.say("yard", "user", "auto auto auto")
+        made.index()
+        answer = _ask(made, "car horn lamp seat")
+        assert _ids(answer) == [by_words, longer]
+        assert answer["total"] == 2
+        assert len(_ids(_ask(made, "car horn lamp seat", match="semantic"))) == 4
+
+
 def test_messages_found_by_their_date_alone_do_not_only_follow_others(house: Recorded):
     """The window of a message has its day, so a month without "in" finds the messages of that month."""
     answer = _ask(house, "November", match="smart", explain=True)
