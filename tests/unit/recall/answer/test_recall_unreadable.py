@@ -69,6 +69,7 @@ def test_a_message_with_a_broken_part_is_told_by_coverage_and_by_a_warning(tmp_p
         assert answer["coverage"]["loadErrors"][0]["reason"]
         assert len(_about(answer)) == 1
         assert "message msg_1" in _about(answer)[0]
+        assert "coverage" not in _about(answer)[0]  # which the command line and the short form of MCP do not show
         assert not any("no current text" in warning for warning in answer["warnings"])
 
 
