@@ -116,7 +116,8 @@ def word_warnings(
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """The warning if no result holds a word of the query."""
-    query_terms = _listed(searched_terms(query)) or _quoted(query.text)
+    terms = searched_terms(query)
+    query_terms = _listed(terms) or _quoted(query.text)
     has_spellings = any(result.spelling_pairs for result in results)
     remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
@@ -125,12 +126,12 @@ def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_insid
         advice = (
             ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
         )
-        inside = [query.phrase] if query.phrase else searched_terms(query)
+        inside = [query.phrase] if query.phrase else terms
         return _inside_longer(inside, "words") + advice
     if has_spellings:
         return f"{nothing} {query_terms}; these results contain words with similar spellings"
-    is_looked_up = query.is_exact or len(searched_terms(query)) <= 1
-    return f"{nothing} {query_terms if is_looked_up else _as_words(searched_terms(query))}; {remark}"
+    is_looked_up = query.is_exact or len(terms) <= 1
+    return f"{nothing} {query_terms if is_looked_up else _as_words(terms)}; {remark}"
 
 
 def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:
