@@ -88,9 +88,8 @@ def word_warnings(
     """
     if redact(query.text) != query.text:  # do not reveal whether the secret is recorded
         return [_UNSEARCHABLE]
-    nothing = "no current text within the filters contains" if is_limited else "no current text contains"
-    if not is_sure:
-        nothing = "no text that could be searched contains"
+    texts = "current text" if is_sure else "text that could be searched"
+    nothing = f"no {texts} within the filters contains" if is_limited else f"no {texts} contains"
     if mode == "literal":
         return _inside_only((query.text.strip(),), results) if _is_single_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:

@@ -89,6 +89,13 @@ def test_the_warning_comes_where_something_is_missed_and_coverage_always(house: 
     assert len(_about(missed)) == 1 or (match == "semantic" and missed["results"])
 
 
+def test_nothing_is_said_of_texts_outside_the_filters(house: Recorded):
+    _set_aside(house, "message msg_broken")
+    request = Recall(query="okapi", match="fuzzy", role="assistant")
+    said = "; ".join(house.recall(budget_s=60.0).answer(request)["warnings"])
+    assert "no text that could be searched within the filters contains 'okapi'" in said
+
+
 def test_the_latest_few_are_shown_without_secrets_and_short(house: Recorded):
     for number in range(9):
         _set_aside(house, f"message msg_{number}", f"line {number}: {SECRET} {'x' * 999}", at=number)
