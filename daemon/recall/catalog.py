@@ -42,7 +42,7 @@ class QuarantineSummary:
         record, reason = self.samples[0]
         more = " and others" if self.count > 1 else ""
         problem = f"{counted(self.count, 'recorded item')} could not be read, or not whole, and cannot be found"
-        return [f"{problem}: {record} ({reason}){more}; coverage.loadErrors and `status()` say more"]
+        return [f"{problem}: {record} ({reason}){more}; `status()` says more"]
 
 
 class Quarantine:

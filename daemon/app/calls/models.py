@@ -50,13 +50,15 @@ class ModelCalls:
         answer = answers.Models(warnings=self.current(progress), messages=self.archive.message_count())
         sample = self._sample()
         answer.sample = len(sample)
-        in_use = self.upkeep.embedder
+        in_use, is_off = self.upkeep.embedder, "semantic" in self.archive.off
+        if is_off:
+            answer.warnings.append('no model is in use, and nothing is found by meaning: embedding.what is "none"')
         alternatives = [pair for pair in self._alternatives(answer.warnings) if pair[0].name != in_use.name]
         for done, (embedder, setting) in enumerate([(in_use, ""), *alternatives]):
             progress({"phase": "models", "done": done, "total": len(alternatives) + 1})
             model = _measured(embedder, sample, answer.messages)
             model.error += self._download_size(model.name) if model.error else ""
-            model.in_use, model.setting = embedder is in_use, setting
+            model.in_use, model.setting = embedder is in_use and not is_off, setting
             answer.models.append(model)
             if embedder is not in_use:
                 embedder.close()

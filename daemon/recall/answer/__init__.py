@@ -14,6 +14,7 @@ from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.answer.query_warnings import Backlog
 from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.candidates import MODEL_LATE, CandidateSearch
+from daemon.recall.candidates.lists import is_similar
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import Recall
 from daemon.recall.query.parse import Query
@@ -87,13 +88,18 @@ class Response:
         return body | ({"expanded": expansion.expanded} if request.expand != "none" else {})
 
     def page(self) -> list[Result]:
-        """The results to show; those found by meaning get their texts here."""
-        page = self.outcome.results[: self.request.results]
-        matches = self.candidates.meaning.with_texts([result.match for result in page])
-        return [
-            replace(result, match=replace(match, terms=result.match.terms))
-            for result, match in zip(page, matches, strict=True)
-        ]
+        """The results to show. Those found by meaning get their texts here, and too short ones are dropped."""
+        page, waiting = list[Result](), self.outcome.results
+        while waiting and (room := self.request.results - len(page)) > 0:
+            following, waiting = waiting[:room], waiting[room:]
+            matches = self.candidates.meaning.with_texts([result.match for result in following])
+            page += [
+                replace(result, match=replace(match, terms=result.match.terms))
+                for result, match in zip(following, matches, strict=True)
+                if self.request.match == "semantic" or result.sources != ("semantic",) or is_similar(match)
+            ]
+        self.outcome.results = [*page, *waiting]
+        return page
 
     def rendered(self, page: Sequence[Result]) -> list[tuple[Result, Json]]:
         """Each result with its JSON; without those whose message has left the archive meanwhile."""

@@ -88,9 +88,8 @@ def word_warnings(
     """
     if redact(query.text) != query.text:  # do not reveal whether the secret is recorded
         return [_UNSEARCHABLE]
-    nothing = "no current text within the filters contains" if is_limited else "no current text contains"
-    if not is_sure:
-        nothing = "no text that could be searched contains"
+    texts = "current text" if is_sure else "text that could be searched"
+    nothing = f"no {texts} within the filters contains" if is_limited else f"no {texts} contains"
     if mode == "literal":
         return _inside_only((query.text.strip(),), results) if _is_single_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:
@@ -116,21 +115,22 @@ def word_warnings(
 
 def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """The warning if no result holds a word of the query."""
-    query_terms = _listed(searched_terms(query)) or _quoted(query.text)
+    terms = searched_terms(query)
+    query_terms = _listed(terms) or _quoted(query.text)
     has_spellings = any(result.spelling_pairs for result in results)
     remark = "these results are only similar in meaning" if results else "nothing was found"
     if results and all(not result.is_own for result in results):
-        remark = "these messages only follow others that contain some of it"
+        remark = "only the titles or dates of these messages, or messages before them, contain some of it"
     if is_inside:
         advice = (
             ": see near" if has_spellings else f"; `match=literal` finds it there{f'; {remark}' if results else ''}"
         )
-        inside = [query.phrase] if query.phrase else searched_terms(query)
+        inside = [query.phrase] if query.phrase else terms
         return _inside_longer(inside, "words") + advice
     if has_spellings:
         return f"{nothing} {query_terms}; these results contain words with similar spellings"
-    is_looked_up = query.is_exact or len(searched_terms(query)) <= 1
-    return f"{nothing} {query_terms if is_looked_up else _as_words(searched_terms(query))}; {remark}"
+    is_looked_up = query.is_exact or len(terms) <= 1
+    return f"{nothing} {query_terms if is_looked_up else _as_words(terms)}; {remark}"
 
 
 def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:

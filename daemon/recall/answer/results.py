@@ -190,7 +190,7 @@ def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Seque
     if result.mode == "semantic":
         reasons.append("contains no word of the query, only its meaning is similar")
     elif not result.is_own:
-        reasons.append("contains no word of the query: the messages before it do")
+        reasons.append("contains no word of the query: its title or date, or the messages before it do")
     if title_terms:
         reasons.append(f"its session's title has {', '.join(title_terms)}")
     return reasons

@@ -32,6 +32,11 @@ def least_cosine(text: str) -> float:
     return LEAST_COSINE + (SHORT_COSINE / max(1.0, words) ** 2 if text else 0.0)
 
 
+def is_similar(match: Match) -> bool:
+    """Whether a match by meaning is similar enough to be a result without a word of the query."""
+    return match.score >= least_cosine(match.text)
+
+
 @dataclass(slots=True)
 class CandidateLists:
     """Candidates by list, and what went wrong; `late` names what the deadline cut off.
@@ -84,9 +89,7 @@ class CandidateLists:
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
         floor = LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0)
         return {
-            match.message_id
-            for match in self.all_matches("semantic")
-            if match.score >= floor and match.score >= least_cosine(match.text)
+            match.message_id for match in self.all_matches("semantic") if match.score >= floor and is_similar(match)
         }
 
     def add_texts(self, with_texts: Callable[[Sequence[Match]], list[Match]]) -> None:

@@ -190,7 +190,7 @@ def prefilter(filters: Filters, condition: Condition) -> Filters:
     for name, is_empty in (("role", not roles), ("kind", not kinds), ("tool", tools == []), ("time", is_no_time)):
         if is_empty:
             raise BadRequest(
-                f"`condition` contradicts itself or another filter: no message has such a {name}; leave one out"
+                f"`where` contradicts itself or another filter: no message has such a {name}; leave one out"
             )
     return replace(
         filters,

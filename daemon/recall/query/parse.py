@@ -157,7 +157,7 @@ def parse(
             words += _content(quoted)
         else:
             named.append(quoted)
-    for token, bare in _tokens(searchable):
+    for token, bare in dict.fromkeys(_tokens(searchable)):
         if _is_name(token, bare) and bare not in plain:
             named.append(bare)
         else:
@@ -236,7 +236,7 @@ def _with_tokens(text: str, replacements: Mapping[str, str]) -> str:
 def searched_terms(query: Query) -> tuple[str, ...]:
     """The terms of a query as they were searched: names, words, and ``don't`` and ``foo-bar`` each as one."""
     terms = dict.fromkeys(query.named)
-    for token, bare in _tokens(_without(query.text, query.without)):
+    for token, bare in dict.fromkeys(_tokens(_without(query.text, query.without))):
         if (not _is_name(token, bare) or bare in query.plain) and (words := _content(bare)):
             terms |= dict.fromkeys(words if bare.isalnum() else (bare,))
     return tuple(terms)

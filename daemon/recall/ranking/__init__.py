@@ -196,6 +196,7 @@ class Search:
         """Add all results that pass one set of filters and hold the query, sorted by date with the results so far."""
         plan, is_newest_first = self._plan, self._plan.sort == "newest"
         candidates, is_full = self._gather_all(mode, filters, telling)
+        self._add_texts(candidates, mode)
         selection = sort_by_date(
             self._ordered(candidates, mode, DEPTH), plan.query, mode, is_newest_first=is_newest_first
         )
@@ -260,8 +261,7 @@ class Search:
         def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             limits, until = replace(filters, besides=besides), min(until, self._budget.deadline)
             candidates = self._candidates.gather(self._plan.query, mode, limits, depth, deadline=until)
-            if mode == "hybrid" or self._is_semantic_fallback(mode):
-                candidates.add_texts(self._candidates.meaning.with_texts)
+            self._add_texts(candidates, mode)
             return candidates
 
         def arranged(candidates: CandidateLists) -> list[Result]:
@@ -329,6 +329,11 @@ class Search:
     @property
     def _folds(self) -> bool:
         return self._plan.folds and self._plan.group in _SINGLE_LEVELS
+
+    def _add_texts(self, candidates: CandidateLists, mode: str) -> None:
+        """Add the texts that decide what is similar enough, except where everything similar counts."""
+        if mode == "hybrid" or self._is_semantic_fallback(mode):
+            candidates.add_texts(self._candidates.meaning.with_texts)
 
     def _is_semantic_fallback(self, mode: str) -> bool:
         """Whether mode smart fell back on meaning, so that only similar enough messages count."""

@@ -61,6 +61,13 @@ def test_the_built_in_model_is_judged_by_the_archives_own_messages(tmp_path: Pat
     assert "nothing answers" in answer["warnings"][0]
 
 
+def test_no_model_is_in_use_while_search_by_meaning_is_off(tmp_path: Path) -> None:
+    with engine(tmp_path, *ENGLISH, what="none") as made:
+        answer = made.models()
+    assert [model["inUse"] for model in answer["models"]] == [False]
+    assert any('embedding.what is "none"' in warning for warning in answer["warnings"])
+
+
 def test_a_directory_and_the_models_of_a_server_stand_beside_the_one_in_use(tmp_path: Path) -> None:
     with FakeOllama({"bge-m3:latest": "ab" * 32, "qwen3:8b": "cd" * 32, "old:1b": "ef" * 32}) as server:
         server.capabilities = {"bge-m3:latest": ["embedding"], "qwen3:8b": ["completion"], "old:1b": None}

@@ -248,6 +248,29 @@ def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path
         assert _ask(made, "car", group="session")["results"][0]["hitCount"] == 1
 
 
+def test_a_short_text_must_be_more_similar_also_below_results_by_words(tmp_path: Path):
+    with recorded(tmp_path, {"car": "vehicle", "auto": "vehicle"}) as made:
+        _session(made, "garage", "/w")
+        by_words = made.say("garage", "user", "car horn lamp seat and much else besides")
+        _session(made, "yard", "/w")
+        made.say("yard", "user", "good morning")
+        made.say("yard", "user", "auto")
+        longer = made.say("yard", "user", "auto auto auto")
+        made.index()
+        answer = _ask(made, "car horn lamp seat")
+        assert _ids(answer) == [by_words, longer]
+        assert answer["total"] == 2
+        assert len(_ids(_ask(made, "car horn lamp seat", match="semantic"))) == 4
+
+
+def test_messages_found_by_their_date_alone_do_not_only_follow_others(house: Recorded):
+    """The window of a message has its day, so a month without "in" finds the messages of that month."""
+    answer = _ask(house, "November", match="smart", explain=True)
+    assert answer["results"]
+    assert "only the titles or dates of these messages, or messages before them" in _said(answer)
+    assert "its title or date, or the messages before it" in "".join(answer["results"][0]["matchReasons"])
+
+
 def test_an_absent_name_in_a_question_is_named(house: Recorded):
     answer = _ask(house, "what about getCheckout for my page")
     assert answer["results"]
@@ -420,8 +443,8 @@ def test_what_is_not_near_enough_is_not_said_to_be_more(tmp_path: Path):
     with recorded(tmp_path, {"car": "vehicle", "automobile": "vehicle"}) as made:
         _session(made, "garage", "/w")
         made.say("garage", "user", "an automobile")
-        for _ in range(60):
-            made.say("garage", "assistant", "lines of something else")
+        for number in range(60):
+            made.say("garage", "assistant", f"lines of something{' else' * number}")
         made.index()
         found = _ask(made, "car", match="smart")
         assert (found["matchMode"], found["total"], found["truncated"]) == ("semantic", 1, False)

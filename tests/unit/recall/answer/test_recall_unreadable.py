@@ -69,6 +69,7 @@ def test_a_message_with_a_broken_part_is_told_by_coverage_and_by_a_warning(tmp_p
         assert answer["coverage"]["loadErrors"][0]["reason"]
         assert len(_about(answer)) == 1
         assert "message msg_1" in _about(answer)[0]
+        assert "coverage" not in _about(answer)[0]  # which the command line and the short form of MCP do not show
         assert not any("no current text" in warning for warning in answer["warnings"])
 
 
@@ -86,6 +87,13 @@ def test_the_warning_comes_where_something_is_missed_and_coverage_always(house: 
     assert (found["coverage"]["loadErrorCount"], missed["coverage"]["loadErrorCount"]) == (1, 1)
     assert _about(found) == []
     assert len(_about(missed)) == 1 or (match == "semantic" and missed["results"])
+
+
+def test_nothing_is_said_of_texts_outside_the_filters(house: Recorded):
+    _set_aside(house, "message msg_broken")
+    request = Recall(query="okapi", match="fuzzy", role="assistant")
+    said = "; ".join(house.recall(budget_s=60.0).answer(request)["warnings"])
+    assert "no text that could be searched within the filters contains 'okapi'" in said
 
 
 def test_the_latest_few_are_shown_without_secrets_and_short(house: Recorded):

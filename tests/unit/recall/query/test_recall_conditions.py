@@ -118,7 +118,7 @@ def test_what_is_no_condition_is_refused(house: Recorded, where: Any, says: str)
     ids=str,
 )
 def test_what_contradicts_itself_is_refused(house: Recorded, asked: dict[str, Any]) -> None:
-    with pytest.raises(BadRequest, match="contradicts itself or another filter"):
+    with pytest.raises(BadRequest, match="`where` contradicts itself or another filter"):
         _ask(house, **asked)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +61,19 @@ def test_what_is_only_similar_does_not_come_first_for_being_newer(house: Recorde
     answer = _ask(house, "kettle number 3", sort="newest")
     assert "contains all of the words" in "".join(answer["warnings"])
     assert [one["messageID"] for one in answer["results"]] == ["msg_0004"]
+
+
+@pytest.mark.parametrize("match", ["hybrid", "smart"])
+def test_a_short_text_must_be_more_similar_also_by_date(tmp_path: Path, match: str) -> None:
+    with recorded(tmp_path, {"urn": "pot"}) as made:
+        made.session("one", "/work/one", "Session one")
+        made.say("one", "user", "good morning")
+        longer = made.say("one", "user", "pot pot pot")
+        made.say("one", "user", "pot")
+        made.index()
+        answer = _ask(made, "urn quay jib gate", match=match, sort="newest")
+    assert [one["messageID"] for one in answer["results"]] == [longer]
+    assert "sorted by date, newest first: 1 result that is similar in meaning" in answer["warnings"]
 
 
 def test_farther_directories_are_sorted_with_the_near_ones(house: Recorded) -> None:

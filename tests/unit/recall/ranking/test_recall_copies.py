@@ -52,6 +52,16 @@ def test_a_message_and_its_copies_in_forks_are_one_result(house: Recorded, match
     assert "copies" not in results[other]
 
 
+@pytest.mark.parametrize("match", MODES)
+def test_the_same_prompt_at_other_times_is_one_result(house: Recorded, match: str) -> None:
+    house.say("one", "user", "good morning")  # the first message is embedded with the session's title
+    for _ in range(5):
+        house.say("one", "user", "the kettle of the canteen whistles")
+        house.clock += MINUTE
+    [result] = [one for one in _ask(house, "kettle", match=match)["results"] if "kettle" in one["snippet"]]
+    assert result["copies"]["count"] == 4
+
+
 @pytest.mark.parametrize("group", ["message", "part"])
 def test_identical_tool_outputs_are_one_result(house: Recorded, group: str) -> None:
     for sid in ("one", "two", "three"):
