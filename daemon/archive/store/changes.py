@@ -68,6 +68,9 @@ class Changes:
         Raises:
             DiskFull: there is no space, or there was none since this batch was begun: fill a new one.
         """
+        self._flush_ahead()
+
+    def _flush_ahead(self) -> None:
         self.check_begun()
         if self._ahead:
             self._store.write(self._ahead)
@@ -106,7 +109,7 @@ class Changes:
         self._ahead[key] = value
         self._ahead_size += len(value)
         if self._ahead_size >= _AT_ONCE:
-            self.finish()
+            self._flush_ahead()
 
     def _get_ahead(self, key: bytes) -> bytes | None:
         return self._ahead[key] if key in self._ahead else self._store.stored(key)

@@ -13,6 +13,7 @@ import pytest
 from daemon import records
 from daemon.archive import Archive, keys
 from daemon.archive.batch import Batch
+from daemon.archive.store import changes
 from daemon.model import FileEdit, Message
 from tests.support.stores.records import START, message, session, text
 from tests.support.stores.replaying import at, copy, move, write
@@ -216,6 +217,15 @@ def test_rereading_a_message_replaces_its_state_and_keeps_its_sources(batch: Bat
     assert stored(batch, keys.message_state("msg_1"))["sources"] == ["db", "tree"]
 
 
+def test_a_message_read_again_is_stored_as_it_is_now(batch: Batch) -> None:
+    put(batch, message(text("one", id="prt_1"), id="msg_1", created=START))
+    now = message(text("two", id="prt_1"), text("three", id="prt_2"), id="msg_1", created=START, agent="build")
+    put(batch, now)
+    assert batch.get(keys.message_raw("msg_1")) == now.raw
+    assert [batch.get(keys.part("msg_1", part.id)) for part in now.parts] == [part.raw for part in now.parts]
+    assert stored(batch, keys.message_state("msg_1"))["parts"] == ["prt_1", "prt_2"]
+
+
 def test_a_version_that_is_current_again_is_not_kept_aside_as_well(batch: Batch) -> None:
     one = message(text("one", id="prt_1"), id="msg_1", created=START)
     two = message(text("two", id="prt_1"), id="msg_1", created=START, agent="build")
@@ -236,6 +246,37 @@ def test_messages_are_in_the_order_of_time_then_id(batch: Batch) -> None:
     assert batch.message_ids("ses_1") == ["msg_3", "msg_4a", "msg_4b", "msg_5", "msg_6"]
     put(batch, message(id="msg_5", created=START + 1))
     assert batch.message_ids("ses_1") == ["msg_5", "msg_3", "msg_4a", "msg_4b", "msg_6"]
+
+
+def test_the_order_of_each_session_is_put_when_the_batch_ends(batch: Batch) -> None:
+    for sid in ("ses_1", "ses_2"):
+        batch.session(session(id=sid), "db", 2)
+        put(batch, message(id=f"msg_{sid}", session_id=sid, created=START))
+    batch.finish()
+    assert [stored(batch, keys.session_order(sid)) for sid in ("ses_1", "ses_2")] == [["msg_ses_1"], ["msg_ses_2"]]
+    put(batch, message(id="msg_b", session_id="ses_2", created=START + 1))
+    batch.drop_message("msg_ses_1")
+    batch.drop_session("ses_1")
+    batch.finish()
+    assert stored(batch, keys.session_order("ses_1")) is None
+    assert stored(batch, keys.session_order("ses_2")) == ["msg_ses_2", "msg_b"]
+    assert batch.message_ids("ses_1") == []
+
+
+def test_a_batch_that_writes_ahead_holds_long_orders_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the write ahead put the orders, and these were written ahead, and so on without an end."""
+    monkeypatch.setattr(changes, "_FULL", 1 << 14)
+    monkeypatch.setattr(changes, "_AT_ONCE", 1 << 13)
+    monkeypatch.setattr(changes, "_SMALL", 1 << 6)
+    names = [f"msg_{number:03}" for number in range(40)]
+    with Archive(tmp_path / "archive") as archive:
+        batch = archive.batch()
+        for number, name in enumerate(names):
+            put(batch, message(text(name * 200), id=name, created=START + number))
+        archive.commit(batch)
+        assert archive.message_ids("ses_1") == names
+        read = [archive.message(name) for name in names]
+    assert [one.parts[0].data["text"] for one in read if one is not None] == [name * 200 for name in names]
 
 
 def test_the_two_messages_behind_one_are_indexed_again_with_it(batch: Batch) -> None:
