@@ -123,6 +123,13 @@ def test_what_the_user_wants_hidden_is_found(extra: list[str], text: str, expect
 
 
 @pytest.mark.usefixtures("_nothing_configured")
+@pytest.mark.parametrize(("extra", "allow", "expected"), [([], [], False), ([], ["a"], False), (["a"], [], True)])
+def test_patterns_to_hide_are_known_of(extra: list[str], allow: list[str], expected: bool) -> None:
+    known.configure(extra, allow)
+    assert known.has_patterns() is expected
+
+
+@pytest.mark.usefixtures("_nothing_configured")
 def test_what_the_user_allows_is_no_secret_if_a_pattern_is_all_of_it() -> None:
     assert not known.is_allowed("example1")
     known.configure([], ["no", "example.", "x+"])
