@@ -12,7 +12,8 @@ _SEPARATORS = "|│\t;,"
 _LONGEST_LINE = 2000
 """Characters."""
 _NAME = re.compile(r"[^\W\d][\w.-]{0,40}(?: [\w.-]{1,40}){0,3}")
-_VALUE = re.compile(r"[^\s\"'`()\[\]{}<>]+")
+_LETTER = re.compile(r"[^\W\d]")
+_VALUE = re.compile(r"[\s\"'`*]*+(?P<value>[^\s\"'`()\[\]{}<>]++)[^\w(]*+\Z")
 _RULE = re.compile(r"[ \t|+:=│┼├┤─-]{3,2000}\r?")
 """The line between the names of a table and its rows."""
 _AROUND = " \"'`*\r"
@@ -30,19 +31,26 @@ def find(text: str, starts: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         if end - line > _LONGEST_LINE:
             continue
         separator = next((mark for mark in _SEPARATORS if mark in text[line:end]), "")
-        names = text[line:end].split(separator) if separator else []
-        kinds = [name_kind(name.strip(_AROUND).replace(" ", "_")) for name in names]
-        if separator in ";," and any(name.startswith(" ") for name in names):
+        cells = text[line:end].split(separator) if separator else []
+        if separator in ";," and any(cell.startswith(" ") for cell in cells[1:]):
             continue  # a sentence
-        if not any(kinds) or not all(_NAME.fullmatch(name.strip(_AROUND)) for name in names if name.strip()):
+        names = [_name(cell) for cell in cells]
+        kinds = [name_kind(name.replace(" ", "_")) for name in names]
+        if not any(kinds) or not all(_NAME.fullmatch(name) for name in names if _LETTER.search(name)):
             continue
         while done < len(text):
             row = text[done : _line_end(text, done)]
-            if row.count(separator) == len(names) - 1:
+            if len(row) <= _LONGEST_LINE and row.count(separator) == len(names) - 1:
                 yield from _cells(row, done, separator, kinds)
             elif not _RULE.fullmatch(row):
                 break
             done += len(row) + 1
+
+
+def _name(cell: str) -> str:
+    """The name in a cell; before the first one may be the beginning of a JSON string."""
+    name = cell.strip(_AROUND)
+    return name if _NAME.fullmatch(name) else name.rpartition('"')[2].strip()
 
 
 def _line_end(text: str, start: int) -> int:
@@ -52,13 +60,11 @@ def _line_end(text: str, start: int) -> int:
 
 def _cells(row: str, start: int, separator: str, kinds: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     for cell, kind in zip(row.split(separator), kinds, strict=True):
-        value = cell.strip(_AROUND)
+        match = _VALUE.match(cell) if kind else None
         if (
-            kind
-            and _VALUE.fullmatch(value)
-            and not is_reference(value.lower())
-            and is_literal(value, is_password=kind == "password")
+            match is not None
+            and not is_reference(match["value"].lower())
+            and is_literal(match["value"], is_password=kind == "password")
         ):
-            at = start + cell.index(value)
-            yield at, at + len(value), kind
+            yield start + match.start("value"), start + match.end("value"), kind
         start += len(cell) + len(separator)

@@ -23,6 +23,9 @@ KEY = "q7Rk2mZp9T4xc8nLd3V5bHs6"
         "name\tpassword\nbob\t{}\n",
         "> | user | password |\n> |---|---|\n> | bob | {} |\n",
         "before\n| user | password |\r\n|---|---|\r\n| bob | {} |\r\nafter",
+        "    name,password\\n    bob,{}\\n",
+        '{"output": "| user | password |\\\\n|---|---|\\\\n| bob | {} |\\\\n"}',
+        '{"output": "name,password\\\\nbob,{}"}',
         "| user | Password | API key |\n|---|---|---|\n| bob | {} | x |",
     ],
 )
