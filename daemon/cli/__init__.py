@@ -191,6 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; the answer is the exit code. Without `arguments` it is the process's own, which then ends."""
     if arguments is None:
         _keep_private()
+        _open_standard_streams()
         _end(main(sys.argv[1:]))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -210,6 +211,20 @@ def _keep_private() -> None:
     """What this process writes is for its user alone, and it leaves no core: a core is a dump of every transcript."""
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _open_standard_streams() -> None:
+    """Put /dev/null where this process was started with a closed stdin, stdout or stderr.
+
+    Otherwise a file of the archive may get the number of stderr, and what a library prints goes into it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
 
 
 def _end(code: int) -> NoReturn:

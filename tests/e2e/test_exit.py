@@ -99,7 +99,8 @@ class Place:
         self.root = root
         one_written_file(root / "opencode", "shop", "kingfisher")
 
-    def run(self, fault: str, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, fault: str, *words: str, closed: str = "") -> subprocess.CompletedProcess[str]:
+        """`closed`: what a shell closes before the command, such as `2>&-`."""
         injected = self.root / f"fault-{abs(hash((fault, words)))}"
         injected.mkdir(exist_ok=True)
         (injected / "sitecustomize.py").write_text(textwrap.dedent(fault))
@@ -110,7 +111,7 @@ class Place:
             "RECONSTITUTE_OUTPUT_DIR": str(self.root / "output"),
             "RECONSTITUTE_EMBEDDING_URL": "http://127.0.0.1:9", "RECONSTITUTE_CHAT_URL": "http://127.0.0.1:9",
         }  # fmt: skip
-        command = [sys.executable, "-m", "daemon.cli", *words]
+        command = ["bash", "-c", f'exec "$@" {closed}', "bash", sys.executable, "-m", "daemon.cli", *words]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
         assert "Error in sitecustomize" not in done.stderr, done.stderr
         return done
@@ -130,6 +131,13 @@ def test_a_command_ends_with_its_code_while_native_threads_are_at_work(place: Pl
     words, code = COMMANDS[name]
     done = place.run(BUSY, *words)
     assert (done.returncode, "terminate called" in done.stderr) == (code, False), done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_needs_no_open_standard_streams(place: Place, closed: str) -> None:
+    done = place.run("", "recall", "kingfisher", "--match", "semantic", closed=closed)
+    assert done.returncode == 0, done.stderr
+    assert ("kingfisher" in done.stdout) == (">&-" not in closed.split()), done.stderr
 
 
 def test_a_model_that_loads_slowly_takes_none_of_the_questions_time(place: Place) -> None:
