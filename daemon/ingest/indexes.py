@@ -210,6 +210,8 @@ class Upkeep:
         try:
             return WorkerIndex(self.worker, place, *arguments, sample=held)
         except IndexBroken as error:
+            if self._is_closed:  # `close` ended the worker
+                raise
             self._set_aside("semantic", error)
             return WorkerIndex(self.worker, place, *arguments)
 
@@ -383,8 +385,9 @@ class Upkeep:
 
     def close(self) -> None:
         """Close the indexes and the embedder, but not the archive, which belongs to the caller."""
+        self._is_closed = True
+        self.worker.end()  # first, because checking a large index takes a minute, with the lock held
         with self._opening:
-            self._is_closed = True
             self.lexical.close()
             self._semantic = None
             self.worker.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from daemon import worker as workers
 from daemon.errors import BadInput, Retry
 from daemon.worker import Worker
 
@@ -151,8 +153,18 @@ def test_what_takes_too_long_to_make_is_killed(worker: Worker) -> None:
     worker.create(Thing)
     pid = worker.pid
     assert pid is not None
-    with pytest.raises(TimeoutError, match=r"no answer in 0\.2 s"):
+    with pytest.raises(ChildProcessError, match=r"no answer in 0\.2 s"):
         worker.create(Thing, "slow", timeout_s=0.2)
+    assert is_gone(pid)
+
+
+def test_a_call_that_hangs_ends_with_its_process(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    thing, pid = worker.create(Thing), worker.pid
+    assert pid is not None
+    monkeypatch.setattr(workers, "_ANSWER_S", 0.2)
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ChildProcessError, match=r"no answer in 0\.2 s"):
+        thing.call("echo")
     assert is_gone(pid)
 
 
@@ -186,6 +198,39 @@ def test_a_process_that_cannot_be_started_is_tried_again_later(worker: Worker, m
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(Retry, match="no process can be started"):
         worker.create(Thing)
+
+
+def test_a_process_that_does_not_start_is_no_crash(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while the package is being upgraded: Python ends with an exit status."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(Retry, match=r"does not start .exit status 1."):
+        worker.create(Thing)
+
+
+def test_a_process_of_another_version_is_not_used(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after an upgrade beneath a running service: the new model's vectors would count as the old one's."""
+    monkeypatch.setattr(workers, "__version__", "0.0.1")
+    with pytest.raises(Retry, match="restart Reconstitute if it was upgraded"):
+        worker.create(Thing)
+    assert "started by version 0.0.1" in caplog.text
+
+
+def test_a_lack_of_descriptors_does_not_end_it(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def ask(_number: int) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        try:
+            with pytest.raises(Retry, match=r"cannot be reached: .*Too many open files"):
+                thing.call("echo")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    thing.call("wait_for", ask=ask)
+    assert thing.call("echo", 1) == (1,)
 
 
 PARENT = """

@@ -73,8 +73,6 @@ class WorkerIndex:
         except IndexBroken:
             worker.end()  # Chroma would use again what it has opened
             raise
-        except TimeoutError:
-            raise IndexBroken(f"{place}: opening it took more than {timeout_s:g} s; it must be rebuilt") from None
         except ChildProcessError as error:
             if isinstance(place, str):
                 raise Retry(f"{place}: {error}; try again") from error

@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -19,7 +20,7 @@ from daemon.embed import Embedder, Vector
 from daemon.embed.calibration import PAIRS
 from daemon.errors import BadInput, IndexBroken, ModelUnavailable, Retry
 from daemon.index import Filters
-from daemon.index.semantic.process import WorkerIndex
+from daemon.index.semantic.process import _LEAST_S, WorkerIndex
 from daemon.ingest import Upkeep, indexes, outbox
 from daemon.opencode.json_tree import JsonTree
 from daemon.transcript import chunks
@@ -487,3 +488,31 @@ def test_an_index_is_not_opened_before_another_worker_has_closed_it(house: House
     house.upkeep.open_semantic()
     assert not other.is_alive
     assert house.missing() == []
+
+
+@pytest.mark.usefixtures("worker_of_its_own")
+def test_an_index_is_not_rebuilt_because_python_does_not_start(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = house.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(Retry, match="exit status 1"):
+            upkeep.open_semantic()
+    assert upkeep.state()["semantic"]["state"].startswith("waiting: ")
+    assert (house.missing(), house.said) == ([], ["embedder: chosen"])
+
+
+def test_closing_does_not_wait_for_an_index_that_is_being_opened(house: House) -> None:
+    """Here the check of the index hangs, and so does its process, which has to be killed."""
+    upkeep = house.open()
+    upkeep.worker.create(Hashed)
+    kill(upkeep, signal.SIGSTOP)
+    opening = threading.Thread(target=upkeep.load)
+    opening.start()
+    while not upkeep.worker.is_busy:
+        time.sleep(0.01)
+    begun = time.monotonic()
+    upkeep.close()
+    assert time.monotonic() - begun < _LEAST_S / 2
+    opening.join()
+    house.open()
+    assert (house.missing(), house.said) == ([], ["embedder: chosen"])
