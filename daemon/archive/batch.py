@@ -246,24 +246,21 @@ class Batch(Changes):
 
     def _order(self, session_id: str, message_id: str, created: int) -> None:
         """Keep the session's conversation order: time first, id second (ids wrapped on 2026-08-14)."""
-        order = self._order_of(session_id)
-        if message_id in order[-1:]:
-            return
+        order, own = self._order_of(session_id), (created, message_id)
 
         def rank(id_: str) -> tuple[int, str]:
             state = self._load(keys.message_state(id_))
             return (state["created"] if state else 0, id_)
 
-        if not order or rank(order[-1]) < (created, message_id):  # the usual case
-            place = len(order)
-        else:
-            place = bisect.bisect_left(order, (created, message_id), key=rank)
-        if order[place : place + 1] == [message_id]:
-            return
-        if message_id in order:  # its time has changed, so remove its old place
-            self._enqueue_readers(session_id, message_id)
+        if message_id in order:
+            place = order.index(message_id)
+            near = [own if id_ == message_id else rank(id_) for id_ in order[max(0, place - 1) : place + 2]]
+            if near == sorted(near):
+                return
+            self._enqueue_readers(session_id, message_id)  # its time has changed: these follow another message now
             order.remove(message_id)
-            place = bisect.bisect_left(order, (created, message_id), key=rank)
+        is_last = not order or rank(order[-1]) < own  # the usual case
+        place = len(order) if is_last else bisect.bisect_left(order, own, key=rank)
         order.insert(place, message_id)
         self._reorder(session_id, order)
 

@@ -71,16 +71,12 @@ class Upkeep:
         self._chroma = chroma
         self._choose, self._on_event = choose, on_event
         self._kb, self._batch = (indexed_kb, embedded_kb), batch
-        self._opening = threading.Lock()
-        self._choosing = threading.Lock()
-        self._loading = threading.Lock()
+        self._opening, self._choosing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
         self._loaded: tuple[Embedder, SemanticIndex] | None = None
         self._is_closed = False
         self._used, self._next_try, self._crashes = time.monotonic(), 0.0, 0
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.lexical_state = "ready"
-        self.semantic_state = ""
-        self.choice = ""
+        self.lexical_state, self.semantic_state, self.choice = "ready", "", ""
         self._embedder: Embedder | None = None
         self._semantic: WorkerIndex | None = None
         self.worker = Worker()  # has the semantic index and a local model

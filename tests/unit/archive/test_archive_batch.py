@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon import records
 from daemon.archive import Archive, keys
@@ -246,6 +249,17 @@ def test_messages_are_in_the_order_of_time_then_id(batch: Batch) -> None:
     assert batch.message_ids("ses_1") == ["msg_3", "msg_4a", "msg_4b", "msg_5", "msg_6"]
     put(batch, message(id="msg_5", created=START + 1))
     assert batch.message_ids("ses_1") == ["msg_5", "msg_3", "msg_4a", "msg_4b", "msg_6"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=14))
+def test_messages_stay_in_order_when_their_times_change(steps: list[tuple[int, int]]) -> None:
+    times: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as place, Archive(Path(place) / "archive") as archive:
+        batch = archive.batch()
+        for number, second in steps:
+            times[f"msg_{number}"] = second
+            put(batch, message(id=f"msg_{number}", created=START + second))
+            assert batch.message_ids("ses_1") == sorted(times, key=lambda id_: (times[id_], id_))
 
 
 def test_the_order_of_each_session_is_put_when_the_batch_ends(batch: Batch) -> None:
