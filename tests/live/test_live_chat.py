@@ -116,6 +116,8 @@ def running(binary: Path, provider: Provider, tmp_path_factory: pytest.TempPathF
     with OpenCode(binary, root / "oc", provider.url) as opencode:
         url = str(opencode._http.base_url).rstrip("/")
         with OpenCodeServer(url, directory=root / "place", patience=PATIENT) as server:
+            with server.session():  # makes the folder: OpenCode would remember it as it was when `titles` first asked
+                pass
             yield Live(opencode, provider, server, root / "place", root)
 
 
