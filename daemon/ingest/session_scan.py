@@ -25,7 +25,7 @@ _LOG = log.get("intake")
 _BATCH_BYTES = 4 << 20
 _BATCH_MESSAGES = 200
 _DOUBT_MS = 2000
-"""A message that changed this recently may change again within the resolution of its stamp: read it again (S2)."""
+"""A message that changed this shortly before it was listed may change again under the same stamp: read it again (S2)."""
 
 _PATIENCE_S = 5.0
 """A message that keeps changing is archived this often, as it is."""
@@ -83,6 +83,7 @@ class SessionScan:
         self._batch = self._archive.batch()
         self._session: Session | None = None
         self._units: Mapping[str, Unit] = {}
+        self._listed = 0
         self.result = ScanResult()
 
     def run(self, pulse: Callable[[], None]) -> tuple[int, int] | None:
@@ -93,6 +94,7 @@ class SessionScan:
         # OpenCode deletes a session's record last. So if we read it first, it exists as long as a message is listed,
         # and with it the title by which we recognise our own sessions.
         session = self._read_session()
+        self._listed = self._context.now()
         try:
             self._units = self._source.messages(self._id)
         except BadRecord as error:
@@ -233,7 +235,8 @@ class SessionScan:
             self._batch.mark(self._name, self._id, message_id, self._failed(unit) + waits)
             return False
         self.result.changed += self._store(reading.message, unit, orphan=reading.orphan)
-        doubt = waits or ("?" if self._context.now() - unit.changed < _DOUBT_MS else "")
+        # Judged by the time of the listing: it may take long from reading a record to archiving it.
+        doubt = waits or ("?" if self._listed - unit.changed < _DOUBT_MS else "")
         mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
         self._batch.mark(self._name, self._id, message_id, mark + doubt)
         return True

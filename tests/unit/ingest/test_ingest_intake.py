@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -147,6 +148,28 @@ def test_a_message_that_never_comes_to_rest_is_taken_in_all_the_same(tmp_path: P
         taken += intake.scan(tree).changed > 0
         now[0] += 0.5
     assert taken >= 2
+
+
+def test_a_second_change_under_the_same_stamp_is_seen_by_a_slow_scan(tmp_path: Path, archive: Archive) -> None:
+    """A scan reads several rows together, so it may archive a row long after it has read it."""
+    database = Database(tmp_path / "opencode.db")
+    database.session(session("ses_1"))
+    database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "before"))
+    now = [database.now / 1000]
+
+    class SlowSource(DatabaseSource):
+        def readings(self, *request: Any) -> Iterator[tuple[str, Callable[[], Reading]]]:
+            for reading in super().readings(*request):
+                now[0] += 3
+                yield reading
+
+    source, intake = SlowSource(Connection(database.path)), intake_of(archive, clock=lambda: now[0])
+    intake.scan(source)
+    database.execute("UPDATE part SET data = replace(data, 'before', 'after')")
+    intake.scan(source)
+    assert [message.parts[0].data["text"] for message in archive.messages("ses_1")] == ["after"]
+    source.close()
+    database.close()
 
 
 def test_a_title_that_changes_sends_the_first_message_to_the_indexes_again(tmp_path: Path, archive: Archive) -> None:
