@@ -5,7 +5,7 @@ The only module that imports chromadb, and only when an index is opened, because
 Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
 checked vectors, bounded pages, metadata without stale keys, one caller at a time, no mixing of models or versions. It
 does not check a directory before opening it: `process` does, because a damaged one kills the process. Every
-error of Chroma becomes IndexBroken; after three equal failures in a row we stop calling it.
+error that may be the store's becomes IndexBroken; after three equal failures in a row we stop calling it.
 """
 
 from __future__ import annotations
@@ -263,6 +263,8 @@ class Semantic:
 
     def _failed(self, doing: str, error: BaseException) -> Exception:
         cause = f"{type(error).__name__}: {error}"
+        if isinstance(error, (ImportError, MemoryError)):  # says nothing about the store
+            return Retry(f"{self._place}: Chroma cannot run: {cause}; it is tried again (after an upgrade: restart)")
         if isinstance(self._place, str) and _is_connection(error):
             return Retry(
                 f"{self._place}: the Chroma server does not answer ({cause}); start it, or use index.chroma = embedded"
