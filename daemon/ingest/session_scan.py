@@ -25,7 +25,7 @@ _LOG = log.get("intake")
 _BATCH_BYTES = 4 << 20
 _BATCH_MESSAGES = 200
 _DOUBT_MS = 2000
-"""A message that changed this shortly before it was listed may change again under the same stamp: read it again (S2)."""
+"""A message changed this shortly before it was listed may change again under the same stamp: read it again (S2)."""
 
 _PATIENCE_S = 5.0
 """A message that keeps changing is archived this often, as it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
@@ -23,13 +24,15 @@ WITHOUT_WORDS = ("windows", "semantic")
 _ALL = (*WORDS, *WITHOUT_WORDS)
 
 
+_WORD = re.compile(r"\w\w+")  # "x = 1" has none, and no meaning
 _LETTERS_OF_A_WORD = 8  # at most, in scripts without spaces
 
 
 def least_cosine(text: str) -> float:
     """The least similarity for a result by meaning alone: higher for short texts. "" is an unknown text."""
-    words = max(len(text.split()), len(text) / _LETTERS_OF_A_WORD)
-    return LEAST_COSINE + (SHORT_COSINE / max(1.0, words) ** 2 if text else 0.0)
+    words = _WORD.findall(text)
+    count = max(len(words), sum(map(len, words)) / _LETTERS_OF_A_WORD)
+    return LEAST_COSINE + (SHORT_COSINE / max(1.0, count) ** 2 if text else 0.0)
 
 
 def is_similar(match: Match) -> bool:

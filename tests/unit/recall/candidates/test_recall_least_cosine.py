@@ -11,6 +11,7 @@ from daemon.recall.weights import LEAST_COSINE
 FLOORS = {
     "": LEAST_COSINE,  # not known
     "ok": LEAST_COSINE + 0.3,
+    "x = 1": LEAST_COSINE + 0.3,
     "Looks good.": LEAST_COSINE + 0.075,
     "one two three four five": LEAST_COSINE + 0.012,
     "数据库设计的问题" * 10: LEAST_COSINE + 0.003,
