@@ -204,7 +204,6 @@ class Batch(Changes):
         """Remove a session whose only records were removed by `drop_message`."""
         if self.get(keys.session_meta(session_id)) is not None:
             self.delete(keys.session_meta(session_id))
-            self._orders.pop(session_id, None)
             self._reordered.discard(session_id)
             self.delete(keys.session_order(session_id))
             self.counts["sessions"] -= 1
@@ -254,7 +253,7 @@ class Batch(Changes):
 
         if message_id in order:
             place = order.index(message_id)
-            near = [own if id_ == message_id else rank(id_) for id_ in order[max(0, place - 1) : place + 2]]
+            near = list(map(rank, order[max(0, place - 1) : place + 2]))
             if near == sorted(near):
                 return
             self._enqueue_readers(session_id, message_id)  # its time has changed: these follow another message now

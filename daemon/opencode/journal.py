@@ -64,7 +64,6 @@ class _MessageState(NamedTuple):
 
 
 class _PartState(NamedTuple):
-    message_id: str
     seq: int
     is_done_call: bool
 
@@ -174,7 +173,7 @@ class Journal:
                     if part_id not in log.parts:
                         log.of_message.setdefault(message_id, []).append(part_id)
                     is_done_call = type_ == "tool" and status == "completed"
-                    log.parts[part_id] = _PartState(message_id, event.seq, is_done_call)
+                    log.parts[part_id] = _PartState(event.seq, is_done_call)
             log.parts_cursor = event.seq
 
     # -- answers -------------------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ def version_of(tool_call: Call, session: Session | None) -> str:
 
 
 def settled(
-    reader: Callable[[Call, str], list[FileEdit]], more: Callable[[Call], Iterable[str]] = lambda _: ()
+    reader: Callable[[Call, str], list[FileEdit]],
+    more: Callable[[Call, str], Iterable[str]] = lambda _call, _version: (),
 ) -> Callable[[Call, str], list[FileEdit]]:
     """`reader` for completed calls only; an interrupted call may have changed the files it names and those of `more`.
 
@@ -72,7 +73,9 @@ def settled(
         is_refused = is_by_user(tool_call)
         if not tool_call.is_aborted and not is_refused:
             return []
-        names = dict.fromkeys([tool_call.path(), *(file["path"] for file in files(tool_call)), *more(tool_call)])
+        names = dict.fromkeys(
+            [tool_call.path(), *(file["path"] for file in files(tool_call)), *more(tool_call, version)]
+        )
         if is_refused:
             return [
                 file_edit(tool_call, version, path, Operation.REFUSED, note="not allowed")

@@ -219,7 +219,7 @@ def _of_unknown_tool(tool_call: Call, version: str) -> list[FileEdit]:
     looks_mutating = _MUTATING_NAME.search(tool) is not None
     if not looks_mutating and tool_call.input.keys().isdisjoint(_CONTENT_KEYS.split()):
         return []
-    names = [tool_call.path(), *patched_paths(tool_call)]
+    names = [tool_call.path(), *patched_paths(tool_call, version)]
     if looks_mutating:
         names += [absolute(records.text(tool_call.input.get(key)), tool_call.base) for key in _MORE_PATHS]
         names += [absolute(name, tool_call.base) for name in _named_in_lists(tool_call)]
@@ -239,7 +239,7 @@ def _named_in_lists(tool_call: Call) -> list[str]:
     return names
 
 
-def patched_paths(tool_call: Call, version: str = "") -> list[str]:
+def patched_paths(tool_call: Call, version: str) -> list[str]:
     """Every path that a patch names, in its text or in its result."""
     names = [absolute(file.path, tool_call.base) for file in patch_text.parse(_text_of(tool_call), version)]
     names += [file["path"] for file in files(tool_call)]
@@ -281,7 +281,7 @@ def _patched(tool_call: Call, version: str, path: str, file: patch_text.FilePatc
     texts = recorded(entry)
     if not file.is_complete and texts is None:
         return unclear(tool_call, version, [path], "a patch with lines that not every version reads alike")
-    target = absolute(file.move_to, tool_call.base) if file.move_to else None
+    target = absolute(file.move_to, tool_call.base)
     before, after = (texts.before, texts.after) if texts is not None else (None, None)
     hunks = tuple((c, tuple(map(valid_text, o)), tuple(map(valid_text, n)), e) for c, o, n, e in file.hunks)
     if target is None or target == path:
@@ -311,9 +311,7 @@ def _texts_of_full_diff(entry: Json) -> Texts | None:
     if "filePath" in entry or entry.get("status") != "modified":
         return None
     sides = full_diff(records.text(entry.get("patch")))
-    if sides is None or sides.before is None or sides.after is None:
-        return None
-    return recorded({"before": sides.before, "after": sides.after})
+    return None if sides is None else recorded({"before": sides.before, "after": sides.after})
 
 
 _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {
@@ -325,5 +323,4 @@ _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {
     "read": _read,
     "bash": shell.edits,
     "shell": shell.edits,
-    "batch": lambda _tool_call, _version: [],
 }

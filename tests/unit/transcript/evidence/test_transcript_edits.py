@@ -220,6 +220,9 @@ SHAPES: dict[str, tuple[Any, Any]] = {
         tool("move_it", {"from": "a.py", "to": "b.py"}),
         [{"path": A, "operation": "unclear"}, {"path": B, "operation": "unclear"}],
     ),
+    "shell of OpenCode 2": (tool("shell", {"command": "printf x > a.py"}), [{"path": A, "operation": "write", "content": "x"}]),
+    "batch, whose calls have parts of their own": (tool("batch", {"path": A, "content": "x"}), []),
+    "read of a picture": (tool("read", {"filePath": A}, "Image read successfully"), [{"path": A, "operation": "read_range"}]),
     "unknown tool that writes and names no file": (tool("save_all", {}), [{"path": BASE, "operation": "unclear"}]),
     "unknown tool that writes a text": (tool("save_text", {"path": "two\nlines"}), [{"path": BASE, "operation": "unclear"}]),
     "unknown tool that runs something": (tool("my_exec", {"path": A}), [{"path": BASE, "operation": "unclear"}]),
@@ -286,6 +289,56 @@ def test_a_refused_edit_tells_that_its_old_text_was_not_there(given: dict[str, A
     refused = {"path": A, "operation": Operation.REFUSED, "old": "1", "new": "2"} | all_
     assert _told(found) == ([refused] if is_told else [])
     assert {one.version for one in found} <= {"1.18.33"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "source",
+        "destination",
+        "src",
+        "dst",
+        "from",
+        "to",
+        "old_path",
+        "new_path",
+        "oldPath",
+        "newPath",
+        "relative_path",
+        "relativePath",
+        "target",
+    ],
+)
+def test_an_unknown_tool_that_changes_files_may_name_one_so(name: str) -> None:
+    assert _told(_of(tool("relocate_and_save", {name: "a.py"}))) == [{"path": A, "operation": Operation.UNCLEAR}]
+    assert _of(tool("look_up", {name: "a.py"})) == []
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "write",
+        "edit",
+        "patch",
+        "replace",
+        "insert",
+        "append",
+        "create",
+        "delete",
+        "remove",
+        "move",
+        "copy",
+        "save",
+        "restore",
+    ],
+)
+def test_an_unknown_tool_of_this_name_changes_files(verb: str) -> None:
+    assert _told(_of(tool(f"my_{verb}_it", {"path": A}))) == [{"path": A, "operation": Operation.UNCLEAR}]
+
+
+@pytest.mark.parametrize("name", ["my_exec", "save_all"])
+def test_an_unknown_tool_in_an_unknown_folder_puts_nothing_in_doubt(name: str) -> None:
+    assert _of(tool(name, {}), cwd="not/absolute") == []
 
 
 def test_opencode_2_may_read_hunks_behind_the_end_of_a_file() -> None:
@@ -415,6 +468,18 @@ def test_an_attachment_of_1_0_takes_its_path_from_the_call() -> None:
     call = f'Called the Read tool with the following input: {{"filePath":"{A}"}}'
     found = edits(message(text(call, synthetic=True), text(shown, synthetic=True)), session(version="1.0.61"))
     assert _told(found) == [{"path": A, "operation": Operation.READ, "content": "x\n"}]
+
+
+def test_a_text_read_without_a_path_is_of_no_file() -> None:
+    shown = read(A, "x\n", "1.0.61")["state"]["output"]
+    assert edits(message(text(shown, synthetic=True)), session(version="1.0.61")) == []
+
+
+def test_an_attachment_takes_version_and_folder_from_the_session() -> None:
+    shown = read(A, "x\n", "1.0.61")["state"]["output"]
+    call = 'Called the Read tool with the following input: {"filePath":"a.py"}'
+    (found,) = edits(message(text(call, synthetic=True), text(shown, synthetic=True)), session(version="1.0.61"))
+    assert (found.path, found.version) == (A, "1.0.61")
 
 
 def test_lone_surrogates_become_what_javascript_writes() -> None:

@@ -41,6 +41,12 @@ def test_a_step_shows_the_tree_at_its_start_and_at_its_end() -> None:
     ]
 
 
+def test_a_message_without_a_path_has_its_sessions_folder_and_the_root_that_is_known() -> None:
+    made = message(_step("step-start", CREATED + 5), role="assistant", id=MESSAGE, created=CREATED, cwd="")
+    (found,) = edits(made, session(version="1.18.33", directory=f"{BASE}/docs"), root=BASE)
+    assert (found.path, found.other, found.version) == (f"{BASE}/docs", BASE, "1.18.33")
+
+
 def test_an_end_is_not_before_the_calls_of_its_step() -> None:
     call = write(f"{BASE}/a", "x", start=CREATED + 10, end=CREATED + 400)
     found = _of(_step("step-start", CREATED - 3), call, _step("step-finish", CREATED + 90))
