@@ -18,6 +18,7 @@ from typing import Any
 from bench import scale_data
 from bench.scale_daemon import CHECKOUT, Daemon, Place, Wire, end_cleanly
 
+HEADER = f"{'':34} {'s':>6} {'cpu ms':>9} {'% core':>7} {'wakes/s':>8} {'writ. kB':>9} {'rss MB':>7} {'pss MB':>7}"
 _QUESTION = {"arguments": {"query": "why was the cache of the parser dropped", "match": "semantic"}, "here": ""}
 
 
@@ -51,7 +52,8 @@ def figures(pid: int) -> dict[str, float]:
     return {name: round(value, 1) for name, value in total.items()}
 
 
-def _row(name: str, seconds: float, before: dict[str, float], after: dict[str, float]) -> None:
+def row(name: str, seconds: float, before: dict[str, float], after: dict[str, float]) -> None:
+    """Print what was used between two `figures` that lie so far apart, and the memory at the second."""
     used = {key: after[key] - before[key] for key in ("processor ms", "wake-ups", "written kB")}
     share = used["processor ms"] / 10 / seconds
     print(
@@ -79,17 +81,17 @@ def measure(daemon: Daemon, seconds: float, pause_s: float) -> None:
     pid, none = daemon.process.pid, {"processor ms": 0.0, "wake-ups": 0.0, "written kB": 0.0}
     began = time.monotonic()
     daemon.wait(lambda status: bool(status["running"]), 120, every_s=0.05)
-    _row("start, to the first answer", max(1.0, time.monotonic() - began), none, figures(pid))
+    row("start, to the first answer", max(1.0, time.monotonic() - began), none, figures(pid))
     daemon.settle()
-    _row("start, to rest", time.monotonic() - began, none, figures(pid))
+    row("start, to rest", time.monotonic() - began, none, figures(pid))
     _measure_idle("idle", pid, seconds)
     before, began = figures(pid), time.monotonic()
     _ask(daemon)
-    _row("first question by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
+    row("first question by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
     before, began = figures(pid), time.monotonic()
     for _ in range(20):
         _ask(daemon)
-    _row("20 more questions by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
+    row("20 more questions by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
     if pause_s:
         _measure_idle("after the questions", pid, pause_s)
         _measure_idle("idle after meaning", pid, seconds)
@@ -98,7 +100,7 @@ def measure(daemon: Daemon, seconds: float, pause_s: float) -> None:
 def _measure_idle(name: str, pid: int, seconds: float) -> None:
     before = figures(pid)
     time.sleep(seconds)
-    _row(name, seconds, before, figures(pid))
+    row(name, seconds, before, figures(pid))
 
 
 def _ask(daemon: Daemon) -> None:
@@ -120,7 +122,7 @@ def main() -> None:
     end_cleanly()
     place = Place(arguments.folder, arguments.checkout)
     _fill(place, arguments.messages)
-    print(f"{'':34} {'s':>6} {'cpu ms':>9} {'% core':>7} {'wakes/s':>8} {'writ. kB':>9} {'rss MB':>7} {'pss MB':>7}")
+    print(HEADER)
     with Daemon(place) as daemon:
         measure(daemon, arguments.seconds, arguments.rest)
 

@@ -83,12 +83,12 @@ def one_more(length: int) -> dict[str, Any]:
             "SELECT session_id, count(*) FROM message GROUP BY 1 ORDER BY 2 DESC LIMIT 1"
         )
         for number in range(length):
-            _add(database, session, number)
+            add_answer(database, session, number)
         with engine_of(data, Path(name) / "run") as engine:
             engine.scan(everything=True, patient=False)
             seconds, written = [], []
             for number in range(length, length + _WARM + _ADDED):
-                _add(database, session, number)
+                add_answer(database, session, number)
                 cpu, mb = measured(lambda: engine.scan(everything=False, patient=False))
                 seconds.append(cpu)
                 written.append(mb)
@@ -101,8 +101,8 @@ def one_more(length: int) -> dict[str, Any]:
     }
 
 
-def _add(database: sqlite3.Connection, session: str, number: int) -> None:
-    """An answer with a text and a call, with ids and times behind all that are there."""
+def add_answer(database: sqlite3.Connection, session: str, number: int, words: str = "") -> None:
+    """An answer with a text (`words`, if any) and a call, with ids and times behind all that are there."""
     ms = 1_795_300_000_000 + 1000 * number
     message = f"msg_{(ms * 4096) & (1 << 48) - 1:012x}{number:014d}"
     times = {"created": ms, "completed": ms + 500}
@@ -119,7 +119,10 @@ def _add(database: sqlite3.Connection, session: str, number: int) -> None:
         "metadata": {},
         "time": {"start": ms, "end": ms + 100},
     }
-    parts = [{"type": "text", "text": f"The value is {number} now."}, {"type": "tool", "tool": "read", "state": state}]
+    parts = [
+        {"type": "text", "text": words or f"The value is {number} now."},
+        {"type": "tool", "tool": "read", "state": state},
+    ]
     for place, part in enumerate(parts):
         database.execute(
             "INSERT INTO part (id, message_id, session_id, time_created, time_updated, data) VALUES (?, ?, ?, ?, ?, ?)",
