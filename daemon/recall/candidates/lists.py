@@ -24,7 +24,7 @@ WITHOUT_WORDS = ("windows", "semantic")
 _ALL = (*WORDS, *WITHOUT_WORDS)
 
 
-_WORD = re.compile(r"\w\w+")  # "x = 1" has none, and no meaning
+_WORD = re.compile(r"(?<!\S)(?=\S*\w)\S\S+")  # "x = 1" has none, and no meaning
 _LETTERS_OF_A_WORD = 8  # at most, in scripts without spaces
 
 

@@ -13,6 +13,7 @@ FLOORS = {
     "ok": LEAST_COSINE + 0.3,
     "x = 1": LEAST_COSINE + 0.3,
     "Looks good.": LEAST_COSINE + 0.075,
+    "हिन्दी में पाँच शब्द हैं": LEAST_COSINE + 0.012,
     "one two three four five": LEAST_COSINE + 0.012,
     "数据库设计的问题" * 10: LEAST_COSINE + 0.003,
 }
