@@ -428,6 +428,14 @@ def test_a_cut_off_patch_puts_all_files_that_it_names_in_doubt() -> None:
     assert sorted((one.path, one.operation) for one in _of(record)) == [(A, Operation.UNCLEAR), (B, Operation.UNCLEAR)]
 
 
+@pytest.mark.parametrize(("version", "name"), [("1.1.65", "a.py"), ("1.18.33", "a.py: old")])
+def test_a_cut_off_patch_is_read_as_its_version_did(version: str, name: str) -> None:
+    """Up to 1.2.6 a file's name ended at a colon."""
+    record = apply_patch("*** Begin Patch\n*** Delete File: a.py: old\n*** End Patch")
+    record["state"] |= {"status": "running"}
+    assert [one.path for one in _of(record, version=version)] == [f"{BASE}/{name}"]
+
+
 def test_a_multiedit_that_failed_may_have_changed_all_files_that_it_names() -> None:
     given = {"filePath": A, "edits": [{"oldString": "1", "newString": "2"}, {"filePath": "b.py", "oldString": "3"}]}
     found = _of(tool("multiedit", given, "oldString not found", status="error"))
