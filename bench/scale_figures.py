@@ -45,8 +45,7 @@ def table(figures: dict[str, Any]) -> str:
         lines.append(_row("command", kind, f))
     for kind, f in figures.get("embedding_ms", {}).items():
         lines.append(_row("embedding", kind, f))
-    door = f"  asked by {figures['door']}; memory {figures['memory']} MB; load {figures['load']:.1f}"
-    return "\n".join([*lines, door])
+    return "\n".join([*lines, f"  memory {figures['memory']} MB; load {figures['load']:.1f}"])
 
 
 def _row(mode: str, kind: str, f: dict[str, Any]) -> str:
