@@ -73,9 +73,11 @@ class Ranking:
         """The best `limit` candidates, best first, among the documents of `among` if given; `among` does not score."""
         addresses: dict[Place, DocAddress] = {}
         scores: dict[Place, float] = {}
-        for source in self._sources():
-            query = source if among is None else all_of([among, source])
-            for score, address in self._snapshot.best(self._snapshot.restricted(query, filters), limit):
+        sources = list(self._sources())
+        if among is not None:  # few documents: together is faster than one by one
+            sources = [all_of([among, any_of(sources)])] if sources else []
+        for source in sources:
+            for score, address in self._snapshot.best(self._snapshot.restricted(source, filters), limit):
                 key = place(address)
                 addresses[key] = address
                 scores[key] = scores.get(key, 0.0) + score
