@@ -75,13 +75,21 @@ SLOW_MODEL = """
 """
 
 COMMANDS = {
-    "results": (["recall", "kingfisher", "--match", "semantic"], 0),
-    "no results": (["history", "/work/unknown"], 4),
-    "a round of the daemon": (["run", "--once"], 0),
-    "pages": (["/work/shop"], 0),
+    "recall": (["recall", "kingfisher"], 0),
+    "recall --match semantic": (["recall", "kingfisher", "--match", "semantic"], 0),
+    "recall --match smart": (["recall", "absent", "--match", "smart"], 4),
+    "search": (["search", "kingfisher"], 0),
+    "recall-sessions": (["recall-sessions"], 0),
+    "files": (["files", "/work/shop"], 0),
+    "history": (["history", "/work/unknown"], 4),
+    "show": (["show", "/work/shop/a.txt"], 0),
+    "export": (["export", "--format", "jsonl"], 0),
+    "status": (["status"], 0),
+    "index": (["index"], 0),
+    "run --once": (["run", "--once"], 0),
+    ":path": (["/work/shop"], 0),
     "an error": (["files", "/work/shop", "--at", "never"], 64),
 }
-"""One for each way to end: all commands end in the same few lines (cli._end)."""
 
 
 class Place:
