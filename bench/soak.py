@@ -24,13 +24,13 @@ from bench.idle import HEADER, figures, row
 from bench.ingest import add_answer
 from bench.scale_daemon import Daemon, Place, Wire, end_cleanly
 
-_ANSWER_EVERY_S, _QUESTION_EVERY_S, _REQUEST_EVERY_S = 2.0, 1.0, 120.0
+_EVERY_S = {"answer": 2.0, "question": 1.0, "request": 120.0}
 _MODES = ("smart", "hybrid", "semantic", "fuzzy", "literal")
 _ROWS = 10
 
 
 class Soak:
-    """One run; `arrived` and `problems` tell what came of it."""
+    """One run; `counts` has what was done, `problems` what was not found or failed."""
 
     def __init__(self, daemon: Daemon, plan: dict[str, Any]) -> None:
         self._daemon, self._wire = daemon, Wire(daemon.socket)
@@ -47,23 +47,21 @@ class Soak:
         """(minutes, MB of memory as Pss) at each tenth."""
         assert self._daemon.process is not None
         pid, began = self._daemon.process.pid, time.monotonic()
-        due = {"answer": 0.0, "question": 0.0, "request": 10.0, "row": seconds / _ROWS}
-        every = {
-            "answer": _ANSWER_EVERY_S, "question": _QUESTION_EVERY_S, "request": _REQUEST_EVERY_S,
-            "row": seconds / _ROWS,
-        }  # fmt: skip
-        last, memory = figures(pid), []
-        while (now := time.monotonic() - began) < seconds + 0.5:
+        actions = {"answer": self._answer, "question": self._question, "request": self._request}
+        due = {"answer": 0.0, "question": 0.0, "request": 10.0}
+        last = figures(pid)
+        memory: list[tuple[float, float]] = []
+        while len(memory) < _ROWS:
+            now = time.monotonic() - began
             for name in [name for name, at in due.items() if at <= now]:
-                due[name] += every[name]
-                if name == "row":
-                    current = figures(pid)
-                    row(f"minute {now / 60:.1f}", every["row"], last, current)
-                    memory.append((now / 60, current["pss MB"]))
-                    last = current
-                else:
-                    getattr(self, f"_{name}")(self.counts[name])
-                    self.counts[name] += 1
+                due[name] += _EVERY_S[name]
+                actions[name](self.counts[name])
+                self.counts[name] += 1
+            if now >= (len(memory) + 1) * seconds / _ROWS:
+                current = figures(pid)
+                row(f"minute {now / 60:.1f}", seconds / _ROWS, last, current)
+                memory.append((now / 60, current["pss MB"]))
+                last = current
             time.sleep(0.02)
         return memory
 
@@ -118,7 +116,7 @@ def main() -> None:
     half = np.array(memory[len(memory) // 2 :])
     slope = float(np.polyfit(half[:, 0], half[:, 1], 1)[0])
     print(f"\nmemory over the second half: {slope:+.2f} MB a minute (pss)")
-    print(", ".join(f"{number} {name}s" for name, number in soak.counts.items() if name != "row"))
+    print(", ".join(f"{number} {name}s" for name, number in soak.counts.items()))
     print("\n".join(soak.problems) or "all answers found, all requests done, no call failed")
 
 

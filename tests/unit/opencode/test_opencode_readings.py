@@ -19,40 +19,39 @@ _LIMIT_MB = 2
 _SIZES = [0, 9, PIECE - 200, PIECE, (_LIMIT_MB << 20) - 200, (_LIMIT_MB << 20) + 1]
 
 
-def _padded(record: dict[str, object], size: int) -> str:
-    return json.dumps({name: value for name, value in record.items() if name not in _KEYS} | {"padding": "x" * size})
-
-
-_KEYS = ("id", "sessionID", "messageID")
+_KEYS = ("id", "sessionID", "messageID")  # columns, not part of `data`
 _ODD = st.sampled_from([None, 7, 1.5, b"{}", "", "{", "[]", "null", '{"type": 3}', '{"role": "user"}', b"\xff\xfe"])
 _VALUES = st.one_of(st.sampled_from(_SIZES), st.tuples(_ODD))
+"""A row's `data`: the record made so large, or something else in its place."""
 _MESSAGES = st.lists(
     st.tuples(st.booleans(), st.one_of(st.none(), _VALUES), st.lists(_VALUES, max_size=4)), min_size=1, max_size=12
 )
+"""Whether it is a user's, its own row (None: removed), its parts."""
+
+
+def _data(record: dict[str, object], value: object) -> object:
+    if isinstance(value, tuple):
+        return value[0]
+    padded = record | {"padding": "x" * int(str(value))}
+    return json.dumps({name: field for name, field in padded.items() if name not in _KEYS})
 
 
 def _store(path: Path, messages: list[tuple[bool, object, list[object]]]) -> list[str]:
+    """Write the messages; their ids."""
     database = Database(path)
     database.session(session("ses_1"))
     ids = []
-    for number, (is_user, own, parts) in enumerate(messages):
-        message_id = f"msg_{number}"
-        ids.append(message_id)
-        record = (user if is_user else assistant)(message_id, "ses_1")
-        part_ids = [f"prt_{number}_{place}" for place in range(len(parts))]
-        database.message(record, *(text(part_id, message_id, "ses_1", "words") for part_id in part_ids))
-        for table, id_, made, value in (
-            ("message", message_id, record, own),
-            *(
-                ("part", part_id, text(part_id, message_id, "ses_1", "words"), value)
-                for part_id, value in zip(part_ids, parts, strict=True)
-            ),
-        ):
-            data = value[0] if isinstance(value, tuple) else _padded(made, value) if isinstance(value, int) else None
-            if value is None:
-                database.execute("DELETE FROM message WHERE id = ?", id_)
-            else:
-                database.execute(f"UPDATE OR IGNORE {table} SET data = ? WHERE id = ?", data, id_)
+    for number, (is_user, own, values) in enumerate(messages):
+        record = (user if is_user else assistant)(f"msg_{number}", "ses_1")
+        parts = [text(f"prt_{number}_{place}", record["id"], "ses_1", "words") for place in range(len(values))]
+        database.message(record, *parts)
+        for part, value in zip(parts, values, strict=True):
+            database.execute("UPDATE OR IGNORE part SET data = ? WHERE id = ?", _data(part, value), part["id"])
+        if own is None:
+            database.execute("DELETE FROM message WHERE id = ?", record["id"])
+        else:
+            database.execute("UPDATE OR IGNORE message SET data = ? WHERE id = ?", _data(record, own), record["id"])
+        ids.append(record["id"])
     database.close()
     return ids
 

@@ -309,7 +309,7 @@ def test_a_refused_edit_tells_that_its_old_text_was_not_there(given: dict[str, A
         "target",
     ],
 )
-def test_an_unknown_tool_that_changes_files_may_name_one_so(name: str) -> None:
+def test_an_unknown_tool_may_name_a_file_under_this_key(name: str) -> None:
     assert _told(_of(tool("relocate_and_save", {name: "a.py"}))) == [{"path": A, "operation": Operation.UNCLEAR}]
     assert _of(tool("look_up", {name: "a.py"})) == []
 
@@ -332,7 +332,7 @@ def test_an_unknown_tool_that_changes_files_may_name_one_so(name: str) -> None:
         "restore",
     ],
 )
-def test_an_unknown_tool_of_this_name_changes_files(verb: str) -> None:
+def test_an_unknown_tool_with_this_verb_in_its_name_changes_files(verb: str) -> None:
     assert _told(_of(tool(f"my_{verb}_it", {"path": A}))) == [{"path": A, "operation": Operation.UNCLEAR}]
 
 
@@ -478,7 +478,7 @@ def test_an_attachment_of_1_0_takes_its_path_from_the_call() -> None:
     assert _told(found) == [{"path": A, "operation": Operation.READ, "content": "x\n"}]
 
 
-def test_a_text_read_without_a_path_is_of_no_file() -> None:
+def test_a_read_without_a_path_belongs_to_no_file() -> None:
     shown = read(A, "x\n", "1.0.61")["state"]["output"]
     assert edits(message(text(shown, synthetic=True)), session(version="1.0.61")) == []
 
