@@ -1,24 +1,31 @@
 """What an idle service costs: its start, its wake-ups, its memory before, with and after meaning.
 
-    python bench/idle.py FOLDER [--messages N] [--seconds S] [--rest S] [--checkout DIR]
+    python bench/idle.py FOLDER [--messages N] [--seconds S] [--rest S] [--checkout DIR] [--json]
 
 A daemon is filled with invented messages (scale_data) and cheap vectors (scale_fill), stopped, and started again with
-nothing changed. Processor time and writes are those of the process and its children, from /proc; memory is what is
-resident (Rss) and the process's share of it (Pss). FOLDER is kept, so a second run measures at once; `--checkout` runs
-another version of the code.
+nothing changed; then it follows an answer that grows in 500 rewrites. Processor time and writes are those of the
+process and its children, from /proc; memory is what is resident (Rss) and the process's share of it (Pss). FOLDER is
+kept, so a second run measures at once; `--checkout` runs another version of the code.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import sqlite3
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench import scale_data
+from bench.ingest import FIRST_S, add_answer
 from bench.scale_daemon import CHECKOUT, Daemon, Place, Wire, end_cleanly
 
 HEADER = f"{'':34} {'s':>6} {'cpu ms':>9} {'% core':>7} {'wakes/s':>8} {'writ. kB':>9} {'rss MB':>7} {'pss MB':>7}"
+_REWRITES, _GROWS_S = 500, 30.0
 _QUESTION = {"arguments": {"query": "why was the cache of the parser dropped", "match": "semantic"}, "here": ""}
 
 
@@ -52,15 +59,24 @@ def figures(pid: int) -> dict[str, float]:
     return {name: round(value, 1) for name, value in total.items()}
 
 
-def row(name: str, seconds: float, before: dict[str, float], after: dict[str, float]) -> None:
-    """Print what was used between two `figures` that lie so far apart, and the memory at the second."""
+def row(name: str, seconds: float, before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    """What was used between two `figures` that lie so far apart, and the memory at the second; printed too."""
     used = {key: after[key] - before[key] for key in ("processor ms", "wake-ups", "written kB")}
-    share = used["processor ms"] / 10 / seconds
+    result = {
+        "s": seconds,
+        "cpu ms": used["processor ms"],
+        "% core": used["processor ms"] / 10 / seconds,
+        "wakes/s": used["wake-ups"] / seconds,
+        "writ. kB": used["written kB"],
+        "rss MB": after["rss MB"],
+        "pss MB": after["pss MB"],
+    }
     print(
-        f"{name:34} {seconds:6.0f} {used['processor ms']:9.0f} {share:7.3f} {used['wake-ups'] / seconds:8.1f} "
-        f"{used['written kB']:9.0f} {after['rss MB']:7.0f} {after['pss MB']:7.0f}",
+        f"{name:34} {seconds:6.0f} {result['cpu ms']:9.0f} {result['% core']:7.3f} {result['wakes/s']:8.1f} "
+        f"{result['writ. kB']:9.0f} {result['rss MB']:7.0f} {result['pss MB']:7.0f}",
         flush=True,
     )
+    return result
 
 
 def _fill(place: Place, messages: int) -> None:
@@ -75,32 +91,48 @@ def _fill(place: Place, messages: int) -> None:
     (place.root / "filled").touch()
 
 
-def measure(daemon: Daemon, seconds: float, pause_s: float) -> None:
-    """Start, idle, one question by meaning, idle again."""
+def measure(daemon: Daemon, seconds: float, pause_s: float) -> dict[str, dict[str, float]]:
+    """Start, idle, a growing answer, questions by meaning, idle again; each row by its name."""
     assert daemon.process is not None
     pid, none = daemon.process.pid, {"processor ms": 0.0, "wake-ups": 0.0, "written kB": 0.0}
+    rows: dict[str, dict[str, float]] = {}
+
+    def measured(name: str, work: Callable[[], object]) -> None:
+        before, began = figures(pid), time.monotonic()
+        work()
+        rows[name] = row(name, max(0.01, time.monotonic() - began), before, figures(pid))
+
     began = time.monotonic()
-    daemon.wait(lambda status: bool(status["running"]), 120, every_s=0.05)
-    row("start, to the first answer", max(1.0, time.monotonic() - began), none, figures(pid))
-    daemon.settle()
-    row("start, to rest", time.monotonic() - began, none, figures(pid))
-    _measure_idle("idle", pid, seconds)
-    before, began = figures(pid), time.monotonic()
-    _ask(daemon)
-    row("first question by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
-    before, began = figures(pid), time.monotonic()
-    for _ in range(20):
-        _ask(daemon)
-    row("20 more questions by meaning", max(0.01, time.monotonic() - began), before, figures(pid))
+    for name, ready in (
+        ("start, to the first answer", lambda: daemon.wait(lambda status: bool(status["running"]), 120, every_s=0.05)),
+        ("start, to rest", daemon.settle),
+    ):
+        ready()
+        rows[name] = row(name, max(1.0, time.monotonic() - began), none, figures(pid))
+    measured("idle", lambda: time.sleep(seconds))
+    measured(f"an answer in {_REWRITES} rewrites", lambda: _grow_answer(daemon.place))
+    measured("first question by meaning", lambda: _ask(daemon))
+    measured("20 more questions by meaning", lambda: [_ask(daemon) for _ in range(20)])
     if pause_s:
-        _measure_idle("after the questions", pid, pause_s)
-        _measure_idle("idle after meaning", pid, seconds)
+        measured("after the questions", lambda: time.sleep(pause_s))
+        measured("idle after meaning", lambda: time.sleep(seconds))
+    return rows
 
 
-def _measure_idle(name: str, pid: int, seconds: float) -> None:
-    before = figures(pid)
-    time.sleep(seconds)
-    row(name, seconds, before, figures(pid))
+def _grow_answer(place: Place) -> None:
+    """An answer that is written again and again, a few words longer each time, as OpenCode did while it streamed."""
+    with contextlib.closing(sqlite3.connect(place.opencode / "opencode.db", isolation_level=None)) as database:
+        ((session, _),) = database.execute(
+            "SELECT session_id, count(*) FROM message GROUP BY 1 ORDER BY 2 DESC LIMIT 1"
+        )
+        part_id = add_answer(database, session, int(time.time()) - FIRST_S, is_complete=False)
+        for count in range(1, _REWRITES + 1):
+            part = {"type": "text", "text": "The value grows now. " * count}
+            database.execute(
+                "UPDATE part SET data = ?, time_updated = ? WHERE id = ?",
+                (json.dumps(part), int(1000 * time.time()), part_id),
+            )
+            time.sleep(_GROWS_S / _REWRITES)
 
 
 def _ask(daemon: Daemon) -> None:
@@ -118,13 +150,17 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--rest", type=float, default=0, help="wait so long after the questions, and measure again")
     options.add_argument("--checkout", type=Path, default=CHECKOUT)
+    options.add_argument("--json", action="store_true", help="the rows as JSON; the table goes to standard error")
     arguments = options.parse_args()
     end_cleanly()
     place = Place(arguments.folder, arguments.checkout)
-    _fill(place, arguments.messages)
-    print(HEADER)
-    with Daemon(place) as daemon:
-        measure(daemon, arguments.seconds, arguments.rest)
+    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+        _fill(place, arguments.messages)
+        print(HEADER)
+        with Daemon(place) as daemon:
+            rows = measure(daemon, arguments.seconds, arguments.rest)
+    if arguments.json:
+        print(json.dumps(rows))
 
 
 if __name__ == "__main__":

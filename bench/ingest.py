@@ -29,6 +29,8 @@ from daemon import config
 from daemon.app.engine import Engine
 
 _ADDED = 20
+FIRST_S = 1_795_300_000
+"""When the added answer with number 0 was made, in seconds since the epoch; each later one is a second newer."""
 _WARM = 3
 """Messages that are added before any is measured: the first one after a start opens what the others use."""
 
@@ -101,11 +103,16 @@ def one_more(length: int) -> dict[str, Any]:
     }
 
 
-def add_answer(database: sqlite3.Connection, session: str, number: int, words: str = "") -> None:
-    """An answer with a text (`words`, if any) and a call, with ids and times behind all that are there."""
-    ms = 1_795_300_000_000 + 1000 * number
+def add_answer(
+    database: sqlite3.Connection, session: str, number: int, words: str = "", *, is_complete: bool = True
+) -> str:
+    """An answer with a text (`words`, if any) and a call, with ids and times behind all that are there.
+
+    Returns the id of the text's part.
+    """
+    ms = 1000 * (FIRST_S + number)
     message = f"msg_{(ms * 4096) & (1 << 48) - 1:012x}{number:014d}"
-    times = {"created": ms, "completed": ms + 500}
+    times = {"created": ms, **({"completed": ms + 500} if is_complete else {})}
     head = {"role": "assistant", "time": times, "path": {"cwd": "/home/dev/p", "root": "/home/dev/p"}}
     database.execute("BEGIN")
     database.execute(
@@ -123,12 +130,14 @@ def add_answer(database: sqlite3.Connection, session: str, number: int, words: s
         {"type": "text", "text": words or f"The value is {number} now."},
         {"type": "tool", "tool": "read", "state": state},
     ]
-    for place, part in enumerate(parts):
+    part_ids = [f"prt_{message[4:16]}{place}{number:013d}" for place in range(len(parts))]
+    for part_id, part in zip(part_ids, parts, strict=True):
         database.execute(
             "INSERT INTO part (id, message_id, session_id, time_created, time_updated, data) VALUES (?, ?, ?, ?, ?, ?)",
-            (f"prt_{message[4:16]}{place}{number:013d}", message, session, ms, ms, json.dumps(part)),
+            (part_id, message, session, ms, ms, json.dumps(part)),
         )
     database.execute("COMMIT")
+    return part_ids[0]
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """What the pages of a folder cost: the first run, an unchanged one, and one more message, in processor time.
 
-    python bench/pages.py [--sessions 300] [--turns 5] [--files 200] [--keep DIR]
+    python bench/pages.py [--sessions 300] [--turns 5] [--files 200] [--keep DIR] [--json]
 
 Makes an opencode.db of invented sessions in one folder, spread over six months, each turn with a write, an edit and a
 command, 4 messages a turn; then runs the target as the service does, without a model. Prints a table: the records'
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import random
 import sys
 import tempfile
@@ -164,13 +165,20 @@ def main() -> None:
     options.add_argument("--turns", type=int, default=5)
     options.add_argument("--files", type=int, default=200)
     options.add_argument("--keep", type=Path, help="leave everything in this new folder")
+    options.add_argument("--json", action="store_true", help="the runs as JSON; the table goes to standard error")
     arguments = options.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        measure(arguments, arguments.keep or Path(temporary))
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout),
+    ):
+        runs = measure(arguments, arguments.keep or Path(temporary))
+    if arguments.json:
+        print(json.dumps({"files": arguments.files, "runs": runs}))
 
 
-def measure(arguments: argparse.Namespace, work: Path) -> None:
-    """The runs, one line each."""
+def measure(arguments: argparse.Namespace, work: Path) -> dict[str, dict[str, float]]:
+    """The runs, one line each; processor seconds of the steps by the run's name."""
+    runs: dict[str, dict[str, float]] = {}
     database = Database(work / "opencode" / "opencode.db")
     history = History(database, arguments.files)
     span = 180 * 86_400_000 // arguments.sessions
@@ -201,6 +209,8 @@ def measure(arguments: argparse.Namespace, work: Path) -> None:
             size = (Path(result["output"]) / "README.md").stat().st_size
             cells = [f"{spent.get(part, 0.0):.2f} s" for part in ("collect", "gather", "pages")]
             print(f"| {name} | {total:.2f} s | {' | '.join(cells)} | {result['written']} | {size / 1000:.1f} kB |")
+            runs[name] = {"all": total, **spent}
+    return runs
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import scale_figures
+from bench import goals, scale_figures
 from bench.scale_daemon import end_cleanly
 
 BENCH = Path(__file__).resolve().parent
@@ -45,8 +45,15 @@ BENCHES = (
     Bench("peers", "peers.py", ("--messages", "1000"), ("--messages", "144000"), "file"),
     Bench("fresh", "fresh.py", ("--turns", "5", "--import", "1000"), (), "output"),
     Bench("quality", "quality.py", ("--most", "1000", "--questions", "100"), ("--questions", "2000")),
-    Bench("ingest", "ingest.py", ("--messages", "300", "1000", "--sessions", "10", "100"), (), "output"),
-    Bench("pages", "pages.py", ("--sessions", "30"), ("--files", "1100")),
+    Bench(
+        "ingest",
+        "ingest.py",
+        ("--messages", "300", "1000", "--sessions", "10", "100"),
+        ("--messages", "10000", "30000", "144000"),
+        "output",
+    ),
+    Bench("idle", "idle.py", ("--messages", "100", "--seconds", "10"), ("--seconds", "60", "--rest", "300"), "output"),
+    Bench("pages", "pages.py", ("--sessions", "30", "--files", "100"), ("--files", "1100"), "output"),
     Bench("files", "files_scale.py", ("--operations", "10000", "--files", "1000", "--sessions", "30", "--runs", "1")),
 )
 
@@ -65,7 +72,7 @@ def run(bench: Bench, arguments: argparse.Namespace, folder: Path) -> Outcome:
     if arguments.only and bench.name not in arguments.only:
         return Outcome(bench.name, "left out")
     command = [sys.executable, str(BENCH / bench.script), *(bench.full if arguments.full else bench.small)]
-    command += list(_extra(bench, arguments))
+    command += list(_extra(bench, arguments, folder))
     figures = folder / f"{bench.name}.json"
     if bench.figures:
         command += ["--json", str(figures)] if bench.figures == "file" else ["--json"]
@@ -89,7 +96,9 @@ def run(bench: Bench, arguments: argparse.Namespace, folder: Path) -> Outcome:
     return outcome
 
 
-def _extra(bench: Bench, arguments: argparse.Namespace) -> Iterator[str]:
+def _extra(bench: Bench, arguments: argparse.Namespace, folder: Path) -> Iterator[str]:
+    if bench.name == "idle":
+        yield str(folder / "idle")
     if bench.name == "peers":
         yield from ("--venvs", arguments.venvs) if arguments.venvs else ()
         yield from ("--install",) if arguments.install else ()
@@ -105,20 +114,15 @@ def _extra(bench: Bench, arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """The state of each benchmark, with its last lines or the targets that it misses."""
+    """The state of each benchmark, with the last lines of those without figures; then the figures beside the goals."""
     lines = ["", "== summary"]
     for outcome in outcomes:
         took = f" in {outcome.seconds:.0f} s" if outcome.seconds else ""
         lines.append(f"{outcome.name:8} {outcome.state}{took}")
-        if outcome.name == "speed" and outcome.figures:
-            for name, vocabulary in outcome.figures["vocabularies"].items():
-                missed = scale_figures.misses(vocabulary["figures"])
-                lines += [f"  {name}: {miss}" for miss in missed] or [f"  {name}: every target met"]
-        elif outcome.figures:
-            lines.append(f"  {json.dumps(outcome.figures)}")
-        else:
+        if not outcome.figures:
             lines += [f"  {line}" for line in outcome.lines]
-    return "\n".join(lines)
+    rows = list(goals.goals({outcome.name: outcome.figures for outcome in outcomes}))
+    return "\n".join([*lines, "", goals.table(rows)] if rows else lines)
 
 
 def _say(line: str, arguments: argparse.Namespace) -> None:
@@ -144,7 +148,8 @@ def main() -> int:
         outcomes = [run(bench, arguments, Path(folder)) for bench in BENCHES]
     if arguments.json:
         rows = {o.name: {"state": o.state, "seconds": o.seconds, "figures": o.figures or o.lines} for o in outcomes}
-        print(json.dumps({"machine": scale_figures.machine(), "benchmarks": rows}, indent=1))
+        beside = [row._asdict() for row in goals.goals({outcome.name: outcome.figures for outcome in outcomes})]
+        print(json.dumps({"machine": scale_figures.machine(), "benchmarks": rows, "goals": beside}, indent=1))
     else:
         print(summary(outcomes))
     return int(any(outcome.state.startswith("failed") for outcome in outcomes))

@@ -31,7 +31,6 @@ FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "opencode
 END = 1_795_230_000_000
 YEARS_MS = 3 * 365 * 86_400_000
 PROJECTS = 60
-PER_SESSION = 48
 _BULK = 1.33
 """Makes a message and its parts 3 kB on average."""
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -126,14 +125,14 @@ class _History:
         """(table, rows) in an order that the foreign keys allow."""
         projects = [self._project(number) for number in range(PROJECTS)]
         yield "project", projects
-        pause = YEARS_MS * PER_SESSION / self._messages
         weights = 1 / np.arange(1, PROJECTS + 1) ** 0.7
         weights /= weights.sum()
         last = ""
         while self._totals.messages < self._messages:
             project = projects[int(self._random.choice(PROJECTS, p=weights))]
             last = yield from self._session(project, last)
-            self._clock = max(self._clock + 60_000, END - YEARS_MS + int(pause * self._totals.sessions))
+            begun = END - YEARS_MS + YEARS_MS * self._totals.messages // self._messages
+            self._clock = max(self._clock + 60_000, begun)
 
     def _project(self, number: int) -> tuple[Any, ...]:
         return (

@@ -9,9 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-TARGETS = {"regex": 200.0}
-"""Milliseconds, p95 over the socket; every other mode has MODE."""
-MODE, WORST_COMMON, COMMAND = 50.0, 150.0, 250.0
 _PACKAGES = ("reconstitute", "tantivy", "chromadb", "plyvel", "onnxruntime", "numpy")
 
 
@@ -53,23 +50,6 @@ def _row(mode: str, kind: str, f: dict[str, Any]) -> str:
     hits += f" {f['errors']} errors" if "errors" in f else ""
     times = " ".join(f"{f[name]:8.1f}" for name in ("p50", "p95", "worst"))
     return f"  {mode:9} {kind:15} {f['n']:4} {times} {f.get('processor', 0):10.1f}  {hits}"
-
-
-def misses(figures: dict[str, Any]) -> list[str]:
-    """Every target that these figures miss, in words."""
-    missed = []
-    for mode, kinds in figures["modes"].items():
-        target = TARGETS.get(mode, MODE)
-        for kind, f in kinds.items():
-            if kind == "common words" and f["worst"] > WORST_COMMON and mode != "regex":
-                missed.append(f"{mode}, {kind}: worst {f['worst']:.0f} ms, target {WORST_COMMON:.0f}")
-            if f["p95"] > target:
-                missed.append(f"{mode}, {kind}: p95 {f['p95']:.0f} ms, target {target:.0f}")
-    for kind in ("known item", "common words"):
-        f = figures["commands"][kind]
-        if f["p95"] > COMMAND:
-            missed.append(f"command, {kind}: p95 {f['p95']:.0f} ms, target {COMMAND:.0f}")
-    return missed
 
 
 def facts(prepared: dict[str, Any]) -> str:

@@ -54,7 +54,7 @@ def prepare(place: Place, messages: int, vocabulary: str, *, meaning: bool) -> d
         facts["words_s"] = time.monotonic() - begun
         if meaning:
             ready = scale_figures.is_ready
-            daemon.wait(lambda status: ready(status) and not status["outbox"]["semantic"], 12 * 3600)
+            daemon.wait(lambda status: ready(status) and not any(status["outbox"].values()), 12 * 3600)
             facts["meaning_s"] = time.monotonic() - begun
         facts["memory_filling"] = daemon.memory()
         facts["index"] = daemon.status()["index"]

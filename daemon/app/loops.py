@@ -35,6 +35,8 @@ _SPACING_S = 0.05
 
 _SCAN_SHARE, _LONGEST_PAUSE_S = 2.0, 0.2
 """The minimum pause after a scan, as a multiple of its processor time, because a long session is costly to list."""
+_UNFINISHED_SHARE, _LONGEST_UNFINISHED_S = 30.0, 0.4
+"""The same while all that a scan finds is an unfinished message: an answer that streams in costs 3 % of a core."""
 
 _POLL_S = 30.0
 """Seconds between two full scans without file events (docs/reliability.md, W3)."""
@@ -226,13 +228,16 @@ class IntakeLoop(Loop):
                 quarantined=result.quarantined, postponed=len(result.postponed),
             )  # fmt: skip
         self.first_scan_done.set()
-        pause = min(_LONGEST_PAUSE_S, _SCAN_SHARE * (time.thread_time() - used))
+        share, longest_s = _SCAN_SHARE, _LONGEST_PAUSE_S
+        if self._engine.is_waiting and not result.changed:
+            share, longest_s = _UNFINISHED_SHARE, _LONGEST_UNFINISHED_S
+        pause = min(longest_s, share * (time.thread_time() - used))
         self._next_scan = max(begun + _SPACING_S, time.monotonic() + pause)
         self.settled()
         if self._engine.archive.waiting("lexical"):
             self.on_scanned()
         if self._engine.is_waiting:
-            return 0.1
+            return max(0.1, pause)
         return self._pause(is_quiet=not (self._woken or is_full_scan or result.changed or result.removed))
 
     def _pause(self, *, is_quiet: bool) -> float:

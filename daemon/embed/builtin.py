@@ -36,7 +36,7 @@ _UNKNOWN = ("[UNK]", "<unk>")
 
 
 class Builtin:
-    """Embedder on this machine's processor. Thread-safe: one text at a time.
+    """Embedder on this machine's processor. Thread-safe: a question does not wait for texts that are being embedded.
 
     Raises:
         ModelUnavailable: the model's files are missing, altered or unreadable; raised by the first use.
@@ -128,17 +128,16 @@ class Builtin:
                 own = getattr(self._tokenizer.model, "unk_token", None)
                 self._unknown_ids = frozenset(self._tokenizer.token_to_id(name) for name in (own, *_UNKNOWN) if name)
                 self._scripts = learned_scripts(self._tokenizer.get_vocab())
-            spans = self._unknown(text)
-            places = [place for start, end in spans for place in range(start, min(end, len(text)))]
-            strange = {letter for letter in {text[place] for place in places} if self._unknown(letter)}
+        spans = self._unknown(text)
+        places = [place for start, end in spans for place in range(start, min(end, len(text)))]
+        strange = {letter for letter in {text[place] for place in places} if self._unknown(letter)}
         unknown = [(place, place + 1) for place in places if text[place] in strange]
         return legible_share(text, self._scripts, unknown)
 
     def known_words(self, text: str) -> float:
         """See Embedder; text after the model's limit does not count."""
-        with self._lock:
-            self.load()
-            return known_share(text, self._encoded(text).offsets)
+        self.load()
+        return known_share(text, self._encoded(text).offsets)
 
     def _unknown(self, text: str) -> list[tuple[int, int]]:
         """The ranges of characters for which the tokenizer has only its unknown token."""
@@ -151,23 +150,23 @@ class Builtin:
         return self._tokenizer.encode(text.lower() if self.spec.lowercase else text)
 
     def _run(self, text: str, prefix: str = "") -> Vector:
-        with self._lock:
-            self.load()
-            encoded = self._encoded(prefix + text)
-            ids, mask = np.array([encoded.ids]), np.array([encoded.attention_mask])
-            feed = {
-                "input_ids": ids,
-                "attention_mask": mask,
-                "token_type_ids": np.zeros_like(ids),
-                "position_ids": np.arange(ids.shape[1])[None, :],
-            }
-            feed = {name: feed[name].astype(dtype) for name, dtype in self._inputs.items()}
-            states = self._session.run([self._output], feed)[0][0].astype(np.float32)
-            if states.ndim == 2:
-                before = 0 if self.spec.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
-                states = self.spec.pooled(states, mask[0], before)
-                for layer in self.spec.dense:
-                    states = layer(states)
+        # Without the lock: it is not fair, so a question would wait until the last text of `embed`.
+        self.load()
+        encoded = self._encoded(prefix + text)
+        ids, mask = np.array([encoded.ids]), np.array([encoded.attention_mask])
+        feed = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(ids),
+            "position_ids": np.arange(ids.shape[1])[None, :],
+        }
+        feed = {name: feed[name].astype(dtype) for name, dtype in self._inputs.items()}
+        states = self._session.run([self._output], feed)[0][0].astype(np.float32)
+        if states.ndim == 2:
+            before = 0 if self.spec.pools_prefix or not prefix else len(self._encoded(prefix).ids) - 1
+            states = self.spec.pooled(states, mask[0], before)
+            for layer in self.spec.dense:
+                states = layer(states)
         vector = self.spec.finished(states)
         if not np.isfinite(vector).all():
             raise ModelUnavailable(f"{self.spec.model}: its vector of a text is not finite; choose another model")

@@ -47,6 +47,38 @@ def test_vectors_keep_the_order_and_do_not_depend_on_the_batch(model):
     assert np.array_equal(found[4], alone)
 
 
+def test_a_question_does_not_wait_for_texts_that_are_being_embedded():
+    model, long = Builtin(), "a long text " * 60
+    expected = model.embed([long])[0]
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Held:
+        """The real session, which holds long texts until it may go on."""
+
+        def __init__(self, session):
+            self._session = session
+
+        def run(self, outputs, feed):
+            if feed["input_ids"].shape[1] > 100:
+                begun.set()
+                assert go_on.wait(60)
+            return self._session.run(outputs, feed)
+
+    model._session = Held(model._session)
+    found = []
+    embedding = threading.Thread(target=lambda: found.extend(model.embed([long])))
+    embedding.start()
+    assert begun.wait(60)
+    question = threading.Thread(target=model.embed_query, args=("why was the cache dropped?",))
+    question.start()
+    question.join(30)
+    is_answered = not question.is_alive()
+    go_on.set()
+    embedding.join()
+    assert is_answered
+    assert np.array_equal(found[0], expected)
+
+
 def test_equal_texts_are_embedded_once(model):
     found = model.embed(["the same"] * 200)
     assert all(vector is found[0] for vector in found)
