@@ -80,6 +80,7 @@ class JobLoop(Loop):
 
         self._last_model_look = time.monotonic()
         self._requests = requests
+        requests.on_refused = self._refused
         self._ready = ready
         self._lock = threading.Lock()
         self._due_times: dict[str, float] = {}
@@ -241,10 +242,9 @@ class JobLoop(Loop):
             raise Interrupted("the daemon is stopping; this run is repeated at the next start")
 
     def _run_request(self, claimed: Claimed) -> None:
-        """Run a request and move it to done/ or failed/, with a result beside it.
+        """Run a request and move it to done/, or to failed/ if any of its paths failed, with a result beside it.
 
-        After a stop or a temporary failure it is queued again. Each of several paths has its own result; the request
-        has failed if all of them have.
+        After a stop or a temporary failure it is queued again. Each of several paths has its own result.
         """
         self.current = f"request {claimed.name}"
         try:
@@ -263,12 +263,17 @@ class JobLoop(Loop):
             self.current = None
 
     def _end_request(self, claimed: Claimed, results: list[Json], errors: list[Exception]) -> None:
-        if errors and len(errors) == len(results):
-            self._requests.fail(claimed, _together(errors))
+        result = {"results": results}
+        if errors:
+            self._requests.fail(claimed, _together(errors), result if len(errors) < len(results) else None)
         else:
-            self._requests.finish(claimed, {"results": results})
-            _LOG.info("request", name=claimed.name, targets=len(results), failed=len(errors))
+            self._requests.finish(claimed, result)
+        _LOG.info("request", name=claimed.name, targets=len(results), failed=len(errors))
         self.failed_jobs += 1 if errors else 0
+
+    def _refused(self, name: str, error: Exception) -> None:
+        self.failed_jobs += 1
+        self._engine.report(f"request {name}", error)
 
     def _request_failed(self, claimed: Claimed, error: Exception) -> None:
         if isinstance(error, Retry):

@@ -1,7 +1,7 @@
 """Request files: a file dropped into a directory requests a reconstitution, and its result is written beside it.
 
-A file is claimed by renaming it into ``running/``. It ends in ``done/`` or ``failed/`` with ``<name>.result.json``. The
-number of attempts is in the running file's name, so it survives a crash (docs/reliability.md, J2). Anything but a small
+A file is claimed by renaming it into ``running/``. It ends in ``done/``, or if any part of it failed in ``failed/``, with
+``<name>.result.json``. The number of attempts is in the running file's name, so it survives a crash (docs/reliability.md, J2). Anything but a small
 regular file of this user is moved to ``failed/`` unopened. Only the process that holds the archive may use the
 directory, in one thread. The caller watches it, and calls `claim` when something may have changed.
 """
@@ -31,6 +31,8 @@ MOST_ATTEMPTS = 3
 _UNFINISHED = ("~", ".tmp", ".part", ".swp", ".swx", ".crdownload")
 _RESULT = ".result.json"
 _LONGEST_NAME = 200
+_EMPTY_S = 60.0
+"""A file that is still empty after so long is refused; until then its author may be about to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Requests:
         self._quiet = quiet_seconds
         self._home = home or Path.home()
         self._step = step
+        self.on_refused: Callable[[str, Exception], None] = lambda name, error: None
+        """Called with the name of a file that is moved to ``failed/`` without having been tried, and the reason."""
         self._unfinished = self._root.list("running")
         for name in (f"{folder}/{name}" for folder in ("done", "failed") for name in self._root.list(folder)):
             if name.endswith(".tmp") and "/." in name:  # an unfinished result, from a crash
@@ -113,9 +117,15 @@ class Requests:
         body = {"status": "done", "request": claimed.name, "attempt": claimed.attempt, "result": redact_value(result)}
         self._end("done", claimed.attempt, claimed.name, body)
 
-    def fail(self, claimed: Claimed, error: Exception) -> None:
-        """Put the reason (redacted) beside the request in ``failed/``; raises as `finish`."""
-        self._end("failed", claimed.attempt, claimed.name, _failure(claimed.name, claimed.attempt, error))
+    def fail(self, claimed: Claimed, error: Exception, result: Json | None = None) -> None:
+        """Put the reason, and the result if a part was done, (redacted) beside the request in ``failed/``.
+
+        Raises as `finish`.
+        """
+        body = _failure(claimed.name, claimed.attempt, error)
+        if result is not None:
+            body |= {"status": "partly failed", "result": redact_value(result)}
+        self._end("failed", claimed.attempt, claimed.name, body)
 
     def release(self, claimed: Claimed) -> None:
         """Queue a request again that could not run now (shutdown, no model); this attempt does not count."""
@@ -134,8 +144,7 @@ class Requests:
             if name in {"running", "done", "failed"} or name.startswith(".") or name.lower().endswith(_UNFINISHED):
                 continue
             entry = self._root.stat(name)
-            is_empty = entry is not None and stat.S_ISREG(entry.st_mode) and entry.st_size == 0
-            if entry is not None and not is_empty and name not in self._stuck:
+            if entry is not None and name not in self._stuck:
                 candidates.append((name, entry))
         names = {name for name, _ in candidates}
         self._observations = {name: observation for name, observation in self._observations.items() if name in names}
@@ -156,14 +165,15 @@ class Requests:
 
     def _is_quiet(self, name: str, info: os.stat_result) -> bool:
         now, mark = self._clock(), (info.st_size, info.st_mtime_ns, info.st_ino)
-        if now - info.st_mtime >= self._quiet:
+        quiet = self._quiet if info.st_size else max(self._quiet, _EMPTY_S)
+        if now - info.st_mtime >= quiet:
             return True
         # The file's time may be in the future, or the clock set back. Then it counts how long we saw it unchanged.
         last_mark, since = self._observations.get(name, (None, now))
         if last_mark != mark or now < since:
             since = now
         self._observations[name] = (mark, since)
-        return now - since >= self._quiet
+        return now - since >= quiet
 
     def _claim(self, name: str) -> Claimed | None:
         new_name = self._free_name(name)
@@ -188,8 +198,7 @@ class Requests:
         number, _, name = running.partition(".")
         if not (name and number.isascii() and number.isdigit()):
             error = BadRequest(f"running/{_printable_name(running)}: not put there by us; drop it one folder above")
-            new_name = self._free_name(running)
-            self._finish_in("failed", running, new_name, _failure(new_name, 0, error))
+            self._refuse(running, self._free_name(running), 0, error)
             return None
         attempts = int(number)
         for folder in ("done", "failed"):
@@ -199,7 +208,7 @@ class Requests:
                 return None
         if attempts >= MOST_ATTEMPTS:
             error = BadRequest(f"{name}: was started {attempts} times and never ended; see the log, then drop it again")
-            self._finish_in("failed", running, name, _failure(name, attempts, error))
+            self._refuse(running, name, attempts, error)
             return None
         self._root.rename(f"running/{running}", f"running/{attempts + 1}.{name}")
         self._step("requests.claimed")
@@ -210,8 +219,12 @@ class Requests:
             data = self._root.read(f"running/{attempt}.{name}", MOST_BYTES)
             return Claimed(name, attempt, parse(name, data or b"", self._home))
         except (BadRequest, OutputRefused) as error:
-            self._end("failed", attempt, name, _failure(name, attempt, error))
+            self._refuse(f"{attempt}.{name}", name, attempt, error)
             return None
+
+    def _refuse(self, running: str, name: str, attempt: int, error: Exception) -> None:
+        self._finish_in("failed", running, name, _failure(name, attempt, error))
+        self.on_refused(name, error)
 
     def _set_aside(self, name: str, error: BadRequest) -> None:
         new_name = self._free_name(name)
@@ -220,6 +233,8 @@ class Requests:
             self._root.write(f"failed/{new_name}{_RESULT}", _json(_failure(new_name, 0, error)))
         except OSError as failure:
             self._give_up(name, failure)
+        else:
+            self.on_refused(new_name, error)
 
     def _give_up(self, name: str, error: OSError) -> None:
         self._stuck.add(name)

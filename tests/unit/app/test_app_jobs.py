@@ -188,12 +188,23 @@ def test_of_several_paths_a_bad_one_does_not_stop_the_others(make: Callable[...,
     jobs = make()
     jobs.drop("both.txt", f"/home/dev/never\n{PROJECT}\n")
     jobs.runs()
-    bad, good = result(jobs, "done", "both.txt")["result"]["results"]
+    found = result(jobs, "failed", "both.txt")
+    bad, good = found["result"]["results"]
+    assert (found["status"], found["error"]["message"]) == ("partly failed", bad["error"]["message"])
     assert bad["target"] == "/home/dev/never"
     assert (bad["error"]["type"], bad["error"]["exitCode"]) == ("NotRecorded", 4)
     assert "no session touched it" in bad["error"]["message"]
     assert (good["target"], "error" in good) == (PROJECT, False)
     assert jobs.loop.failed_jobs == 1
+
+
+def test_a_refused_request_file_is_in_the_status(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("wrong.txt", "relative/path\n")
+    jobs.runs()
+    assert jobs.loop.failed_jobs == 1
+    (error,) = [error for error in jobs.engine.status()["errors"] if error["where"] == "request wrong.txt"]
+    assert "is not an absolute path" in error["message"]
 
 
 def test_a_failure_of_the_disk_at_one_path_leaves_the_others_their_results(
@@ -203,7 +214,7 @@ def test_a_failure_of_the_disk_at_one_path_leaves_the_others_their_results(
     jobs = make()
     jobs.drop("a.json", json.dumps([{"path": PROJECT, "output": f"{tmp_path}/file/x"}, {"path": PROJECT}]))
     jobs.runs()
-    bad, good = result(jobs, "done", "a.json")["result"]["results"]
+    bad, good = result(jobs, "failed", "a.json")["result"]["results"]
     assert bad["error"]["type"] == "OutputRefused"
     assert good["pages"] > 0
 

@@ -156,6 +156,14 @@ def test_a_failed_request_says_why(box, folder):
     }
 
 
+def test_a_request_that_failed_in_part_has_both_its_results_and_the_reason(box, folder):
+    (folder / "a").write_text("/a\n/b")
+    box.fail(box.claim(), BadRequest("/a: unknown"), {"results": [1, 2]})
+    found = result(folder / "failed", "a")
+    assert (found["status"], found["result"]) == ("partly failed", {"results": [1, 2]})
+    assert found["error"]["message"] == "/a: unknown"
+
+
 def test_a_bad_file_goes_to_failed_and_the_next_is_claimed(box, folder):
     (folder / "a").write_text("relative/path")
     os.utime(folder / "a", (1, 1))
@@ -192,9 +200,41 @@ def test_hidden_and_unfinished_files_are_ignored(box, folder, name):
     assert (folder / name).exists()
 
 
-def test_a_file_still_being_written_waits_until_it_is_quiet(box, folder, clock):
+def test_a_file_that_stays_empty_is_refused(box, folder, clock):
+    told = []
+    box.on_refused = lambda name, error: told.append((name, str(error)))
     (folder / "empty").touch()
+    clock.now = os.stat(folder / "empty").st_mtime + 59
+    assert box.pending()
+    assert box.claim() is None
+    assert (folder / "empty").exists()
+    clock.now += 2
+    assert box.claim() is None
+    assert "empty: names no path" in result(folder / "failed", "empty")["error"]["message"]
+    assert told == [("empty", result(folder / "failed", "empty")["error"]["message"])]
     assert not box.pending()
+
+
+def test_whatever_goes_to_failed_untried_is_told(box, folder, clock, tmp_path):
+    told = []
+    box.on_refused = lambda name, error: told.append(name)
+    (folder / "directory").mkdir()
+    (folder / "large").write_bytes(b"/" * 70_000)
+    os.symlink("/etc/hostname", folder / "link")
+    (folder / "relative").write_text("a/b")
+    (folder / "binary").write_bytes(b"\xff\xfe\x00")
+    (folder / "running/3.thrice").write_text("/a")
+    (folder / "running/stray").write_text("/a")
+    box.close()
+    box = again(folder, clock)
+    box.on_refused = lambda name, error: told.append(name)
+    assert box.claim() is None
+    names = {name.removesuffix(".result.json") for name in os.listdir(folder / "failed")}
+    assert names == set(told) == {"directory", "large", "link", "relative", "binary", "thrice", "stray"}
+    box.close()
+
+
+def test_a_file_still_being_written_waits_until_it_is_quiet(box, folder, clock):
     (folder / "a").write_text("/a")
     clock.now = os.stat(folder / "a").st_mtime
     assert box.pending()
