@@ -33,10 +33,9 @@ _SETTLE_S = 0.005
 _SPACING_S = 0.05
 """Seconds between two scans while events arrive in a stream, because a text being written changes at every word."""
 
-_SCAN_SHARE, _LONGEST_PAUSE_S = 2.0, 0.2
-"""The minimum pause after a scan, as a multiple of its processor time, because a long session is costly to list."""
-_UNFINISHED_SHARE, _LONGEST_UNFINISHED_S = 30.0, 0.4
-"""The same while all that a scan finds is an unfinished message: an answer that streams in costs 3 % of a core."""
+_AFTER_SCAN, _AFTER_UNFINISHED = (2.0, 0.2), (30.0, 0.4)
+"""The minimum pause after a scan, because a long session is costly to list, and after one that found only an unfinished
+message, as an answer streams in for long: a multiple of the scan's processor time, and the most seconds."""
 
 _POLL_S = 30.0
 """Seconds between two full scans without file events (docs/reliability.md, W3)."""
@@ -228,9 +227,7 @@ class IntakeLoop(Loop):
                 quarantined=result.quarantined, postponed=len(result.postponed),
             )  # fmt: skip
         self.first_scan_done.set()
-        share, longest_s = _SCAN_SHARE, _LONGEST_PAUSE_S
-        if self._engine.is_waiting and not result.changed:
-            share, longest_s = _UNFINISHED_SHARE, _LONGEST_UNFINISHED_S
+        share, longest_s = _AFTER_UNFINISHED if self._engine.is_waiting and not result.changed else _AFTER_SCAN
         pause = min(longest_s, share * (time.thread_time() - used))
         self._next_scan = max(begun + _SPACING_S, time.monotonic() + pause)
         self.settled()

@@ -1,9 +1,10 @@
 """Request files: a file dropped into a directory requests a reconstitution, and its result is written beside it.
 
-A file is claimed by renaming it into ``running/``. It ends in ``done/``, or if any part of it failed in ``failed/``, with
-``<name>.result.json``. The number of attempts is in the running file's name, so it survives a crash (docs/reliability.md, J2). Anything but a small
-regular file of this user is moved to ``failed/`` unopened. Only the process that holds the archive may use the
-directory, in one thread. The caller watches it, and calls `claim` when something may have changed.
+A file is claimed by renaming it into ``running/``. It ends in ``done/``, or in ``failed/`` if any part of it failed,
+with ``<name>.result.json``. The number of attempts is in the running file's name, so it survives a crash
+(docs/reliability.md, J2). Anything but a small regular file of this user is moved to ``failed/`` unopened. Only the
+process that holds the archive may use the directory, in one thread. The caller watches it, and calls `claim` when
+something may have changed.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Requests:
         self._quiet = quiet_seconds
         self._home = home or Path.home()
         self._step = step
-        self.on_refused: Callable[[str, Exception], None] = lambda name, error: None
+        self.on_refused: Callable[[str, Exception], None] = lambda _name, _error: None
         """Called with the name of a file that is moved to ``failed/`` without having been tried, and the reason."""
         self._unfinished = self._root.list("running")
         for name in (f"{folder}/{name}" for folder in ("done", "failed") for name in self._root.list(folder)):

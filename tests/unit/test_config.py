@@ -84,6 +84,55 @@ def test_a_mistake_is_refused_naming_file_key_and_fix(file: Path, text: str | by
     assert "\n" not in message
 
 
+def test_every_mistake_is_found_and_named_by_its_own_number(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECONSTITUTE_CHROMA_URL", "remote")
+    file.write_text("""
+        nonsense = 1
+        redact = { extra = ["(", "fine", ""] }
+        [log]
+        level = "loud"
+        levels = 1
+        [embedding]
+        batch = 0
+        model_dir = "hf:wrong"
+        [adapter]
+        token = "not printable \\u0007"
+        origins = ["http://ok", "bad", "http://fine", "worse"]
+        [output]
+        dir = "relative"
+        [chat]
+        url = "http://[nonsense"
+        [[targets]]
+        schedule = "@daily"
+        [[targets]]
+        path = "/x"
+        refresh = "sometimes"
+        questions = [1, "Why?", 2]
+        [[targets]]
+        path = "x"
+        [[targets]]
+        path = "/x/"
+        refresh = "scheduled"
+    """)
+    _, mistakes = config.check(file)
+    told = [str(mistake).removeprefix(f"{file}: ") for mistake in mistakes]
+    keys = [
+        "nonsense", "log.levels", "embedding.batch", "embedding.model_dir",
+        "environment variable RECONSTITUTE_CHROMA_URL", "adapter.token", "adapter.origins[1]", "adapter.origins[3]",
+        "targets[0].path", "targets[1].questions[0]", "targets[1].questions[2]", "targets[1].refresh", "log.level",
+        "output.dir", "targets[2].path", "chat.url", "targets[3].schedule", "targets[3].path", "redact.extra[0]",
+        "redact.extra[2]",
+    ]  # fmt: skip
+    assert sorted(text.split(": ")[0] for text in told) == sorted(keys)
+    assert next(text for text in told if text.startswith("log.level:")) == (
+        "log.level: invalid enum value 'loud'; it is one of debug, info, warning, error; the default is \"info\""
+    )
+    assert not any("not printable" in text for text in told)  # a token is not repeated
+    with pytest.raises(ConfigError) as caught:
+        config.load(file)
+    assert str(caught.value) == str(mistakes[0])
+
+
 def test_an_empty_file_and_a_missing_default_one_are_the_defaults(file: Path) -> None:
     assert load(file, "") == config.load() == config.Config()
 
@@ -210,7 +259,14 @@ def test_the_example_uncommented_is_correct_and_nothing_but_defaults(file: Path)
 def test_any_text_is_a_configuration_or_a_config_error(file: Path, text: str) -> None:
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        loaded = config.load(file)
-    except ConfigError:
+        _, mistakes = config.check(file)
+    except ConfigError:  # not TOML
         return
+    assert len({str(mistake) for mistake in mistakes}) == len(mistakes)
+    if mistakes:
+        with pytest.raises(ConfigError) as caught:
+            config.load(file)
+        assert str(caught.value) == str(mistakes[0])
+        return
+    loaded = config.load(file)
     assert isinstance(loaded, config.Config)

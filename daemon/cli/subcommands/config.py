@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,10 @@ from daemon.cli.settings import Settings
 from daemon.cli.terminal import progress
 from daemon.control import calls
 from daemon.control.answers import EmbeddingModel, Models
+from daemon.errors import ConfigError
+
+if TYPE_CHECKING:
+    from daemon.config import Config
 
 
 @click.group()
@@ -30,22 +35,39 @@ def config() -> None:
 
 @config.command()
 @click.pass_obj
-def check(settings: Settings) -> None:
-    """Check the configuration as the service reads it; report the first mistake.
+def check(settings: Settings) -> int:
+    """Check the configuration as the service reads it; list every mistake.
+
+    Ends with 78 if there is one. The places it names are looked at too, and nothing is made.
 
     \b
     Example:
       reconstitute --config ./new.toml config check
     """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.config import ENVIRONMENT, default_path  # noqa: PLC0415
+    from daemon.config import check as checked  # noqa: PLC0415
     from daemon.schedule import parse  # noqa: PLC0415
 
-    config = settings.load()
-    for number, target in enumerate(config.targets):
-        if target.schedule:
-            parse(target.schedule, key=f"{settings.config or default_path()}: targets[{number}].schedule")
     path = settings.config or default_path()
+    config, mistakes = checked(settings.config)
+    for number, target in enumerate(config.targets):
+        try:
+            parse(target.schedule or "@daily", key=f"{path}: targets[{number}].schedule")
+        except ConfigError as error:
+            mistakes.append(error)
+    if not mistakes:  # otherwise a place may be the default in place of a wrong one
+        mistakes += [ConfigError(f"{path}: {key}: {reason}") for key, reason in _unusable(config)]
+    if mistakes:
+        terminal.notes(map(str, mistakes))
+        return ConfigError.exit_code
     terminal.say(f"{terminal.plain(path)}: {'correct' if path.exists() else 'not found; the defaults apply'}")
+    _show_places(config)
+    for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
+        terminal.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
+    return 0
+
+
+def _show_places(config: Config) -> None:
     places = {
         "opencode.data_dir": config.opencode_dir,
         "archive.dir": config.archive_dir,
@@ -57,8 +79,27 @@ def check(settings: Settings) -> None:
         terminal.say(f"  {name:<18} {terminal.plain(place)}")
     for place in (*config.opencode_dirs[1:], *config.databases):
         terminal.say(f"  {'also followed':<18} {terminal.plain(place)}")
-    for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
-        terminal.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
+    for place in config.opencode_dirs:
+        if not place.exists():
+            terminal.note(f"{place} is not there yet; it is followed as soon as OpenCode makes it")
+
+
+def _unusable(config: Config) -> Iterator[tuple[str, str]]:
+    """(key, what is wrong and the fix) for places of the configuration that exist and cannot be used."""
+    for place in config.opencode_dirs:
+        if place.exists() and not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
+            yield "opencode.data_dir", f"{place} is not a directory that can be read; check its permissions"
+    ours = {
+        "archive.dir": config.archive_dir,
+        "output.dir": config.output_dir,
+        "watch.requests_dir": config.requests_dir,
+    }
+    for key, place in ours.items():
+        there = next(parent for parent in (place, *place.parents) if os.path.lexists(parent))
+        if not there.is_dir():
+            yield key, f"{there} is not a directory; move it away, or name another place"
+        elif not os.access(there, os.W_OK | os.X_OK):
+            yield key, f"{there} cannot be written to by this user; change its permissions, or name another place"
 
 
 @config.command()

@@ -443,6 +443,14 @@ def test_config_example_path_and_check(cli: Cli) -> None:
     done = cli("--config", str(file), "config", "check")
     assert done.returncode == 78
     assert "targets[0].schedule: 'often' has 1 fields" in done.stderr
+    file.write_text('[log]\nlevels = 3\nlevel = "loud"\n[[targets]]\npath = "/x"\nschedule = "often"\n')
+    done = cli("--config", str(file), "config", "check")
+    assert (done.returncode, len(done.stderr.splitlines()), done.stdout) == (78, 3, "")
+    (cli.home / "in-the-way").write_text("")
+    file.write_text(f'[archive]\ndir = "{cli.home}/in-the-way/archive"\n')
+    done = cli("--config", str(file), "config", "check")
+    assert (done.returncode, "archive.dir" in done.stderr) == (78, True)
+    assert "in-the-way is not a directory; move it away" in done.stderr
 
 
 def answer_without_daemon(cli_environment: dict[str, str], *words: str) -> Any:
