@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from daemon import __version__
 from daemon.cli.settings import Settings
@@ -34,31 +35,42 @@ USAGE = 64
 FAULT = 70
 """Exit codes, as shells and sysexits.h number them."""
 
-COMMANDS = {
-    "search": "Search everything that was said, done and printed.",
-    "recall": "The same as search, by the name that agents know.",
-    "recall-get": "Show one message in full.",
-    "recall-context": "Show the messages around one message.",
-    "recall-messages": "Page through a session's messages.",
-    "recall-sessions": "List sessions, latest first.",
-    "recall-timeline": "Show what happened around a message, session or time.",
-    "recall-files": "Show which sessions touched a path.",
-    "files": "List recorded files, their grade, and which are lost.",
-    "history": "Show every revision of one file.",
-    "show": "Print a file as it is recorded, now or at a time.",
-    "restore": "Write recorded files into a new folder.",
-    "export": "Export sessions as JSON lines, chat messages or Markdown.",
-    "alias": "Record that a folder was renamed or moved.",
-    "trajectory": "Show how a model found its answers.",
-    "status": "Show what is archived, indexed and waiting.",
-    "index": "Read everything OpenCode has now.",
-    "models": "Show which embedding models are at hand, and which fits.",
-    "run": "Run the service in the foreground.",
-    "mcp": "Serve recall to agents (MCP, stdin and stdout).",
-    "adapter": "Serve OpenCode's models to clients of Ollama.",
-    "service": "Install, show or remove the systemd user service.",
-    "config": "Check, show or locate the configuration.",
+HEADINGS = {
+    "Find": {
+        "search": "Search everything that was said, done and printed.",
+        "recall": "The same as search, by the name that agents know.",
+        "recall-get": "Show one message in full.",
+        "recall-context": "Show the messages around one message.",
+        "recall-messages": "Page through a session's messages.",
+        "recall-sessions": "List sessions, latest first.",
+        "recall-timeline": "Show what happened around a message, session or time.",
+        "recall-files": "Show which sessions touched a path.",
+    },
+    "Files": {
+        "files": "List recorded files, their grade, and which are lost.",
+        "history": "Show every revision of one file.",
+        "show": "Print a file as it is recorded, now or at a time.",
+        "restore": "Write recorded files into a new folder.",
+        "alias": "Record that a folder was renamed or moved.",
+    },
+    "Pages and exports": {
+        "export": "Export sessions as JSON lines, chat messages or Markdown.",
+        "trajectory": "Show how a model found its answers.",
+    },
+    "Service": {
+        "status": "Show what is archived, indexed and waiting.",
+        "index": "Read everything OpenCode has now.",
+        "models": "Show which embedding models are at hand, and which fits.",
+        "service": "Install, show or remove the systemd user service.",
+        "run": "Run the service in the foreground.",
+        "mcp": "Serve recall to agents (MCP, stdin and stdout).",
+        "adapter": "Serve OpenCode's models to clients of Ollama.",
+        "config": "Check, show or locate the configuration.",
+        "completion": "Print a script with which a shell completes commands.",
+    },
 }
+"""The commands with one line each, under the headings of the help."""
+COMMANDS = {name: line for commands in HEADINGS.values() for name, line in commands.items()}
 PATH_COMMAND = ":path"
 _PLACES = {
     PATH_COMMAND: "path:command",
@@ -119,10 +131,19 @@ class Commands(click.Group):
             raise click.UsageError(f"{args[0]}: no such command and no such path; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, without loading the commands; else a path."""
+        items = [CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)]
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return items or [CompletionItem(incomplete, type="file")]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands, and the options that go with a path."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        widest = max(map(len, COMMANDS))
+        for heading, commands in HEADINGS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), line) for name, line in commands.items()])
         path = self.get_command(ctx, PATH_COMMAND)
         with formatter.section("Options with PATH"):
             options = [p for p in path.params if isinstance(p, click.Option)] if path else []

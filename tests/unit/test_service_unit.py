@@ -23,6 +23,10 @@ ROOT = Path(__file__).parents[2]
 SYSTEMCTL = """#!/bin/sh
 # A user manager that says yes and writes down what it was asked.
 printf '%s\\n' "$*" >> "$ASKED"
+printf '%s\\n' "LoadState=${LOAD:-loaded}" "ActiveState=${STATE:-active}" "SubState=x" "Result=exit-code"
+"""
+JOURNALCTL = """#!/bin/sh
+printf 'Nov 27 reconstitute: line %s\\n' 1 2
 """
 
 
@@ -258,8 +262,9 @@ def test_the_user_manager_reloads_enables_and_restarts_only_on_change(place: Pat
 def _with_a_manager(tmp_path: Path) -> dict[str, str]:
     """An environment in which a user manager answers."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "systemctl").write_text(SYSTEMCTL)
-    (tmp_path / "bin" / "systemctl").chmod(0o755)
+    for name, text in {"systemctl": SYSTEMCTL, "journalctl": JOURNALCTL}.items():
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
     return {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ASKED": str(tmp_path / "asked")}
 
 
@@ -279,6 +284,24 @@ def test_service_status_says_what_the_service_does_not_share(tmp_path: Path, var
     assert done.returncode == 0
     assert says in done.stderr
     assert bool(done.stderr) == bool(says)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("load_state", "active", "code", "says"),
+    [
+        ("loaded", "active", 0, "line 2"),
+        ("loaded", "inactive", 3, "line 2"),
+        ("loaded", "activating", 3, "line 2"),
+        ("loaded", "failed", 3, "It failed (exit-code)"),
+        ("not-found", "inactive", 4, "Not installed"),
+    ],
+)
+def test_service_status_ends_as_systemctl_does(
+    tmp_path: Path, load_state: str, active: str, code: int, says: str
+) -> None:
+    done = service("status", **_with_a_manager(tmp_path), LOAD=load_state, STATE=active)
+    assert (done.returncode, says in done.stdout) == (code, True)
 
 
 def test_a_configuration_of_the_environment_is_the_services_too(place: Path, tmp_path: Path) -> None:

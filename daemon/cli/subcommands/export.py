@@ -40,7 +40,9 @@ _MAX_WARNINGS = 20
 )
 @click.option("--session", metavar="ID", default=None, help="Only this session.")
 @click.option("--project", metavar="ID|DIR", default=None, help="Only this project, by its id or its folder.")
-@click.option("--path", metavar="PATH", default=None, help="Only sessions that touched this file or folder.")
+@click.option(
+    "--path", metavar="PATH", default=None, type=click.Path(), help="Only sessions that touched this file or folder."
+)
 @click.option("--since", metavar="WHEN", default=None, help="Only sessions active since then: 2026-05-31, 7d, 30d ago.")
 @click.option("--until", metavar="WHEN", default=None, help="Only sessions active until then.")
 @click.option(
@@ -51,7 +53,9 @@ _MAX_WARNINGS = 20
 )
 @click.option("--deleted/--no-deleted", default=True, help="Include what OpenCode has deleted (the default).")
 @click.option("--raw", is_flag=True, help="Include secrets.")
-@click.option("--output", metavar="FILE", default=None, help="Write to this file; by default to stdout.")
+@click.option(
+    "--output", metavar="FILE", default=None, type=click.Path(), help="Write to this file; by default to stdout."
+)
 @click.option("--json", "as_json", is_flag=True, help="With --output: report in JSON what was written.")
 @click.pass_obj
 def export(settings: Settings, /, *, output: str | None, as_json: bool, **conditions: Any) -> int:

@@ -33,7 +33,7 @@ _MEANINGS = {
 
 
 @click.command()
-@click.argument("path", default=".")
+@click.argument("path", default=".", type=click.Path())
 @click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
 @click.option("--lost", is_flag=True, help="Only files that are missing or differ on the disk, most recoverable first.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -121,7 +121,7 @@ def _counted(counts: Counter[str], order: Iterable[str]) -> str:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option("--diff", is_flag=True, help="Show what changed from one revision to the next.")
 @click.option("--lines", is_flag=True, help="Show the last known content, each line with the message that wrote it.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -208,7 +208,7 @@ def _show_lines(lines: list[FileLine]) -> None:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
 @click.option("--raw", is_flag=True, help="Print the exact bytes, secrets included.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, the content in base64.")
@@ -275,8 +275,8 @@ def _say_nothing(answer: file_answers.Content, path: str) -> None:
 
 
 @click.command()
-@click.argument("old", default="")
-@click.argument("new", default="")
+@click.argument("old", default="", type=click.Path())
+@click.argument("new", default="", type=click.Path())
 @click.option("--remove", is_flag=True, help="Remove the alias of OLD.")
 @click.option("--list", "only_list", is_flag=True, help="List all aliases.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")

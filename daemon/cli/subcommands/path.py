@@ -28,10 +28,10 @@ class _Path(click.Command):
 
 
 @click.command(cls=_Path)
-@click.argument("path")
+@click.argument("path", type=click.Path())
 @click.option("--question", "questions", metavar="TEXT", multiple=True, help="Also answer this question. Repeatable.")
 @click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
-@click.option("--output", metavar="DIR", default="", help="Write the pages into this folder.")
+@click.option("--output", metavar="DIR", default="", type=click.Path(), help="Write the pages into this folder.")
 @click.option("--estimate", is_flag=True, help="Only show what a run would ask the chat model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
@@ -134,7 +134,7 @@ def _who_answered(answer: answers.Run) -> str:
 
 
 @click.command()
-@click.argument("path", default="")
+@click.argument("path", default="", type=click.Path())
 @click.option("--started", type=click.IntRange(min=1), help="Show the one with this id, with every message.")
 @click.option("--last", is_flag=True, help="Show the newest one, with every message.")
 @click.option("--full", is_flag=True, help=f"Show long messages in full, not only {_MOST_LINES} lines.")

@@ -253,7 +253,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", type=click.Path())
 @with_options("recall_files", "path")
 @click.pass_obj
 def files(settings: Settings, /, *, path: str, as_json: bool, **options: Any) -> int:

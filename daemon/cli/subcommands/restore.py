@@ -30,8 +30,8 @@ _MAX_PER_REASON = 5
 
 
 @click.command()
-@click.argument("path")
-@click.option("--to", metavar="DIR", required=True, help="A new or empty folder to write into.")
+@click.argument("path", type=click.Path())
+@click.option("--to", metavar="DIR", required=True, type=click.Path(), help="A new or empty folder to write into.")
 @click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
 @click.option("--deleted", is_flag=True, help="Also restore the last content of deleted files.")
 @click.option(

@@ -32,6 +32,9 @@ _SAFE = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
 # systemd 252 refuses quotes and backslashes in the program's own path, and does not undo $$ there.
 _NOT_IN_PROGRAM = frozenset("\"'\\$\n\t")
 _STAMP = re.compile(r"# Written by `reconstitute service install`; sha256 of the rest: ([0-9a-f]{64})\n")
+NOT_RUNNING, NOT_INSTALLED = 3, 4
+"""Exit codes, as systemctl's `status` has them."""
+_LINES = 5
 SECONDS = 150
 """More than the unit's TimeoutStartSec: `enable --now` returns when the daemon is ready."""
 
@@ -92,6 +95,8 @@ def install(settings: Settings, force: bool) -> int:
 def status(settings: Settings) -> int:
     """Show whether the service runs, since when, and its last lines.
 
+    Ends as `systemctl status` does: 0 where it runs, 3 where it does not, 4 where it is not installed.
+
     \b
     Example:
       reconstitute service status
@@ -104,7 +109,7 @@ def status(settings: Settings) -> int:
     facts = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
     if facts.get("LoadState") == "not-found":
         terminal.say("Not installed. Install it with: reconstitute service install")
-        return 0
+        return NOT_INSTALLED
     state = f"{facts.get('ActiveState', '?')} ({facts.get('SubState', '?')})"
     terminal.say(f"{terminal.bold(state)} since {terminal.plain(facts.get('ActiveEnterTimestamp') or '-')}")
     if facts.get("StatusText"):
@@ -114,8 +119,12 @@ def status(settings: Settings) -> int:
     terminal.say(f"process {facts.get('MainPID', '-')}, memory {used}, restarts {facts.get('NRestarts', '-')}")
     if facts.get("ActiveState") == "failed":
         terminal.say(f"It failed ({terminal.plain(facts.get('Result', '?'))}). The reason: {_journal()}")
-    _compare(settings)
-    return 0
+    for line in _last_lines():
+        terminal.say(f"  {terminal.plain(line)}")
+    is_running = facts.get("ActiveState") in {"active", "reloading"}
+    if is_running:
+        _compare(settings)
+    return 0 if is_running else NOT_RUNNING
 
 
 def _compare(settings: Settings) -> None:
@@ -222,6 +231,27 @@ def _lingers() -> bool:
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return False
     return result.stdout.strip() == "yes"
+
+
+def _last_lines() -> list[str]:
+    """The newest lines of the service's log; where the journal cannot be read, the reason."""
+    words = [
+        "journalctl",
+        "--user",
+        "--unit",
+        UNIT,
+        "--lines",
+        str(_LINES),
+        "--no-pager",
+        "--quiet",
+        "--output",
+        "short",
+    ]
+    try:
+        result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=10, check=False)
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        return [f"its log cannot be shown: {error}"]
+    return result.stdout.splitlines() or result.stderr.splitlines()[:1]
 
 
 def _journal() -> str:

@@ -419,7 +419,7 @@ def test_what_the_service_refuses_is_a_usage_error(cli: Cli) -> None:
 
 def test_the_help_lists_the_recall_commands_first() -> None:
     shown = CliRunner().invoke(reconstitute, ["--help"]).output
-    listed = shown[shown.index("Commands:") :]
+    listed = shown[shown.index("Find:") :]
     assert listed.index("search ") < listed.index("recall ") < listed.index("recall-files") < listed.index("restore ")
 
 
