@@ -13,6 +13,7 @@ import importlib
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
 
 SEND_SECONDS = 1.0
@@ -54,6 +55,10 @@ class Notifier:
     def watchdog(self) -> bool:
         """The work was proven to go on."""
         return self._send("WATCHDOG=1", wait_s=0.0)
+
+    def reloading(self) -> bool:
+        """The configuration is read again; `ready` says that this is over."""
+        return self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def extend(self, seconds: float) -> bool:
         """Start-up, or stopping, goes on and needs up to this much longer from now."""

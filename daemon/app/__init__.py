@@ -9,10 +9,12 @@ It never reports "nothing found" for texts that only wait to be embedded.
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -23,7 +25,7 @@ from daemon.control import answers, calls
 from daemon.control.calls import Progress, silent
 from daemon.display import counted
 from daemon.embed import Embedder
-from daemon.errors import ArchiveLocked, DiskFull, Retry, Skip
+from daemon.errors import ArchiveLocked, DiskFull, ReconstituteError, Retry, Skip
 from daemon.filesystem.disk_space import is_full
 from daemon.ingest import ScanResult
 from daemon.model import Json
@@ -46,31 +48,46 @@ def open_engine(config: Config, progress: Progress = silent) -> Engine:
     return OneShot(config, progress)
 
 
-def run(config: Config, *, once: bool = False) -> int:
+def run(config: Config, *, once: bool = False, reread: Callable[[], Config] | None = None) -> int:
     """The daemon in the foreground until a signal, or with `once` until everything there is has been done.
 
-    The answer is the exit code.
+    `reread` gives the configuration as it is now, when SIGHUP asks for it; without it, SIGHUP stops the daemon. The
+    answer is the exit code.
 
     Raises:
         ArchiveLocked: another daemon runs.
     """
-    if not once:
-        # Until the loops run there is nothing to drain: a stop during the start is simply the end.
-        signal.signal(signal.SIGTERM, _end)
     from daemon.app.daemon import Daemon  # noqa: PLC0415 - the server is not needed by a single command
+    from daemon.app.reload import Reload  # noqa: PLC0415 - nor this
 
-    daemon = Daemon(config) if once else _wait_for_disk_space(lambda: Daemon(config))
-    return daemon.once() if once else daemon.run()
+    if once:
+        return Daemon(config).once()
+    reload = Reload(reread) if reread is not None else None
+    # Until the loops run there is nothing to drain: a stop during the start is simply the end.
+    signal.signal(signal.SIGTERM, _end)
+    daemon = _wait_for_disk_space(lambda: Daemon(config, reload))
+    while True:
+        code, successor = daemon.run(), daemon.successor
+        if successor is None:
+            return code
+        signal.signal(signal.SIGTERM, _end)
+        former = config
+        try:
+            daemon = _wait_for_disk_space(partial(Daemon, successor, reload), locked_s=math.inf)
+            config = successor
+        except ReconstituteError as error:
+            daemon = _wait_for_disk_space(partial(Daemon, former, reload), locked_s=math.inf)
+            daemon.report("configuration", error)
 
 
-def _wait_for_disk_space(make: Callable[[], T]) -> T:
+def _wait_for_disk_space(make: Callable[[], T], *, locked_s: float = _COMMANDS_S) -> T:
     """Call `make` again until the disk has enough space, because a service that gave up would not come back.
 
-    Also waits a moment for a command that holds the archive.
+    Also waits for a command that holds the archive, for at most `locked_s` seconds.
     """
     notifier = Notifier()
     has_logged = False
-    end = time.monotonic() + _COMMANDS_S
+    end = time.monotonic() + locked_s
     while True:
         try:
             return make()

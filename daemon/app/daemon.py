@@ -2,7 +2,8 @@
 
 READY is sent when the lock is held, the archive has answered a read and the control socket answers. The watchdog is
 notified only while the archive answers and every loop is idle or makes progress. SIGTERM drains within a time limit; a
-second signal ends the daemon at once.
+second signal ends the daemon at once. SIGHUP reads the configuration again: if it has changed and is right, the daemon
+drains, and another with the new one follows in the same process, so that every setting can change.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,19 +23,20 @@ from daemon.app import targets
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
+from daemon.app.reload import Reload, check_schedules
+from daemon.app.yielding import YieldingEmbedder
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import WorkerEmbedder
-from daemon.errors import BadInput, DiskFull, OutputRefused, Retry, Stop
+from daemon.errors import ConfigError, DiskFull, OutputRefused, Retry, Stop
 from daemon.ingest import ScanResult
-from daemon.model import Vector
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
 from daemon.publish import recover
 from daemon.requests import Requests
-from daemon.schedule import Scheduler, due_since, parse
+from daemon.schedule import Scheduler, due_since
 
 _LOG = log.get("daemon")
 _DRAIN_S = 14.0
@@ -49,69 +50,11 @@ _GC_THRESHOLD = 20_000
 """New objects before Python's garbage collector runs. One search makes dozens of times the default of a few hundred,
 and collecting took a tenth of its time. Objects without reference cycles are freed at once anyway."""
 
-_YIELD_S = 0.5
-"""How long embedding waits for new messages at most, at each of its small steps, so that it always makes progress."""
-
-_TEXTS_AT_ONCE = 4
-
 _CHECK_S = 5.0
 """Seconds between two checks whether the watched folders were replaced."""
 
 _ABANDON_S = 5.0
 """How long a stop waits for a model that does not answer; nothing is lost with its answer."""
-
-
-class YieldingEmbedder:
-    """An Embedder on this machine's processor that lets new messages go first, every few texts.
-
-    A single text does not wait, because it is a query that somebody waits for.
-    """
-
-    def __init__(self, embedder: WorkerEmbedder, calm: threading.Event) -> None:
-        """`calm` is set while no new messages are being read."""
-        self._embedder = embedder
-        self.load = embedder.load
-        self._calm = calm
-
-    @property
-    def fingerprint(self) -> str:
-        """See Embedder."""
-        return self._embedder.fingerprint
-
-    @property
-    def dims(self) -> int:
-        """See Embedder."""
-        return self._embedder.dims
-
-    @property
-    def name(self) -> str:
-        """See Embedder."""
-        return self._embedder.name
-
-    def close(self) -> None:
-        """See Embedder."""
-        self._embedder.close()
-
-    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
-        """See Embedder."""
-        vectors: list[Vector | BadInput] = []
-        for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            if len(texts) > 1:
-                self._calm.wait(_YIELD_S)
-            vectors += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
-        return vectors
-
-    def embed_query(self, text: str) -> Vector | BadInput:
-        """See Embedder."""
-        return self._embedder.embed_query(text)
-
-    def legible(self, text: str) -> float:
-        """See Embedder."""
-        return self._embedder.legible(text)
-
-    def known_words(self, text: str) -> float:
-        """See Embedder."""
-        return self._embedder.known_words(text)
 
 
 class _Served(Engine):
@@ -138,17 +81,20 @@ class _Served(Engine):
 class Daemon:
     """One run of the service, from the lock to the last commit."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, reload: Reload | None = None) -> None:
         """Lock the archive and build everything; nothing runs yet.
+
+        Without `reload`, SIGHUP stops it as SIGTERM does.
 
         Raises:
             ArchiveLocked: another process holds the archive.
             ConfigError: a target's schedule is not a cron expression.
             OutputRefused: the directory for requests cannot be made.
         """
-        for number, section in enumerate(config.targets):
-            if section.schedule:
-                parse(section.schedule, key=f"targets[{number}].schedule")
+        check_schedules(config)
+        self._reload = reload
+        self.successor: Config | None = None
+        """The configuration to go on with after `run`, in a Daemon of its own; None: this is the end."""
         self._config, self._started = config, int(time.time() * 1000)
         self._notifier = Notifier()
         self._engine = _Served(config)
@@ -215,6 +161,10 @@ class Daemon:
         if self._loop is not None and self._end is not None:
             self._loop.call_soon_threadsafe(self._end.set)
 
+    def report(self, where: str, error: BaseException) -> None:
+        """Put an error into the log and the status."""
+        self._engine.report(where, error)
+
     def add_figures(self, status: answers.Status) -> None:
         """Add to the status what only a running daemon knows."""
         status.running, status.pid, status.started = True, os.getpid(), self._started
@@ -224,19 +174,22 @@ class Daemon:
     # -- running -------------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Run until SIGTERM or SIGINT; returns the exit code."""
+        """Run until a signal ends it or a reload has found a `successor`; returns the exit code."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         gc.set_threshold(_GC_THRESHOLD)
         try:
             asyncio.run(self._serve())
         finally:
+            if self._reload is not None:
+                self._reload.on_asked = lambda: None
             self._requests.close()
             self._engine.close()
         return self._code
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        stops = (signal.SIGTERM, signal.SIGINT) if self._reload else (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        for number in stops:
             self._loop.add_signal_handler(number, self._on_stop_signal)
         server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
@@ -245,14 +198,44 @@ class Daemon:
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
         watching = asyncio.ensure_future(self._watch_over())
+        self._follow_reloads(self._loop)
         await self._end.wait()
         watching.cancel()
-        self._notifier.stopping()
+        if self.successor is None:
+            self._notifier.stopping()
         _LOG.info("stopping")
         await asyncio.to_thread(self._drain)
         await server.stop()
 
+    def _follow_reloads(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._reload is not None:
+            self._reload.on_asked = partial(loop.call_soon_threadsafe, self._read_again)
+            if self._reload.take():  # it came during the start
+                self._read_again()
+
+    def _read_again(self) -> None:
+        """End this daemon in favour of a successor if the configuration has changed and is right."""
+        if self._reload is None or self._end is None or self._end.is_set():
+            return  # it is remembered for the successor
+        self._reload.take()
+        self._notifier.reloading()
+        try:
+            config, keys = self._reload.changed(self._config)
+        except ConfigError as error:
+            self._engine.report("configuration", error)
+            self._notifier.ready("the configuration has a mistake; the former one stays in force")
+            return
+        _LOG.info("reload", changed=keys or "nothing")
+        if keys:
+            self.successor = config
+            self._end.set()
+        else:
+            self._notifier.ready(self._status_line())
+
     def _on_stop_signal(self) -> None:
+        if self.successor is not None:  # a stop during a reload
+            self.successor = None
+            return
         if self._end is None or self._end.is_set():
             _LOG.warning("ending at once", reason="second signal")
             os._exit(1)
@@ -332,7 +315,8 @@ class Daemon:
             # They wait for a model or the disk, and a thread cannot be ended. Their work is still queued.
             _LOG.warning("did not end in time", loops=late)
             self._engine.archive.close()
-            os._exit(self._code)
+            # With a successor, systemd starts the process again because of this code.
+            os._exit(self._code if self.successor is None else Retry.exit_code)
 
     # -- once ----------------------------------------------------------------------------------------------------
 

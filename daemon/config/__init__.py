@@ -39,7 +39,8 @@ from daemon.errors import ConfigError
 
 __all__ = [
     "ENVIRONMENT", "Adapter", "Agent", "ArchiveSection", "Chat", "Config", "Embedding", "Index", "Limits", "Log",
-    "OpenCode", "Output", "Redact", "TargetSection", "Watch", "cache_dir", "check", "default_path", "example", "load",
+    "OpenCode", "Output", "Redact", "TargetSection", "Watch", "cache_dir", "changes", "check", "default_path",
+    "example", "load",
 ]  # fmt: skip
 
 # msgspec builds its data about a type at the first use, and a second thread that uses it meanwhile crashes the process.
@@ -87,6 +88,18 @@ def check(path: Path | None = None) -> tuple[Config, list[ConfigError]]:
     mistakes = list(checks.unknown(tables, Config, blame))
     config, wrong = checks.converted(tables, blame)
     return config, [*mistakes, *wrong, *checks.together(config, blame)]
+
+
+def changes(before: Config, after: Config) -> list[str]:
+    """The keys in which two configurations differ; of the targets only "targets"."""
+    old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
+    keys = []
+    for section in new:
+        if isinstance(new[section], dict):
+            keys += [f"{section}.{key}" for key in new[section] if old[section][key] != new[section][key]]
+        elif old[section] != new[section]:
+            keys.append(section)
+    return keys
 
 
 def _read(path: Path, *, must_exist: bool) -> dict[str, Any]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings, absolute
+
+if TYPE_CHECKING:
+    from daemon.config import Config
 
 
 @click.command()
@@ -16,6 +20,8 @@ from daemon.cli.settings import Settings, absolute
 @click.pass_obj
 def run(settings: Settings, once: bool) -> int:
     """Follow OpenCode's sessions until stopped, as the systemd service does.
+
+    A SIGHUP has it read its configuration again; in a terminal, which sends one when it is closed, it stops.
 
     \b
     Examples:
@@ -26,7 +32,13 @@ def run(settings: Settings, once: bool) -> int:
     settings.log(config)
     from daemon.app import run as run_daemon  # noqa: PLC0415 - everything is loaded with it
 
-    return run_daemon(config, once=once)
+    def reread() -> Config:
+        config = settings.load()
+        settings.log(config)
+        return config
+
+    is_in_terminal = sys.stdin is not None and sys.stdin.isatty()
+    return run_daemon(config, once=once, reread=None if is_in_terminal else reread)
 
 
 @click.command()

@@ -17,9 +17,10 @@ import pytest
 from daemon import config
 from daemon.app import loops
 from daemon.app import loops as feeding
-from daemon.app.daemon import Daemon, YieldingEmbedder
+from daemon.app.daemon import Daemon
 from daemon.app.engine import Engine
 from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
+from daemon.app.yielding import YieldingEmbedder
 from daemon.archive import Archive
 from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry

@@ -1,0 +1,123 @@
+"""SIGHUP has a running daemon read its configuration again, and nothing of what it does is lost by that."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.talk import Talk, words
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.stores.make_opencode import JsonStore
+
+
+def hang_up(daemon: Daemon) -> None:
+    assert daemon.process is not None
+    os.kill(daemon.process.pid, signal.SIGHUP)
+
+
+def until_status(daemon: Daemon, wanted, what: str):
+    """The status as soon as it is as wanted; while the daemon changes over, nobody may answer."""
+
+    def asked():
+        # With a bare socket: httpx leaves one open for every connection that is refused.
+        try:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(str(daemon.socket))
+                sock.sendall(b"GET /status HTTP/1.1\r\nHost: local\r\n\r\n")
+                answer = b"".join(iter(partial(sock.recv, 1 << 16), b""))
+        except OSError:
+            return None
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status = json.loads(body) if head.startswith(b"HTTP/1.1 200") else None
+        return status if status and wanted(status) else None
+
+    return until(asked, 60, what)
+
+
+@pytest.fixture
+def store(data_dir: Path) -> JsonStore:
+    return JsonStore(data_dir)
+
+
+@pytest.fixture
+def running(daemon: Daemon, store: JsonStore) -> Daemon:
+    message = Talk(store).ask(f"About {words(1)}.")
+    daemon.run()
+    assert daemon.wait_until_found({words(1): message})
+    return daemon
+
+
+def test_a_changed_configuration_is_in_force_after_a_reload(running: Daemon, store: JsonStore, tmp_path: Path) -> None:
+    before = running.status()
+    running.configure(
+        {"output": {"dir": tmp_path / "other"}}, targets=[{"path": "/home/dev/shop", "schedule": "0 3 * * *"}]
+    )
+    hang_up(running)
+    status = until_status(running, lambda now: now["started"] != before["started"], "the reload")
+    assert status["pid"] == before["pid"]
+    assert [target["path"] for target in status["targets"]] == ["/home/dev/shop"]
+    assert "output.dir" in running.log_end()
+    assert "targets" in running.log_end()
+    assert running.ask("status").returncode == 0  # it has the settings of this command
+    message = Talk(store, "ses_0002").ask(f"About {words(2)}.")
+    assert running.wait_until_found({words(2): message})
+    assert running.terminate()[0] == 0
+
+
+def test_a_mistake_leaves_the_former_configuration_in_force(running: Daemon) -> None:
+    before, text = running.status(), running.config.read_text()
+    running.config.write_text(text + "\n[log]\nlevel = 'loud'\n")
+    hang_up(running)
+    status = until_status(running, lambda now: now["errors"], "the error")
+    (error,) = status["errors"]
+    assert (error["where"], "log.level" in error["message"]) == ("configuration", True)
+    assert status["started"] == before["started"]
+    running.config.write_text(text + "\n[[targets]]\npath = '/x'\nschedule = 'often'\n")
+    hang_up(running)
+    until_status(running, lambda now: "targets[0].schedule" in str(now["errors"]), "the second error")
+    assert running.status()["started"] == before["started"]
+
+
+def test_a_setting_that_cannot_be_had_leaves_the_former_one_in_force(running: Daemon, tmp_path: Path) -> None:
+    before = running.status()
+    (tmp_path / "file").write_text("in the way")
+    running.configure({"watch": {"requests_dir": tmp_path / "file" / "requests"}})
+    hang_up(running)
+    status = until_status(running, lambda now: now["started"] != before["started"], "the reload")
+    assert [error["where"] for error in status["errors"]] == ["configuration"]
+    running.drop_request("a.txt", "relative\n")
+    assert [path.name for path in running.wait_for_results(1)] == ["a.txt.result.json"]
+
+
+def test_an_unchanged_configuration_changes_nothing(running: Daemon) -> None:
+    before = running.status()
+    for _ in range(20):
+        hang_up(running)
+    until(lambda: running.log_end().count("nothing") >= 1, 60, "the log's line")
+    time.sleep(0.5)
+    assert running.status()["started"] == before["started"]
+
+
+def test_signals_at_every_moment_of_a_reload_end_in_the_newest_configuration(running: Daemon) -> None:
+    for number in range(1, 25):
+        running.configure({"limits": {"pages": number}})
+        hang_up(running)
+        time.sleep(0.05 * (number % 7))
+
+    def is_newest() -> bool:
+        done = running.ask("status", "--json")
+        status = json.loads(done.stdout) if done.returncode == 0 else {}
+        return bool(status.get("running")) and not status.get("differs")
+
+    until(is_newest, 60, "the newest configuration")
+    running.configure({"limits": {"pages": 99}})
+    hang_up(running)
+    time.sleep(0.02)
+    assert running.terminate()[0] == 0
