@@ -29,6 +29,7 @@ from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import BadInput, DiskFull, OutputRefused, Retry, Stop
+from daemon.heap import return_large_blocks
 from daemon.ingest import ScanResult
 from daemon.model import Vector
 from daemon.notify import Notifier
@@ -227,6 +228,7 @@ class Daemon:
         """Run until SIGTERM or SIGINT; returns the exit code."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         gc.set_threshold(_GC_THRESHOLD)
+        return_large_blocks()
         try:
             asyncio.run(self._serve())
         finally:
