@@ -31,6 +31,7 @@ from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import ConfigError, DiskFull, OutputRefused, Retry, Stop
+from daemon.heap import return_large_blocks
 from daemon.ingest import ScanResult
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
@@ -177,6 +178,7 @@ class Daemon:
         """Run until a signal ends it or a reload has found a `successor`; returns the exit code."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         gc.set_threshold(_GC_THRESHOLD)
+        return_large_blocks()
         try:
             asyncio.run(self._serve())
         finally:

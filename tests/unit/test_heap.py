@@ -1,0 +1,33 @@
+"""Whether what is freed goes back to the system, in a process of its own, because the setting is for the whole process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+PROGRAM = """
+    from pathlib import Path
+    from daemon.heap import return_large_blocks
+
+    def resident_kb():
+        return next(int(line.split()[1]) for line in Path("/proc/self/status").open() if line.startswith("RssAnon"))
+
+    return_large_blocks()
+    bytearray(8_000_000)  # by default, what is smaller than a freed block is kept from then on
+    before = resident_kb()
+    blocks, kept = [], []
+    for _ in range(50):
+        blocks.append(bytearray(1_000_000))
+        kept.append([bytes(1000) for _ in range(100)])  # lies behind the block, so the heap cannot shrink
+    held = resident_kb() - before
+    del blocks
+    print(held, resident_kb() - before)
+"""
+
+
+def test_large_blocks_are_returned_when_they_are_freed() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    held, left = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert held > 50_000
+    assert left < 10_000
