@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -21,6 +20,8 @@ from daemon.config.sections import Config, Section
 from daemon.errors import ConfigError
 
 _LONGEST_VALUE = 80
+_ELEMENT = re.compile(r"(.*[^\]])\[(\d+)\]")
+"""The key of a list's element, such as ``redact.extra[1]``."""
 
 
 class Blame:
@@ -29,11 +30,24 @@ class Blame:
     def __init__(self, path: Path, origin: Mapping[str, str]) -> None:
         """`origin`: the keys whose values came from the environment, and the variable of each."""
         self._path, self._origin = path, origin
+        self._removed: dict[str, list[int]] = {}
+
+    def remove(self, name: str, number: int) -> None:
+        """An element is taken out of this list; the later ones keep the numbers that they have in the file."""
+        self._removed.setdefault(name, []).append(self._original(name, number))
+
+    def _original(self, name: str, number: int) -> int:
+        for removed in self._removed.get(name, ()):  # ascending, because the first wrong element is removed first
+            number += removed <= number
+        return number
 
     def error(self, key: str, reason: str, *further: str) -> ConfigError:
         """`further`: keys that are to blame as well, if they came from the environment."""
         variable = next((self._origin[name] for name in (key, *further) if name in self._origin), "")
         place = f"environment variable {variable}" if variable else str(self._path)
+        element = _ELEMENT.fullmatch(key)
+        if element:
+            key = f"{element[1]}[{self._original(element[1], int(element[2]))}]"
         # A variable stands for one key; which one its mistake concerns is of interest only if it is another.
         named = "" if variable and not further and key in self._origin else f"{key or 'the file'}: "
         return ConfigError(f"{place}: {named}{reason}")
@@ -62,7 +76,6 @@ def unknown(table: object, schema: type, blame: Blame, prefix: str = "") -> Iter
 def converted(tables: dict[str, Any], blame: Blame) -> tuple[Config, list[ConfigError]]:
     """The configuration with defaults in place of wrong values, which are taken out of the tables, and the mistakes."""
     mistakes: list[ConfigError] = []
-    gone: Counter[str] = Counter()  # elements that were taken out of each list
     while True:
         try:
             return msgspec.convert(tables, Config), mistakes
@@ -73,14 +86,12 @@ def converted(tables: dict[str, Any], blame: Blame) -> tuple[Config, list[Config
             if missing:
                 key, reason = f"{key}.{missing[1]}", "is missing"
             value = _take_out(tables, key)
-            element = re.fullmatch(r"(.*[^\]])\[(\d+)\]", key)
-            shown = key
-            if element and element[1] != "targets":
-                shown = f"{element[1]}[{int(element[2]) + gone[element[1]]}]"
-                gone[element[1]] += 1
             is_told = missing or key == "adapter.token" or repr(value) in reason
             told = "" if is_told else f"{_shortened(value)}: "
-            mistakes.append(blame.error(shown, f"{told}{reason[0].lower()}{reason[1:]}; {fix(key)}"))
+            mistakes.append(blame.error(key, f"{told}{reason[0].lower()}{reason[1:]}; {fix(key)}"))
+            element = _ELEMENT.fullmatch(key)
+            if element and element[1] != "targets":
+                blame.remove(element[1], int(element[2]))
             if not key:
                 return Config(), mistakes
 

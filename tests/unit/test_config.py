@@ -133,6 +133,16 @@ def test_every_mistake_is_found_and_named_by_its_own_number(file: Path, monkeypa
     assert str(caught.value) == str(mistakes[0])
 
 
+def test_elements_keep_their_numbers_after_wrong_ones(file: Path) -> None:
+    file.write_text("""
+        redact = { extra = [1, "(", 2, "fine", "["] }
+        opencode = { data_dirs = ["x", 1, 2, "/fine", "y"] }
+    """)
+    told = [str(mistake).removeprefix(f"{file}: ").split(": ")[0] for mistake in config.check(file)[1]]
+    extra, dirs = [f"redact.extra[{n}]" for n in (0, 1, 2, 4)], [f"opencode.data_dirs[{n}]" for n in (0, 1, 2, 4)]
+    assert sorted(told) == sorted(extra + dirs)
+
+
 def test_an_empty_file_and_a_missing_default_one_are_the_defaults(file: Path) -> None:
     assert load(file, "") == config.load() == config.Config()
 
