@@ -113,6 +113,10 @@ def _read(path: Path, *, must_exist: bool) -> dict[str, Any]:
         raise ConfigError(f"{path}: not TOML: {error}; see config.example.toml for the form") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except ValueError:  # Python converts no integer of more than 4300 digits
+        raise ConfigError(f"{path}: a number is too long; write a shorter one") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply; see config.example.toml for the form") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; check its permissions") from None
 

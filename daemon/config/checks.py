@@ -20,6 +20,8 @@ from daemon.config.sections import Config, Section
 from daemon.errors import ConfigError
 
 _LONGEST_VALUE = 80
+_SECRET = frozenset({"adapter", "adapter.token"})
+"""Keys whose value is not repeated, because it is, or holds, a password."""
 _ELEMENT = re.compile(r"(.*[^\]])\[(\d+)\]")
 """The key of a list's element, such as ``redact.extra[1]``."""
 
@@ -86,8 +88,9 @@ def converted(tables: dict[str, Any], blame: Blame) -> tuple[Config, list[Config
             if missing:
                 key, reason = f"{key}.{missing[1]}", "is missing"
             value = _take_out(tables, key)
-            is_told = missing or key == "adapter.token" or repr(value) in reason
-            told = "" if is_told else f"{_shortened(value)}: "
+            text = _text(value)
+            is_told = missing or key in _SECRET or text in reason
+            told = "" if is_told else f"{_shortened(text)}: "
             mistakes.append(blame.error(key, f"{told}{reason[0].lower()}{reason[1:]}; {fix(key)}"))
             element = _ELEMENT.fullmatch(key)
             if element and element[1] != "targets":
@@ -96,8 +99,14 @@ def converted(tables: dict[str, Any], blame: Blame) -> tuple[Config, list[Config
                 return Config(), mistakes
 
 
-def _shortened(value: object) -> str:
-    text = repr(value)
+def _text(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return "a number that is too long"
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
@@ -219,12 +228,16 @@ def _patterns(config: Config, blame: Blame) -> Iterator[ConfigError]:
 
 def fix(key: str) -> str:
     """The advice for a wrong value of this key."""
+    if re.fullmatch(r"targets(\[\d+\])?", key):
+        return "write each target as a table that begins with [[targets]]"
     field = _find(key)
     if field is None:
         return "see config.example.toml for the form"
     if field.required:
         return "give the folder's path" if field.name == "path" else "it must be given"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    if isinstance(default, Section):
+        return f"write it as a table that begins with [{key}]"
     base = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
     choices = f"it is one of {', '.join(get_args(base))}; " if get_origin(base) is Literal else ""
     return f"{choices}the default is {toml(default)}"

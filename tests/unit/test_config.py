@@ -68,6 +68,11 @@ BAD = [
     ("[opencode]\ndata_dir = '/d'\n[output]\ndir = '/d/pages'", "output.dir", "choose one outside it"),
     ("[archive]\ndir = '/a'\n[output]\ndir = '/a/pages'", "output.dir", "choose one outside it"),
     ("[log", "not TOML", "config.example.toml"),
+    (f"x = {'9' * 5000}", "a number is too long", "shorter"),
+    (f"embedding = {{ batch = 0x{'f' * 5000} }}", "embedding.batch: a number that is too long", "the default is 32"),
+    (f"x = {'[' * 5000}{']' * 5000}", "nested too deeply", "config.example.toml"),
+    ("[[log]]", "log: [{}]", "a table that begins with [log]"),
+    ("targets = ['/x']", "targets[0]: '/x'", "a table that begins with [[targets]]"),
     (b"[log]\nlevel = '\xff'", "not UTF-8", "save it as UTF-8"),
 ]
 
@@ -131,6 +136,12 @@ def test_every_mistake_is_found_and_named_by_its_own_number(file: Path, monkeypa
     with pytest.raises(ConfigError) as caught:
         config.load(file)
     assert str(caught.value) == str(mistakes[0])
+
+
+def test_a_token_in_a_wrong_table_is_not_repeated(file: Path) -> None:
+    file.write_text('[[adapter]]\ntoken = "hunter2hunter2"\n')
+    (mistake,) = config.check(file)[1]
+    assert "hunter2" not in str(mistake)
 
 
 def test_elements_keep_their_numbers_after_wrong_ones(file: Path) -> None:
