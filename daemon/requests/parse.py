@@ -46,11 +46,12 @@ def parse(name: str, data: bytes, home: Path) -> tuple[Request, ...]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadRequest(f"{name}: byte {error.start}: not UTF-8 text; save it as UTF-8") from None
-    read = _form(name, text)
     try:
-        requests = read(name, text, home)
+        requests = _form(name, text)(name, text, home)
     except RecursionError:
         raise BadRequest(f"{name}: nested too deeply; give 'path' a text or a list of texts") from None
+    except ValueError:  # Python converts no integer of more than 4300 digits
+        raise BadRequest(f"{name}: a number is too long; give 'path' a text or a list of texts") from None
     if not requests:
         raise BadRequest(f"{name}: names no path; write an absolute path on a line of its own")
     return requests

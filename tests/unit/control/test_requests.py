@@ -94,6 +94,10 @@ BAD = [
     ("x", "[[]]", "item 0: neither"),
     ("x.json", "7", "neither a path nor an object"),
     ("x.json", "[" * 60_000, "nested too deeply"),
+    ("x.json", f'{{"path": "/a", "at": {"9" * 5000}}}', "a number is too long"),
+    ("x.toml", f'path = "/a"\nat = {"9" * 5000}', "a number is too long"),
+    ("x", f"path = {'9' * 5000}", "a number is too long"),
+    ("x.toml", f'path = "/a"\nat = 0x{"f" * 5000}', "a number is too long"),
     ("x.json", '{"path": "/a", "secret\\u0007": 1}', "secret_: unknown key; known are path"),
 ]
 
