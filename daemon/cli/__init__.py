@@ -120,8 +120,8 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click, with a hint for a mistyped name."""
-        if self.get_command(ctx, args[0]) is None:
+        """As click, with a hint for a mistyped name, but not while a shell asks what may follow."""
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             similar = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = (
                 f"did you mean {similar[0]}"

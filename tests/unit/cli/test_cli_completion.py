@@ -61,6 +61,10 @@ def test_a_path_is_left_to_the_shell(complete, words):
     assert complete(*words) == ["left to the shell: -o default", ""]
 
 
+def test_a_mistyped_command_prints_no_error_while_one_types(complete):
+    assert "--config" in complete("serch", "--")  # `complete` asserts that stderr is empty
+
+
 def test_nothing_yet_offers_every_command(complete):
     assert complete("") == list(COMMANDS)
 
