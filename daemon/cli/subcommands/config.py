@@ -46,6 +46,7 @@ def check(settings: Settings) -> int:
     """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.config import ENVIRONMENT, default_path  # noqa: PLC0415
     from daemon.config import check as checked  # noqa: PLC0415
+    from daemon.config.checks import Blame  # noqa: PLC0415
     from daemon.schedule import parse  # noqa: PLC0415
 
     path = settings.config or default_path()
@@ -56,7 +57,9 @@ def check(settings: Settings) -> int:
         except ConfigError as error:
             mistakes.append(error)
     if not mistakes:  # otherwise a place may be the default in place of a wrong one
-        mistakes += [ConfigError(f"{path}: {key}: {reason}") for key, reason in _unusable(config)]
+        overridden = {".".join(key): name for name, key in ENVIRONMENT.items() if name in os.environ}
+        blame = Blame(path, overridden)
+        mistakes += [blame.error(key, reason) for key, reason in _unusable(config)]
     if mistakes:
         terminal.notes(map(str, mistakes))
         return ConfigError.exit_code
@@ -87,13 +90,17 @@ def _show_places(config: Config) -> None:
 def _unusable(config: Config) -> Iterator[tuple[str, str]]:
     """(key, what is wrong and the fix) for places of the configuration that exist and cannot be used."""
     for place in config.opencode_dirs:
-        if place.exists() and not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
-            yield "opencode.data_dir", f"{place} is not a directory that can be read; check its permissions"
-    ours = {
-        "archive.dir": config.archive_dir,
-        "output.dir": config.output_dir,
-        "watch.requests_dir": config.requests_dir,
-    }
+        key = "opencode.data_dir" if place == config.opencode_dir else "opencode.data_dirs"
+        try:
+            is_usable = not place.exists() or (place.is_dir() and os.access(place, os.R_OK | os.X_OK))
+        except OSError as error:  # a folder above it is closed, or its name is too long
+            yield key, f"{place} cannot be read: {error.strerror}; check its permissions, or name another place"
+            continue
+        if not is_usable:
+            yield key, f"{place} is not a directory that can be read; check its permissions"
+    ours = {"archive.dir": config.archive_dir, "output.dir": config.output_dir}
+    if config.watch.requests_dir:  # otherwise it is in archive.dir
+        ours["watch.requests_dir"] = config.requests_dir
     for key, place in ours.items():
         there = next(parent for parent in (place, *place.parents) if os.path.lexists(parent))
         if not there.is_dir():

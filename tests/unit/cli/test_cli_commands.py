@@ -451,6 +451,20 @@ def test_config_example_path_and_check(cli: Cli) -> None:
     done = cli("--config", str(file), "config", "check")
     assert (done.returncode, "archive.dir" in done.stderr) == (78, True)
     assert "in-the-way is not a directory; move it away" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    file.write_text(f'[opencode]\ndata_dirs = ["{cli.home}/in-the-way", "/{"x" * 300}"]\n')
+    done = cli("--config", str(file), "config", "check")
+    lines = [line.removeprefix(f"reconstitute: {file}: ") for line in done.stderr.splitlines()]
+    assert (done.returncode, [line.split(": ")[0] for line in lines]) == (78, ["opencode.data_dirs"] * 2)
+    assert "File name too long" in lines[1]
+
+
+def test_config_check_blames_the_environment_for_its_places(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cli.home / "in-the-way").write_text("")
+    monkeypatch.setenv("RECONSTITUTE_OUTPUT_DIR", f"{cli.home}/in-the-way")
+    done = cli("config", "check")
+    assert done.returncode == 78
+    assert done.stderr.startswith(f"reconstitute: environment variable RECONSTITUTE_OUTPUT_DIR: {cli.home}/in-the-way")
 
 
 def answer_without_daemon(cli_environment: dict[str, str], *words: str) -> Any:
