@@ -95,7 +95,7 @@ def _peers(figures: dict[str, Any]) -> Iterator[Goal]:
     for name, row in programs.items():
         if name.startswith("ours") or "failed" in row:
             continue
-        if ours["index_s"]:
+        if ours["index_s"] and row["index_s"]:  # some keep no index
             most = None if name == "navcom" else 1.0  # it keeps no archive
             yield Goal(f"first index beside {name}'s", "times, by the clock", ours["index_s"] / row["index_s"], most)
         yield Goal(f"what is kept beside {name}'s", "times", ours["kept_mb"] / max(1, row["kept_mb"]), None)
