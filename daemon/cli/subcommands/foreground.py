@@ -44,6 +44,7 @@ def run(settings: Settings, once: bool) -> int:
 @click.command()
 @click.option(
     "--directory",
+    type=click.Path(),
     metavar="DIR",
     default="",
     help="The directory that 'this project' means; by default the current one.",

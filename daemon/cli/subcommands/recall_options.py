@@ -91,7 +91,8 @@ def _option(field: msgspec.structs.FieldInfo, hint: Any) -> Callable[[Callable[.
         description = f"{text} Any of {', '.join(words)}. Repeatable." if words else f"{text} Repeatable."
         return click.option(name, field.name, multiple=True, metavar="KIND", help=description)
     # Numbers go as text too: the service reads them, keeps them within bounds, and says so.
-    return click.option(name, field.name, metavar=_metavar(kind), default=None, help=text)
+    type_ = click.Path() if field.encode_name in _PATH_OPTIONS else None
+    return click.option(name, field.name, metavar=_metavar(kind), type=type_, default=None, help=text)
 
 
 def _metavar(kind: Any) -> str:

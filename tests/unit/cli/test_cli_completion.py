@@ -55,7 +55,16 @@ def test_a_word_is_completed(complete, words, expected):
 
 @pytest.mark.parametrize(
     "words",
-    [["~/pro"], ["./x"], ["src"], ["files", "sr"], ["restore", "/a", "--to", "/b"], ["recall-files", ""]],
+    [
+        ["~/pro"],
+        ["./x"],
+        ["src"],
+        ["files", "sr"],
+        ["restore", "/a", "--to", "/b"],
+        ["recall-files", ""],
+        ["recall", "a", "--directory", "b"],
+        ["mcp", "--directory", "b"],
+    ],
 )
 def test_a_path_is_left_to_the_shell(complete, words):
     assert complete(*words) == ["left to the shell: -o default", ""]
