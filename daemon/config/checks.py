@@ -89,9 +89,9 @@ def converted(tables: dict[str, Any], blame: Blame) -> tuple[Config, list[Config
                 key, reason = f"{key}.{missing[1]}", "is missing"
             value = _take_out(tables, key)
             text = _text(value)
-            is_told = missing or key in _SECRET or text in reason
-            told = "" if is_told else f"{_shortened(text)}: "
-            mistakes.append(blame.error(key, f"{told}{reason[0].lower()}{reason[1:]}; {fix(key)}"))
+            is_left_out = missing or key in _SECRET or text in reason
+            prefix = "" if is_left_out else f"{_shortened(text)}: "
+            mistakes.append(blame.error(key, f"{prefix}{reason[0].lower()}{reason[1:]}; {fix(key)}"))
             element = _ELEMENT.fullmatch(key)
             if element and element[1] != "targets":
                 blame.remove(element[1], int(element[2]))

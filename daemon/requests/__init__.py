@@ -32,7 +32,7 @@ MOST_ATTEMPTS = 3
 _UNFINISHED = ("~", ".tmp", ".part", ".swp", ".swx", ".crdownload")
 _RESULT = ".result.json"
 _LONGEST_NAME = 200
-_EMPTY_S = 60.0
+_EMPTY_S = 600.0
 """A file that is still empty after so long is refused; until then its author may be about to write."""
 
 

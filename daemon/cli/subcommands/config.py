@@ -38,7 +38,8 @@ def config() -> None:
 def check(settings: Settings) -> int:
     """Check the configuration as the service reads it; list every mistake.
 
-    Ends with 78 if there is one. The places it names are looked at too, and nothing is made.
+    If there is none, it also checks that the folders can be used; it creates nothing.
+    Ends with 78 if anything is wrong.
 
     \b
     Example:

@@ -208,7 +208,7 @@ def test_a_file_that_stays_empty_is_refused(box, folder, clock):
     told = []
     box.on_refused = lambda name, error: told.append((name, str(error)))
     (folder / "empty").touch()
-    clock.now = os.stat(folder / "empty").st_mtime + 59
+    clock.now = os.stat(folder / "empty").st_mtime + 599
     assert box.pending()
     assert box.claim() is None
     assert (folder / "empty").exists()
