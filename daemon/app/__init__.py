@@ -75,7 +75,7 @@ def run(config: Config, *, once: bool = False, reread: Callable[[], Config] | No
         try:
             daemon = _wait_for_disk_space(partial(Daemon, successor, reload), locked_s=math.inf)
             config = successor
-        except ReconstituteError as error:
+        except (ReconstituteError, OSError) as error:
             daemon = _wait_for_disk_space(partial(Daemon, former, reload), locked_s=math.inf)
             daemon.report("configuration", error)
 
@@ -94,6 +94,7 @@ def _wait_for_disk_space(make: Callable[[], T], *, locked_s: float = _COMMANDS_S
         except ArchiveLocked:
             if time.monotonic() > end:
                 raise
+            notifier.watchdog()  # after a reload it may wait for long
             time.sleep(_LOCK_LOOK_S)
             continue
         except Exception as error:
@@ -104,6 +105,7 @@ def _wait_for_disk_space(make: Callable[[], T], *, locked_s: float = _COMMANDS_S
             has_logged = True
         notifier.status("waiting for free space on the disk")
         notifier.extend(12 * _LOOK_S)
+        notifier.watchdog()
         time.sleep(_LOOK_S)
 
 

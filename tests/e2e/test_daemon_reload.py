@@ -85,10 +85,12 @@ def test_a_mistake_leaves_the_former_configuration_in_force(running: Daemon) -> 
     assert running.status()["started"] == before["started"]
 
 
-def test_a_setting_that_cannot_be_had_leaves_the_former_one_in_force(running: Daemon, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["watch.requests_dir", "archive.dir"])
+def test_a_setting_that_cannot_be_had_leaves_the_former_one_in_force(running: Daemon, tmp_path: Path, key: str) -> None:
     before = running.status()
     (tmp_path / "file").write_text("in the way")
-    running.configure({"watch": {"requests_dir": tmp_path / "file" / "requests"}})
+    section, _, name = key.partition(".")
+    running.configure({section: {name: tmp_path / "file" / "ours"}})
     hang_up(running)
     status = until_status(running, lambda now: now["started"] != before["started"], "the reload")
     assert [error["where"] for error in status["errors"]] == ["configuration"]
