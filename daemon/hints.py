@@ -26,12 +26,12 @@ OPTIONS = {
 
 ARGUMENTS = frozenset({
     "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "deleted", "depth_after",
-    "depth_before", "diff", "directory", "expand", "expandBudgetChars", "expandBudgetMessages", "expandBudgetTokens",
-    "expandResults", "explain", "fallback", "format", "from", "grade", "group", "kinds", "last", "limit", "lines",
-    "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset", "old", "output", "path", "project",
-    "projectID", "query", "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session",
-    "sessionID", "sessions", "since", "sort", "started", "threshold", "title", "to", "toolName", "type", "until",
-    "wait", "where", "width", "window", "within",
+    "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars", "expandBudgetMessages",
+    "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "grade", "group", "include",
+    "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset",
+    "old", "output", "path", "project", "projectID", "query", "questions", "raw", "remove", "results", "reverse",
+    "role", "scope", "search", "session", "sessionID", "sessions", "since", "sort", "started", "threshold", "title",
+    "to", "toolName", "type", "until", "wait", "where", "width", "window", "within",
 })  # fmt: skip
 """The arguments of all calls."""
 

@@ -142,12 +142,18 @@ class Content(Request[file_answers.Content]):
 
 
 class Restore(Request[file_answers.Restore]):
-    """Hand out each file at or beneath a path that is known well enough; the caller writes."""
+    """Hand out each file at or beneath a path that is known well enough; the caller writes.
+
+    `include` and `exclude` are patterns as in a .gitignore file, of paths beneath `path`. If there is an `include`,
+    only files that match it are handed out; none that matches `exclude` is.
+    """
 
     path: str
     at: str = ""
     deleted: bool = False
     grade: str = "proven"
+    include: list[str] = []
+    exclude: list[str] = []
 
 
 class Alias(Request[file_answers.Alias]):

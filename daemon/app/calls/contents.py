@@ -15,9 +15,11 @@ from daemon.app.calls.files import STEP, FileCalls, absolute, as_of
 from daemon.control import calls, file_answers
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import FileContent, OnPart, Progress
+from daemon.display import counted
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.history import Grade, is_lost_folder
+from daemon.files.selection import Selection
 from daemon.hints import hint
 from daemon.moments import written_local
 from daemon.redact import redact, redact_value
@@ -69,16 +71,20 @@ class ContentCalls(FileCalls):
         """See calls.Restore.
 
         Raises:
-            BadRequest: the path is not absolute, `at` is no time, `grade` is none.
+            BadRequest: the path is not absolute, `at` is no time, `grade` is none, a pattern is none.
         """
+        selection = Selection(request.include, request.exclude)
         prefix, until, lowest_grade = absolute(request.path), as_of(request.at), _grade(request.grade)
         warnings = self.current(progress)
         progress({"phase": "reading histories", "done": 0, "total": None})
         chosen: list[tuple[FileHistory, Revision]] = []
         skipped: list[file_answers.SkippedFile] = []
-        only_deleted = 0
+        only_deleted = unselected = 0
         for history in (history.until(until) for history in self.recorded.histories(prefix, until)):
             if not history.revisions:
+                continue
+            if _relative(history.path, prefix) not in selection:
+                unselected += 1
                 continue
             choice = _revision_to_restore(history, lowest_grade, deleted=request.deleted)
             if isinstance(choice, Revision):
@@ -87,7 +93,11 @@ class ContentCalls(FileCalls):
                 skipped.append(file_answers.SkippedFile(history.path, choice))
                 only_deleted += history.deleted and not request.deleted
         if not chosen and not skipped:
-            warnings.append(self.nothing_known(prefix))
+            warnings.append(
+                f"{prefix}: none of {counted(unselected, 'recorded file')} matches `include` and not `exclude`"
+                if unselected
+                else self.nothing_known(prefix)
+            )
         # If names clash, present files come before deleted ones, and whole files before partial ones.
         chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
         for number, (history, revision) in enumerate(chosen, start=1):
@@ -188,11 +198,15 @@ def _doubt(revision: Revision) -> str:
     return f"{doubts.get(revision.grade, 'its content is unknown')}: {note}"
 
 
+def _relative(path: str, prefix: str) -> str:
+    """The path beneath `prefix`; the file's name if it is `prefix` itself."""
+    return posixpath.basename(path) if path == prefix else path[len(prefix.rstrip("/")) + 1 :]
+
+
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:
     data = _data(revision) or b""
     is_partial = _is_partial(revision)
-    name = posixpath.basename(history.path)
-    relative = name if history.path == prefix else history.path[len(prefix.rstrip("/")) + 1 :]
+    relative = _relative(history.path, prefix)
     return FileContent(
         path=history.path,
         relative=relative + PARTIAL if _has_gaps(revision) else relative,

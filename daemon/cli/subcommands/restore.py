@@ -7,8 +7,9 @@ wherever the user may write. What is written and why something is not is said fo
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,7 +32,10 @@ _MAX_PER_REASON = 5
 
 @click.command()
 @click.argument("path", type=click.Path())
-@click.option("--to", metavar="DIR", required=True, type=click.Path(), help="A new or empty folder to write into.")
+@click.option("--to", metavar="DIR", default="", type=click.Path(), help="A new or empty folder to write into.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; list what would be written.")
+@click.option("--include", metavar="PATTERN", multiple=True, help="Only these files, as in a .gitignore. Repeatable.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Not these files. Repeatable.")
 @click.option("--at", metavar="TIME", default="", help="As of this time, for example 2026-05-31 or 2026-05-31T18:00.")
 @click.option("--deleted", is_flag=True, help="Also restore the last content of deleted files.")
 @click.option(
@@ -43,7 +47,7 @@ _MAX_PER_REASON = 5
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def restore(settings: Settings, *, path: str, to: str, at: str, deleted: bool, grade: str, as_json: bool) -> int:
+def restore(settings: Settings, /, *, path: str, to: str, dry_run: bool, as_json: bool, **chosen: Any) -> int:
     """Write the recorded files at or beneath PATH into DIR, each with exactly the bytes it had.
 
     Only proven files are written unless --grade asks for less; each skipped file is listed with its reason. Paths in
@@ -55,26 +59,34 @@ def restore(settings: Settings, *, path: str, to: str, at: str, deleted: bool, g
       reconstitute restore ~/projects/shop --to ~/shop-back
       reconstitute restore ~/projects/shop --to ~/shop-back --at 2026-05-31T18:00
       reconstitute restore ~/projects/shop --to ~/shop-back --deleted --grade partial
+      reconstitute restore ~/projects/shop --dry-run --include 'src/' --exclude '*.min.js'
     """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.filesystem.new_folder import NewFolder  # noqa: PLC0415 - each command loads what it needs
 
-    place, config = absolute(path), settings.load()
-    with NewFolder(Path(absolute(to)), (*config.opencode_dirs, config.archive_dir)) as folder:
-        writing = _Writing(folder)
+    if not to and not dry_run:
+        raise click.UsageError("--to: say which new or empty folder to write into, or use --dry-run")
+    request, config = calls.Restore(absolute(path), **_lists(chosen)), settings.load()
+    with NewFolder(Path(absolute(to)), (*config.opencode_dirs, config.archive_dir)) if to else nullcontext() as folder:
+        writing = _Writing(None if dry_run else folder)
         with progress() as step:
-            request = calls.Restore(place, at, deleted, grade)
             answer = settings.ask(request, progress=step, on_part=writing.write, before=writing.begin)
-        folder.finish()
+        if folder is not None and not dry_run:
+            folder.finish()
     terminal.notes(answer.warnings)
     skipped = writing.skipped + answer.skipped
     if as_json:
-        terminal.data({"path": place, "written": writing.written, "skipped": skipped, "warnings": answer.warnings})
+        files = {"dryRun": True, "chosen": writing.written} if dry_run else {"written": writing.written}
+        terminal.data({"path": request.path, **files, "skipped": skipped, "warnings": answer.warnings})
     else:
-        _show(writing.written, skipped, folder.path)
+        _show(writing.written, skipped, None if dry_run or folder is None else folder.path)
     if not writing.written:
         return NOTHING
     is_whole = len(skipped) == answer.deleted and all(file.grade in _CERTAIN for file in writing.written)
     return 0 if is_whole else NOT_PROVEN
+
+
+def _lists(chosen: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()}
 
 
 _CERTAIN = ("verified", "proven")
@@ -91,9 +103,9 @@ class WrittenFile(Answer):
 
 
 class _Writing:
-    """What has been written so far, and what could not be."""
+    """What has been written so far, and what could not be; without a folder, what would be written."""
 
-    def __init__(self, folder: NewFolder) -> None:
+    def __init__(self, folder: NewFolder | None) -> None:
         self._folder = folder
         self.written: list[WrittenFile] = []
         self.skipped: list[SkippedFile] = []
@@ -104,7 +116,9 @@ class _Writing:
         Raises:
             OutputRefused: the daemon broke off in the middle, and this would be the second time.
         """
-        if self._folder.files:
+        if self._folder is None:
+            self.written.clear()
+        elif self._folder.files:
             count = terminal.count(self._folder.files, "file")
             raise OutputRefused(
                 f"{self._folder.path}: the service stopped answering; {count} there and complete, the rest is missing; "
@@ -114,7 +128,9 @@ class _Writing:
 
     def write(self, content: FileContent) -> None:
         """Write one file."""
-        reason = self._folder.write(content.relative, content.data, executable=content.executable)
+        reason = ""
+        if self._folder is not None:
+            reason = self._folder.write(content.relative, content.data, executable=content.executable)
         if reason:
             self.skipped.append(SkippedFile(content.path, reason))
             return
@@ -122,20 +138,23 @@ class _Writing:
         self.written.append(WrittenFile(content.path, content.relative, content.grade, content.sha256, size))
 
 
-def _show(written: list[WrittenFile], skipped: list[SkippedFile], folder: Path) -> None:
+def _show(written: list[WrittenFile], skipped: list[SkippedFile], folder: Path | None) -> None:
+    """Say what was written into `folder`; without one, list what would be written."""
+    for file in written if folder is None else ():
+        terminal.say(f"{file.grade:<8}  {terminal.size(file.size):>8}  {terminal.line(file.file)}")
     if written:
         grades = [f"{n} {g}" for g in (*_CERTAIN, "stale", "partial") if (n := sum(w.grade == g for w in written))]
         size = terminal.size(sum(file.size for file in written))
-        where = terminal.line(folder)
-        terminal.say(f"Wrote {terminal.count(len(written), 'file')} ({', '.join(grades)}), {size}, into {where}.")
+        did, where = ("Would write", "") if folder is None else ("Wrote", f", into {terminal.line(folder)}")
+        terminal.say(f"{did} {terminal.count(len(written), 'file')} ({', '.join(grades)}), {size}{where}.")
     else:
-        terminal.say("Nothing was written.")
+        terminal.say("Nothing would be written." if folder is None else "Nothing was written.")
     reasons = Counter(file.reason for file in skipped)
     frequent = {reason: number for reason, number in reasons.items() if number > _MAX_PER_REASON}
     for reason, number in frequent.items():
         terminal.note(f"skipped {number} files: {reason}")
     single = [file for file in skipped if file.reason not in frequent]
-    for file in single[:_MAX_LISTED]:
-        terminal.note(f"skipped {terminal.line(file.path)}: {file.reason}")
+    for left_out in single[:_MAX_LISTED]:
+        terminal.note(f"skipped {terminal.line(left_out.path)}: {left_out.reason}")
     if len(single) > _MAX_LISTED:
         terminal.note(f"skipped {len(single) - _MAX_LISTED} more files; --json lists them all")

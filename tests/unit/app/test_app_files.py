@@ -369,6 +369,47 @@ def test_where_names_clash_what_is_there_now_comes_first(workshop: Workshop) -> 
     assert list(taken) == ["a/b", "a"]
 
 
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        ([], [], {"a.one", "src/b.one", "src/deep/c.one", "src/d.txt", "docs/src/e.one"}),
+        (["*.one"], [], {"a.one", "src/b.one", "src/deep/c.one", "docs/src/e.one"}),
+        (["src/"], [], {"src/b.one", "src/deep/c.one", "src/d.txt", "docs/src/e.one"}),
+        (["/src/"], [], {"src/b.one", "src/deep/c.one", "src/d.txt"}),
+        (["/src/*.one"], [], {"src/b.one"}),
+        (["/src/**/*.one"], [], {"src/b.one", "src/deep/c.one"}),
+        (["/src/", "!*.txt"], [], {"src/b.one", "src/deep/c.one"}),
+        (["*.one"], ["/src/deep", "docs"], {"a.one", "src/b.one"}),
+        ([], ["*"], set()),
+        (["src/d.txt", "a.one"], ["a.*"], {"src/d.txt"}),
+    ],
+)
+def test_restore_of_selected_files(
+    workshop: Workshop, include: list[str], exclude: list[str], expected: set[str]
+) -> None:
+    for name in ("a.one", "src/b.one", "src/deep/c.one", "src/d.txt", "docs/src/e.one"):
+        workshop.write(name, name)
+    taken, skipped = workshop.restore(include=include, exclude=exclude)
+    assert (set(taken), skipped) == (expected, {})
+
+
+def test_of_files_that_are_not_selected_nothing_is_said(workshop: Workshop) -> None:
+    workshop.write("a", "one")
+    workshop.write("b", "two")
+    workshop.delete("b")
+    assert workshop.restore(include=["a"])[1] == {}
+    assert "b" in workshop.restore(include=["b"])[1]
+    answer = workshop.engine.restore(str(workshop.root), include=["c"], on_part=lambda _: None)
+    assert answer["warnings"] == [f"{workshop.root}: none of 2 recorded files matches `include` and not `exclude`"]
+
+
+@pytest.mark.parametrize("pattern", ["", "  ", "# not a pattern", "a\0b", "!"])
+def test_what_is_no_pattern_is_refused(workshop: Workshop, pattern: str) -> None:
+    workshop.write("a", "one")
+    with pytest.raises(BadRequest, match=r"gitignore"):
+        workshop.restore(exclude=[pattern])
+
+
 def test_a_restore_that_its_taker_breaks_off_raises_what_that_raised(workshop: Workshop) -> None:
     workshop.write("a", "x")
     with pytest.raises(OSError, match="full"):

@@ -254,7 +254,7 @@ def test_restore_writes_the_files_and_says_in_json_what_and_what_not(cli: Cli) -
     done = cli(
         "restore", "/home/ada/shop", "--to", "back", "--at", "2026-05-31", "--deleted", "--grade", "stale", "--json"
     )
-    assert cli.service.calls == [("restore", "/home/ada/shop", "2026-05-31", True, "stale")]
+    assert cli.service.calls == [("restore", "/home/ada/shop", "2026-05-31", True, "stale", [], [])]
     answer = json.loads(done.stdout)
     assert set(answer) == {"path", "written", "skipped", "warnings"}
     assert answer["skipped"] == skipped
@@ -268,6 +268,32 @@ def test_restore_writes_the_files_and_says_in_json_what_and_what_not(cli: Cli) -
     assert (cli.home / "back" / "a.py").read_bytes() == b"a\r\n"
     assert os.access(cli.home / "back" / "s" / "tool", os.X_OK)
     assert done.returncode == 3
+
+
+def test_a_dry_run_lists_what_would_be_written_and_writes_nothing(cli: Cli) -> None:
+    cli.service.parts["restore"] = [content_of("a.py", b"a\r\n"), content_of("s/b.py", grade="verified")]
+    words = ("restore", "/home/ada/shop", "--dry-run", "--include", "*.py", "--exclude", "x/", "--exclude", "y")
+    done = cli(*words)
+    assert cli.service.calls == [("restore", "/home/ada/shop", "", False, "proven", ["*.py"], ["x/", "y"])]
+    assert done.returncode == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines == ["proven 3 B a.py", "verified 6 B s/b.py", "Would write 2 files (1 verified, 1 proven), 9 B."]
+    assert cli(*words, "--to", "back").returncode == 0
+    answer = json.loads(cli(*words, "--json").stdout)
+    assert set(answer) == {"path", "dryRun", "chosen", "skipped", "warnings"}
+    assert [file["file"] for file in answer["chosen"]] == ["a.py", "s/b.py"]
+    assert not (cli.home / "back").exists()
+    cli.service.parts["restore"] = []
+    done = cli(*words)
+    assert (done.returncode, done.stdout) == (4, "Nothing would be written.\n")
+
+
+def test_a_dry_run_checks_the_folder_if_one_is_named(cli: Cli) -> None:
+    (cli.home / "full").mkdir()
+    (cli.home / "full" / "x").write_text("")
+    assert cli("restore", "/home/ada/shop", "--dry-run", "--to", "full").returncode != 0
+    done = cli("restore", "/home/ada/shop")
+    assert (done.returncode, "--to" in done.stderr) == (64, True)
 
 
 def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:

@@ -205,7 +205,9 @@ def test_the_calls_about_files_are_answered_by_the_service(client: PlainService,
     assert client.files("/x", at="2026-05-31", lost=True) == service.answer("files")
     assert client.history("/x", diff=True, lines=True) == service.answer("history")
     assert client.content("/x", at="2026-05-31", raw=True) == service.answer("content")
-    answer = client.restore("/x", deleted=True, grade="stale", on_part=taken.append, progress=steps.append)
+    answer = client.restore(
+        "/x", deleted=True, grade="stale", include=["*.py"], on_part=taken.append, progress=steps.append
+    )
     assert client.alias("/a", "/b") == {"aliases": [], "warnings": []}
     assert (taken, answer["skipped"]) == (service.parts["restore"], [{"path": "/x/c", "reason": "lost: x"}])
     assert [step["done"] for step in steps] == [1, 2, 3]
@@ -213,7 +215,7 @@ def test_the_calls_about_files_are_answered_by_the_service(client: PlainService,
         ("files", "/x", "2026-05-31", True),
         ("history", "/x", True, True),
         ("content", "/x", "2026-05-31", True),
-        ("restore", "/x", "", True, "stale"),
+        ("restore", "/x", "", True, "stale", ["*.py"], []),
         ("alias", "/a", "/b", False),
     ]
 

@@ -499,7 +499,11 @@ def test_stopping_a_server_twice_or_unstarted_is_no_error(path: Path) -> None:
         ("/files", {"path": "/x", "at": "2026-05-31", "lost": True}, ("files", "/x", "2026-05-31", True)),
         ("/history", {"path": "/x", "diff": True, "lines": True}, ("history", "/x", True, True)),
         ("/content", {"path": "/x", "at": "2026-05-31", "raw": True}, ("content", "/x", "2026-05-31", True)),
-        ("/restore", {"path": "/x", "deleted": True, "grade": "stale"}, ("restore", "/x", "", True, "stale")),
+        (
+            "/restore",
+            {"path": "/x", "deleted": True, "grade": "stale", "exclude": ["*.py"]},
+            ("restore", "/x", "", True, "stale", [], ["*.py"]),
+        ),
     ],
 )
 def test_each_call_about_files_reaches_the_service(
