@@ -246,10 +246,10 @@ class FileEdit:
     folder to go into, None where that depends on what `other` was.
     `existed`: whether there was a file before a WRITE or DELETE, where the record or the command tells.
     `recursive`: a DELETE or COPY takes whole folders. `time` is when the call ended, `started` when it began, where
-    that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
-    one part. A RUN stands at the folder in which its effects are looked for; `launch` tells how it was started, where
-    its text can be read. `version` is the OpenCode version that made it, because its matching rules changed over time
-    (opencode-formats.md, Tools).
+    that is recorded and earlier; what an UNCLEAR did may have come as late as `until`, and so may what the tree of a
+    SNAPSHOT shows. `number` orders the edits of one part. A RUN stands at the folder in which its effects are looked
+    for; `launch` tells how it was started, where its text can be read. `version` is the OpenCode version that made it,
+    because its matching rules changed over time (opencode-formats.md, Tools).
     """
 
     path: str

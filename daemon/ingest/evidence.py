@@ -25,7 +25,7 @@ from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
 
-VERSION = "5"
+VERSION = "6"
 """Version of the extraction; raise it to extract the file edits of existing archives again."""
 
 _NOTE = "file edits"

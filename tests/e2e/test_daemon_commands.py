@@ -98,7 +98,7 @@ def test_once_reads_indexes_and_does_all_that_waits_and_ends(make_daemon: Callab
 
     done = daemon.ask("run", "--once")
 
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr  # one request is refused
     assert words(2) in page(daemon)
     assert [path.parent.name for path in daemon.wait_for_results(2, 0)] == ["done", "failed"]
     assert Path(f"{daemon.output_dir}-2/{NOTES[1:]}").exists()

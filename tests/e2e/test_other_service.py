@@ -55,6 +55,7 @@ NO_CLIENTS = {
     "run": "is the service; beside another one it is refused by the socket, --once needs none",
     "mcp": "asks as `ServiceCaller` does, see below",
     "adapter": "asks OpenCode, never the service",
+    "completion": "prints a script",
     "service": "asks systemd; its status is compared in test_service_unit.py",
     "config": "reads the configuration alone",
 }

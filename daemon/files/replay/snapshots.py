@@ -7,7 +7,7 @@ and large files are missing, and with a fast model the tree may already contain 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from daemon.files import trees
 from daemon.files.content import Content
@@ -166,8 +166,17 @@ class Snapshots:
         if track is None or track.path != path:
             return
         content = None if entry is None else self._content(entry[1])
-        if self._is_race(track, edit, content) or observe.is_outdated(track, edit, content):
+        latest = edit.time if edit.until is None else edit.until
+        pending = [
+            later
+            for later in self._later.get(track.path, ())
+            if later.message_id == edit.message_id or (started(later) <= latest and edit.time <= later.time)
+        ]
+        if self._is_race(track, pending, content) or observe.is_outdated(track, edit, content):
             return
+        if not observe.holds(track, content) and any(later.message_id != edit.message_id for later in pending):
+            # The tree may show what a call under way has done or not, so the call's result is not certain.
+            track.unended_until = max(track.unended_until, latest + 1)
         before = root.before(path)
         previous = None
         if before is not None:
@@ -191,13 +200,8 @@ class Snapshots:
         # The empty file need not have been captured: its hash says all.
         return Content(b"") if id_ == _EMPTY else Content(None, id_=id_, load=self._objects.blob)
 
-    def _is_race(self, track: Track, edit: FileEdit, content: Content | None) -> bool:
+    def _is_race(self, track: Track, pending: Sequence[FileEdit], content: Content | None) -> bool:
         """Whether the tree already shows the result of a call that is under way: the snapshot was taken too late."""
-        pending = [
-            later
-            for later in self._later.get(track.path, ())
-            if later.message_id == edit.message_id or started(later) <= edit.time <= later.time
-        ]
         if not pending or content is None:
             return False
         text = track.text if track.exists else ""

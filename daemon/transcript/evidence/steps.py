@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
 from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
@@ -30,7 +31,8 @@ _ESCAPED = re.compile(r'/(?=[abfnrtv"/]|[0-3][0-7]{2})')
 def step_edits(message: Message, session: Session | None, root: str = "") -> dict[int, list[FileEdit]]:
     """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in paths.work_tree.
 
-    Times never run backwards, and an end never comes before that of a call of its step.
+    Times never run backwards, and an end never comes before that of a call of its step. The id of an end is made before
+    its tree, so the tree may show what happened until the next part, or the message's end.
     """
     if not any(part.type in _MARKS or part.type == "patch" for part in message.parts):
         return {}
@@ -40,13 +42,16 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
         return {}
     version = session.version if session else ""
     by_part: dict[int, list[FileEdit]] = {}
-    for number, part, time, begun in _timed(message):
+    steps = list(_timed(message))
+    following = [time for _, _, time, _ in steps[1:]]
+    for (number, part, time, begun), next_time in zip_longest(steps, following):
         if part.type in _MARKS:
             blob = _git_id(part.data.get("snapshot"))
             if blob:
                 edit = _edit(part, scope, time, operation=Operation.SNAPSHOT, blob=blob, version=version)
                 taken_from = begun if begun < time else None
-                by_part[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from)]
+                until = None if part.type == "step-start" else next_time or message.completed or time + _OLDER
+                by_part[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from, until=until)]
         else:
             blob = _git_id(part.data.get("hash"))
             paths = _changed(part, tree) if blob else iter(())

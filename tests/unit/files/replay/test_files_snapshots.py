@@ -17,6 +17,7 @@ from daemon.model import FileEdit
 from daemon.records import blob_id
 from tests.support.stores.replaying import (
     Objects,
+    append,
     at,
     delete,
     edit,
@@ -224,6 +225,24 @@ def test_a_tree_taken_while_another_session_works_is_a_race_too() -> None:
     after = write(5, A, "two\n", existed=True, started=at(4), session_id="ses_2", message_id="other")
     story = Story().then(write(1, A, "one\n")).tree(3, {"a": b"two\n"}).then(after)
     assert any(story.outside())  # nothing was under way, so somebody else wrote the same before
+
+
+OTHER = {"session_id": "ses_2", "message_id": "other"}
+
+
+def test_a_tree_may_show_a_call_that_began_after_its_id_was_made() -> None:
+    story = Story().then(write(2, A, "from 1\n")).tree(3, {"a": b"from 1\nfrom 0\n"}, until=at(6))
+    assert story.then(append(7, A, "from 0\n", started=at(5), **OTHER)).of() == ("proven", b"from 1\nfrom 0\n")
+    late = Story().then(write(2, A, "from 1\n")).tree(3, {"a": b"from 1\nfrom 0\n"}, until=at(4))
+    late.then(append(7, A, "from 0\n", started=at(5), **OTHER))
+    assert late.of() == ("proven", b"from 1\nfrom 0\nfrom 0\n")  # the tree was complete, so both were added
+
+
+def test_after_a_tree_that_may_show_some_of_several_calls_no_result_is_certain() -> None:
+    # The calls ended in the other order than they wrote, so no sequence of their results explains the tree.
+    calls = [append(7, A, "from 0\n", started=at(2), **OTHER), append(8, A, "from 1\n", started=at(1), message_id="m")]
+    story = Story().tree(3, {"a": b"from 1\nfrom 0\n"}, until=at(6)).then(*calls)
+    assert [grade for grade, _ in story.revisions()] == ["proven", "stale", "stale"]
 
 
 def test_a_tree_recorded_late_does_not_take_back_later_changes() -> None:
