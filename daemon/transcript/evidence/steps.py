@@ -32,7 +32,7 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
     """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in paths.work_tree.
 
     Times never run backwards, and an end never comes before that of a call of its step. The id of an end is made before
-    its tree, so the tree may show what happened until the next part, or the message's end.
+    its tree (opencode-formats.md), so the tree may show what happened until the next part, or the message's end.
     """
     if not any(part.type in _MARKS or part.type == "patch" for part in message.parts):
         return {}
@@ -50,7 +50,9 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
             if blob:
                 edit = _edit(part, scope, time, operation=Operation.SNAPSHOT, blob=blob, version=version)
                 taken_from = begun if begun < time else None
-                until = None if part.type == "step-start" else next_time or message.completed or time + _OLDER
+                until = None
+                if part.type == "step-finish":
+                    until = max(time, next_time or message.completed or time + _OLDER)
                 by_part[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from, until=until)]
         else:
             blob = _git_id(part.data.get("hash"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,6 +46,26 @@ def test_a_message_without_a_path_has_its_sessions_folder_and_the_root_that_is_k
     made = message(_step("step-start", CREATED + 5), role="assistant", id=MESSAGE, created=CREATED, cwd="")
     (found,) = edits(made, session(version="1.18.33", directory=f"{BASE}/docs"), root=BASE)
     assert (found.path, found.other, found.version) == (f"{BASE}/docs", BASE, "1.18.33")
+
+
+@pytest.mark.parametrize(
+    ("following", "completed", "latest"),
+    [
+        ([("patch", 120)], 150, 120),
+        ([], 150, 150),
+        ([], 80, 90),  # the clock went back
+        ([], None, 60_090),  # not ended: a minute at most
+    ],
+)
+def test_the_tree_of_an_end_may_be_as_late_as_what_follows_it(
+    following: list[tuple[str, int]], completed: int | None, latest: int
+) -> None:
+    parts = [_step("step-start", CREATED + 5), _step("step-finish", CREATED + 90, LATER)]
+    parts += [{"type": kind, "id": _id(CREATED + ms), "hash": TREE, "files": []} for kind, ms in following]
+    made = message(*parts, role="assistant", id=MESSAGE, created=CREATED)
+    ended = replace(made, completed=None if completed is None else CREATED + completed)
+    trees = [edit for edit in edits(ended, session()) if edit.operation is Operation.SNAPSHOT]
+    assert [tree.until for tree in trees] == [None, CREATED + latest]
 
 
 def test_an_end_is_not_before_the_calls_of_its_step() -> None:
