@@ -235,18 +235,7 @@ def _lingers() -> bool:
 
 def _last_lines() -> list[str]:
     """The newest lines of the service's log; where the journal cannot be read, the reason."""
-    words = [
-        "journalctl",
-        "--user",
-        "--unit",
-        UNIT,
-        "--lines",
-        str(_LINES),
-        "--no-pager",
-        "--quiet",
-        "--output",
-        "short",
-    ]
+    words = ["journalctl", "--user", f"--unit={UNIT}", f"--lines={_LINES}", "--no-pager", "--quiet", "--output=short"]
     try:
         result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=10, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:
