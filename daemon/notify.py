@@ -33,6 +33,11 @@ class Notifier:
         self._has_failed = False
 
     @property
+    def is_supervised(self) -> bool:
+        """Whether a service manager started this process, and will start it again."""
+        return bool(self._address)
+
+    @property
     def watchdog_interval_s(self) -> float | None:
         """How often to ping, seconds: a third of WatchdogSec. None when no ping is expected of this process."""
         text = self._environment.get("WATCHDOG_USEC", "")

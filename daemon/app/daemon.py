@@ -3,7 +3,8 @@
 READY is sent when the lock is held, the archive has answered a read and the control socket answers. The watchdog is
 notified only while the archive answers and every loop is idle or makes progress. SIGTERM drains within a time limit; a
 second signal ends the daemon at once. SIGHUP reads the configuration again: if it has changed and is right, the daemon
-drains, and another with the new one follows in the same process, so that every setting can change.
+drains, and another with the new one follows in the same process, so that every setting can change. After several
+crashes it runs in safe mode, without its loops: it answers from what is there, and tries again after an hour.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from daemon import log
 from daemon.app import targets
+from daemon.app.crashes import Crashes, explained
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
@@ -27,6 +30,7 @@ from daemon.app.reload import Reload, check_schedules
 from daemon.app.yielding import YieldingEmbedder
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
+from daemon.control.calls import OnPart, Progress, Request, silent
 from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import WorkerEmbedder
@@ -38,6 +42,8 @@ from daemon.opencode.watch import Watch
 from daemon.publish import recover
 from daemon.requests import Requests
 from daemon.schedule import Scheduler, due_since
+
+A = TypeVar("A")
 
 _LOG = log.get("daemon")
 _DRAIN_S = 14.0
@@ -57,6 +63,9 @@ _CHECK_S = 5.0
 _ABANDON_S = 5.0
 """How long a stop waits for a model that does not answer; nothing is lost with its answer."""
 
+_SAFE_S = 3600.0
+"""How long safe mode lasts."""
+
 
 class _Served(Engine):
     """The engine as clients see it: its status has the daemon's own figures."""
@@ -64,6 +73,14 @@ class _Served(Engine):
     daemon: Daemon | None = None
     calm: threading.Event | None = None
     is_served = True
+    safe_mode = ""
+    """Why it only answers from what is there; empty in a normal run."""
+
+    def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
+        """As Engine. In safe mode nothing is read from OpenCode, and no pages are written."""
+        if self.safe_mode and isinstance(request, calls.Index | calls.Reconstitute):
+            raise Retry(self.safe_mode)
+        return super().call(request, progress=progress, on_part=on_part)
 
     def _choose(self) -> tuple[Embedder, str]:
         """As Engine. The built-in embedder yields to new messages; a model server has its own processor."""
@@ -100,7 +117,6 @@ class Daemon:
         self._notifier = Notifier()
         self._engine = _Served(config)
         self._engine.daemon = self
-        self._engine.upkeep.semantic_state = "being checked"  # by the first turn of its loop
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -109,6 +125,10 @@ class Daemon:
         except BaseException:
             self._engine.close()
             raise
+        # Whoever starts it by hand sees it crash, and tries again on purpose.
+        self._crashes = Crashes(config.archive_dir) if self._notifier.is_supervised else None
+        crashed = self._crashes.begin() if self._crashes is not None else []
+        self._engine.safe_mode = explained(crashed, _SAFE_S) if crashed else ""
         self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._fatal)
         self._engine.calm = self._intake.calm
@@ -170,7 +190,9 @@ class Daemon:
         """Add to the status what only a running daemon knows."""
         status.running, status.pid, status.started = True, os.getpid(), self._started
         status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
-        status.watch = self._watch.trouble or "following file events"
+        status.watch = (
+            "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
+        )
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -185,6 +207,8 @@ class Daemon:
             if self._reload is not None:
                 self._reload.on_asked = lambda: None
             self._requests.close()
+            if self._crashes is not None and not self._code:
+                self._crashes.end()
             self._engine.close()
         return self._code
 
@@ -196,7 +220,13 @@ class Daemon:
         server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
         endpoint.record(self._config.archive_dir, self._config.socket_path)
-        self._start()
+        if self._engine.safe_mode:
+            self._engine.report("safe mode", Retry(self._engine.safe_mode))
+            self._engine.unindexed.is_off = True
+            self._intake.calm.set()
+            self._loop.call_later(_SAFE_S, self._leave_safe_mode)
+        else:
+            self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
         watching = asyncio.ensure_future(self._watch_over())
@@ -208,6 +238,12 @@ class Daemon:
         _LOG.info("stopping")
         await asyncio.to_thread(self._drain)
         await server.stop()
+
+    def _leave_safe_mode(self) -> None:
+        """Try a normal run, in a successor of the same configuration."""
+        if self._end is not None and not self._end.is_set():
+            self.successor = self._config
+            self._end.set()
 
     def _follow_reloads(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._reload is not None:
@@ -228,7 +264,7 @@ class Daemon:
             self._notifier.ready("the configuration has a mistake; the former one stays in force")
             return
         _LOG.info("reload", changed=keys or "nothing")
-        if keys:
+        if keys or self._engine.safe_mode:
             self.successor = config
             self._end.set()
         else:
@@ -244,6 +280,7 @@ class Daemon:
         self._end.set()
 
     def _start(self) -> None:
+        self._engine.upkeep.semantic_state = "being checked"  # by the first turn of its loop
         if self._config.watch.enabled:
             self._watch.start()
             if self._watch.trouble:
@@ -272,7 +309,7 @@ class Daemon:
             # A ping that was not delivered is repeated at the next turn.
             if is_due and await asyncio.to_thread(self._can_work) and self._notifier.watchdog():
                 last_ping = now
-            if self._config.watch.enabled and now - last_check >= _CHECK_S:
+            if self._config.watch.enabled and not self._engine.safe_mode and now - last_check >= _CHECK_S:
                 last_check = now
                 if await asyncio.to_thread(self._watch.stale):
                     await asyncio.to_thread(self._watch.restart)
@@ -294,6 +331,8 @@ class Daemon:
         return not overdue
 
     def _status_line(self) -> str:
+        if self._engine.safe_mode:
+            return "safe mode after several crashes: it answers from what is archived"
         if self._engine.space.state() is not None:
             return "waiting for free space on the disk"
         waiting = self._engine.waits_for_meaning

@@ -50,6 +50,8 @@ class Unindexed:
         self._archive = archive
         self._indexed_kb = indexed_kb
         self._lock = threading.Lock()
+        self.is_off = False
+        """Whether none is searched so; in safe mode, because one of them may be what crashed us."""
         self._indexed_entries: tuple[tuple[str, bytes], ...] = ()
         self._fresh = Lexical()
         self._ids: frozenset[str] = frozenset()
@@ -57,7 +59,7 @@ class Unindexed:
     def over(self, index: LexicalIndex) -> LexicalIndex:
         """`index`, and over it the newest messages that it does not have yet."""
         waiting = tuple((message_id, value) for message_id, _, value in self._archive.outbox("lexical", NEWEST))
-        if not waiting:
+        if self.is_off or not waiting:
             return index
         with self._lock:
             if waiting != self._indexed_entries:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,25 +18,6 @@ from tests.support.stores.make_opencode import JsonStore
 def hang_up(daemon: Daemon) -> None:
     assert daemon.process is not None
     os.kill(daemon.process.pid, signal.SIGHUP)
-
-
-def until_status(daemon: Daemon, wanted, what: str):
-    """The status as soon as it is as wanted; while the daemon changes over, nobody may answer."""
-
-    def asked():
-        # With a bare socket: httpx leaves one open for every connection that is refused.
-        try:
-            with socket.socket(socket.AF_UNIX) as sock:
-                sock.connect(str(daemon.socket))
-                sock.sendall(b"GET /status HTTP/1.1\r\nHost: local\r\n\r\n")
-                answer = b"".join(iter(partial(sock.recv, 1 << 16), b""))
-        except OSError:
-            return None
-        head, _, body = answer.partition(b"\r\n\r\n")
-        status = json.loads(body) if head.startswith(b"HTTP/1.1 200") else None
-        return status if status and wanted(status) else None
-
-    return until(asked, 60, what)
 
 
 @pytest.fixture
@@ -60,7 +39,7 @@ def test_a_changed_configuration_is_in_force_after_a_reload(running: Daemon, sto
         {"output": {"dir": tmp_path / "other"}}, targets=[{"path": "/home/dev/shop", "schedule": "0 3 * * *"}]
     )
     hang_up(running)
-    status = until_status(running, lambda now: now["started"] != before["started"], "the reload")
+    status = running.until_status(lambda now: now["started"] != before["started"], "the reload")
     assert status["pid"] == before["pid"]
     assert [target["path"] for target in status["targets"]] == ["/home/dev/shop"]
     assert "output.dir" in running.log_end()
@@ -75,13 +54,13 @@ def test_a_mistake_leaves_the_former_configuration_in_force(running: Daemon) -> 
     before, text = running.status(), running.config.read_text()
     running.config.write_text(text + "\n[log]\nlevel = 'loud'\n")
     hang_up(running)
-    status = until_status(running, lambda now: now["errors"], "the error")
+    status = running.until_status(lambda now: now["errors"], "the error")
     (error,) = status["errors"]
     assert (error["where"], "log.level" in error["message"]) == ("configuration", True)
     assert status["started"] == before["started"]
     running.config.write_text(text + "\n[[targets]]\npath = '/x'\nschedule = 'often'\n")
     hang_up(running)
-    until_status(running, lambda now: "targets[0].schedule" in str(now["errors"]), "the second error")
+    running.until_status(lambda now: "targets[0].schedule" in str(now["errors"]), "the second error")
     assert running.status()["started"] == before["started"]
 
 
@@ -92,7 +71,7 @@ def test_a_setting_that_cannot_be_had_leaves_the_former_one_in_force(running: Da
     section, _, name = key.partition(".")
     running.configure({section: {name: tmp_path / "file" / "ours"}})
     hang_up(running)
-    status = until_status(running, lambda now: now["started"] != before["started"], "the reload")
+    status = running.until_status(lambda now: now["started"] != before["started"], "the reload")
     assert [error["where"] for error in status["errors"]] == ["configuration"]
     running.drop_request("a.txt", "relative\n")
     assert [path.name for path in running.wait_for_results(1)] == ["a.txt.result.json"]

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -176,6 +177,26 @@ class Daemon:
             answer = client.get("/status")
         assert answer.status_code == 200, answer.text
         status: dict[str, Any] = answer.json()
+        return status
+
+    def until_status(self, wanted: Callable[[dict[str, Any]], object], what: str) -> dict[str, Any]:
+        """The status as soon as it is as wanted; while the daemon changes over, nobody may answer."""
+
+        def asked() -> dict[str, Any] | None:
+            # With a bare socket: httpx leaves one open for every connection that is refused.
+            try:
+                with socket.socket(socket.AF_UNIX) as sock:
+                    sock.connect(str(self.socket))
+                    sock.sendall(b"GET /status HTTP/1.1\r\nHost: local\r\n\r\n")
+                    answer = b"".join(iter(partial(sock.recv, 1 << 16), b""))
+            except OSError:
+                return None
+            head, _, body = answer.partition(b"\r\n\r\n")
+            status = json.loads(body) if head.startswith(b"HTTP/1.1 200") else None
+            return status if status and wanted(status) else None
+
+        status = until(asked, 60, what)
+        assert status is not None
         return status
 
     def search(self, query: str, mode: str = "literal", limit: int = 5) -> list[dict[str, Any]]:
