@@ -8,7 +8,7 @@ PYTEST = -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(
 # Thousands of processes start in a test run; without compiled files each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test unit-tests process-tests laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
+.PHONY: help run test unit-tests process-tests laws mutants matrix score secrets rubric screenshots torture bench examples house lint hooks lock config clean
 
 help:                        ## list what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -54,6 +54,9 @@ rubric: .venv/.ready         ## count the facts of the sample projects that stan
 
 screenshots: .venv/.ready    ## photograph the example pages that README shows, with Chromium
 	@$(BIN)/python tools/screenshots.py
+
+torture: .venv/.ready        ## harm a running service in every way and check that nothing is lost or wrong (SECONDS=1200 KIND=kill)
+	@$(BIN)/python tools/torture.py --seconds $(or $(SECONDS),1200) $(addprefix --kind ,$(KIND))
 
 bench: .venv/.ready          ## measure speed and quality (minutes; see bench/README.md for its options)
 	@$(BIN)/python bench/run.py $(BENCH)

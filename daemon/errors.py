@@ -12,6 +12,7 @@ ReconstituteError
 │       └── ServesAnother     a service answers there, but keeps another archive
 ├── Skip                      this one item is unusable: give the reason, go on with the others
 │   ├── BadRecord             a record of OpenCode's that cannot be read
+│   │   └── Unreadable        the system refuses to read it now: it is tried again at every look
 │   ├── BadInput              a text the embedder cannot take
 │   ├── BadReply              a model's reply that cannot be used; it is told what was wrong
 │   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
@@ -90,6 +91,10 @@ class Skip(ReconstituteError):
 
 class BadRecord(Skip):
     """A record of OpenCode's that cannot be read."""
+
+
+class Unreadable(BadRecord):
+    """A record of OpenCode's that the system refuses to read now, whatever for; its content may be good."""
 
 
 class BadInput(Skip):

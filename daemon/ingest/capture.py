@@ -19,6 +19,7 @@ from daemon.archive import Archive, Batch
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
 from daemon.filesystem import disk_space
+from daemon.filesystem.regular_file import NotRegularError
 from daemon.model import FileEdit, Json
 from daemon.opencode import json_files
 from daemon.opencode.snapshots import Snapshots
@@ -320,10 +321,10 @@ class Capture:
             if self._may_come(entry):
                 return False
             reason = "gone: no such file in tool-output"
-        except PermissionError:
-            return False  # it may be read again when the permissions of the file or its folder have changed
-        except OSError as error:
+        except NotRegularError as error:
             reason = f"cannot be read: {error.strerror}"
+        except OSError:
+            return False  # whatever the system refuses now, it may allow at the next look
         else:
             if abs(self._now() - changed) < _RESTING_MS:
                 return False

@@ -306,9 +306,10 @@ class SessionScan:
 
     def _quarantine(self, place: str, entry: Json) -> None:
         """Note that a record cannot be read, and log it once."""
-        if (self._archive.quarantined(self._name).get(place) or {}).get("reason") != entry["reason"]:
-            _LOG.warning("set aside", source=self._name, place=place, reason=entry["reason"])
         self.result.quarantined += len(entry.get("records", (place,)))
+        if (self._archive.quarantined(self._name).get(place) or {}).get("reason") == entry["reason"]:
+            return  # what cannot be read is tried at every look, and nothing is written for that
+        _LOG.warning("set aside", source=self._name, place=place, reason=entry["reason"])
         self._batch.quarantine(self._name, place, entry | {"time": self._context.now()})
 
     def _store(self, message: Message, unit: Unit, *, orphan: bool) -> bool:
@@ -360,4 +361,4 @@ def _has_changed(before: Session, session: Session) -> bool:
 
 def _unforeseen(message_id: str, error: Exception) -> Reading:
     reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
-    return Reading(None, (Problem(f"message {message_id}", reason),))
+    return Reading(None, (Problem(f"message {message_id}", reason, waits=isinstance(error, OSError)),))

@@ -34,7 +34,7 @@ class Problem:
     """A record that could not be read: its place, the reason, its size and the hash of its bytes.
 
     `part_id` is empty for the record of the message itself. `is_kept`: the whole record was copied to a file named by
-    its hash. `waits`: it could not be copied now and will be tried again.
+    its hash. `waits`: it could not be read or copied now, and is tried again at every look.
     """
 
     place: str

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from daemon import records
-from daemon.errors import BadRecord, SourceBusy
+from daemon.errors import BadRecord, SourceBusy, Unreadable
 from daemon.filesystem import regular_file
 from daemon.model import Json
 
@@ -33,12 +33,25 @@ def read(path: Path, limit: int) -> bytes:
 
     Raises:
         SourceBusy: it changed meanwhile, or is gone again.
-        BadRecord: too large, not a regular file, unreadable.
+        BadRecord: too large, not a regular file.
+        Unreadable: the system refuses.
     """
     with opened(path) as (file, size):
         if size > limit:
             raise BadRecord(f"{path}: {size} bytes, more than limits.record_mb allows")
+        return content(file, path)
+
+
+def content(file: IO[bytes], path: Path) -> bytes:
+    """All bytes of an open record file.
+
+    Raises:
+        Unreadable: the system refuses.
+    """
+    try:
         return file.read()
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
 
 
 @contextmanager
@@ -46,14 +59,15 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
     """A record file, open for reading, and its size. On exit the file must not have changed.
 
     Raises:
-        SourceBusy, BadRecord: as for `read`.
+        SourceBusy, BadRecord, Unreadable: as for `read`.
     """
     try:
         file = regular_file.opened(path)
     except FileNotFoundError:
         raise SourceBusy(f"{path}: gone between listing and reading") from None
     except OSError as error:
-        raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
+        kind = BadRecord if isinstance(error, regular_file.NotRegularError) else Unreadable
+        raise kind(f"{path}: cannot be read: {error.strerror}") from None
     with file:
         before = os.fstat(file.fileno())
         yield file, before.st_size
@@ -107,7 +121,7 @@ def session_diffs(
     except (FileNotFoundError, NotADirectoryError):
         return [], 0
     except OSError as error:
-        raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
+        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
     _, listed = load(path, record_mb << 20, clock, records.load_objects)
     return listed, status.st_mtime_ns // 1_000_000
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from daemon import records
-from daemon.errors import BadRecord, SourceBusy, SourceMissing
+from daemon.errors import BadRecord, SourceBusy, SourceMissing, Unreadable
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part, Session
 from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files
@@ -311,7 +311,7 @@ class JsonTree:
         try:
             entries = list(_entries(folder))
         except BadRecord as error:
-            problems.append(Problem(str(folder), str(error)))
+            problems.append(Problem(str(folder), str(error), waits=True))
             return ()
         for entry in entries:
             if not entry.name.endswith(".json"):
@@ -327,11 +327,11 @@ class JsonTree:
             with json_files.opened(path) as (file, size):
                 if size > self._limit:
                     return oversize(self._large, str(path), part_id, size, iter(lambda: file.read(PIECE), b""))
-                raw = file.read()
+                raw = json_files.content(file, path)
         except (BadRecord, SourceBusy):
             raw = b""
-        reason = str(error)
-        return Problem(str(path), reason, len(raw), hashlib.sha256(raw).hexdigest() if raw else "")
+        digest = hashlib.sha256(raw).hexdigest() if raw else ""
+        return Problem(str(path), str(error), len(raw), digest, waits=isinstance(error, Unreadable))
 
 
 def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
@@ -341,7 +341,7 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
     except (FileNotFoundError, NotADirectoryError):
         return  # a missing folder is empty; `sessions` checks for a missing storage/
     except OSError as error:
-        raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
+        raise Unreadable(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
 
 
 def _may_read(path: str | Path) -> bool:

@@ -29,7 +29,7 @@ class Recorded:
 def read_source(data_dir: Path) -> dict[str, Recorded]:
     """Message id -> record, from the database if there is one, else from the tree of JSON files."""
     database = data_dir / "opencode.db"
-    return _from_database(database) if database.exists() else _from_files(data_dir / "storage")
+    return from_database(database) if database.exists() else from_files(data_dir / "storage")
 
 
 def read_quiet_source(data_dir: Path, quiet_s: float = 0.7, timeout_s: float = 90) -> dict[str, Recorded]:
@@ -49,7 +49,8 @@ def read_quiet_source(data_dir: Path, quiet_s: float = 0.7, timeout_s: float = 9
     raise AssertionError(f"{data_dir} still changes after {timeout_s} s")
 
 
-def _from_files(storage: Path) -> dict[str, Recorded]:
+def from_files(storage: Path) -> dict[str, Recorded]:
+    """As `read_source`, of a tree."""
     found = {}
     for file in storage.glob("message/*/*.json"):
         data = json.loads(file.read_bytes())
@@ -58,7 +59,8 @@ def _from_files(storage: Path) -> dict[str, Recorded]:
     return found
 
 
-def _from_database(path: Path) -> dict[str, Recorded]:
+def from_database(path: Path) -> dict[str, Recorded]:
+    """As `read_source`, of a database."""
     found = {}
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         for message, session, data in database.execute("select id, session_id, data from message"):
