@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.torture.harms import HARMS
-from tests.torture.world import world
+from tests.torture.trial import trial
 
 Outcome = tuple[str, int, Counter[str], list[str]]
 
@@ -38,19 +38,6 @@ class Result:
     done: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-
-
-def trial(kind: str, seed: int, root: Path) -> tuple[Counter[str], list[str]]:
-    """One harm: what was done, and what went wrong."""
-    harm = HARMS[kind]
-    with world(root, seed, on_small_disk=harm.on_small_disk) as made:
-        problems: list[str] = []
-        try:
-            problems += harm.do(made, random.Random(seed))
-            problems += made.finish()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is a failure with a seed
-            problems.append(f"{type(error).__name__}: {error}; {made.daemon.log_end()[-800:]}")
-        return made.counts, problems
 
 
 def draw(kinds: list[str], seconds: float) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""What is done to a running service. Each harm takes a world and chance, does several things, and leaves the rest to the
+"""What is done to a running service. Each harm does something several times, as chance has it, and leaves the rest to the
 check at the end; what goes wrong at once is returned as text."""
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 
 from tests.torture.world import World, pause
 
-_ROUNDS, _KILLS = 6, 20
 _LIBRARIES = ("fiu_run_preload.so", "fiu_posix_preload.so")
 _PLACES = ("/usr/lib/fiu", "/usr/local/lib/fiu", "/usr/lib/x86_64-linux-gnu/fiu", "/usr/lib64/fiu")
 _FAKETIME = (
@@ -31,10 +30,10 @@ _CALLS = (
 _ERRORS = {"ENOSPC": 28, "EIO": 5, "EDQUOT": 122, "EMFILE": 24, "EACCES": 13}
 
 
-def kill(world: World, chance: random.Random) -> list[str]:
+def kill(world: World, chance: random.Random, rounds: int) -> list[str]:
     """SIGKILL at any moment, from the first millisecond of a start on; now and then to its child alone."""
     world.work.start()
-    for _ in range(_KILLS):
+    for _ in range(rounds):
         world.daemon.start()
         if chance.random() < 0.6:
             world.daemon.wait_until_ready()
@@ -54,14 +53,14 @@ def kill(world: World, chance: random.Random) -> list[str]:
     return []
 
 
-def fail_calls(world: World, chance: random.Random) -> list[str]:
+def fail_calls(world: World, chance: random.Random, rounds: int) -> list[str]:
     """Calls of the system fail: one sort for a moment, with a probability, then everything is well again."""
     control = world.root / "fiu"
     place = next(Path(folder) for folder in _PLACES if (Path(folder) / _LIBRARIES[0]).exists())
     world.daemon.environment["LD_PRELOAD"] = " ".join(str(place / name) for name in _LIBRARIES)
     world.daemon.environment["FIU_CTRL_FIFO"] = str(control)
     world.work.start()
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         if world.has_ended():
             world.counts["ended by a failing call, and started again"] += world.daemon.process is not None
             world.daemon.run(fork=False)
@@ -80,11 +79,11 @@ def fail_calls(world: World, chance: random.Random) -> list[str]:
     return []
 
 
-def fill_disk(world: World, chance: random.Random) -> list[str]:
+def fill_disk(world: World, chance: random.Random, rounds: int) -> list[str]:
     """The disk is full, really, and has room again; now and then the service is killed meanwhile."""
     assert world.disk is not None
     world.work.start()
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         if world.has_ended():
             world.daemon.start()
         pause(chance.uniform(0, 2))
@@ -105,7 +104,7 @@ def fill_disk(world: World, chance: random.Random) -> list[str]:
     return []
 
 
-def damage(world: World, chance: random.Random) -> list[str]:
+def damage(world: World, chance: random.Random, rounds: int) -> list[str]:
     """Bits flip and files go in what the service keeps. An index is rebuilt; an archive is refused, or is whole."""
     world.work.start()
     pause(3)
@@ -116,7 +115,7 @@ def damage(world: World, chance: random.Random) -> list[str]:
     archive, kept = world.daemon.archive_dir, world.root / "ours" / "kept-copy"
     shutil.copytree(archive, kept)
     problems: list[str] = []
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         room = chance.choice(("leveldb", "index/lexical", "index/semantic"))
         file = chance.choice(sorted(path for path in (archive / room).rglob("*") if path.is_file()))
         done = _damage(file, chance)
@@ -172,11 +171,11 @@ def _survives(world: World, what: str) -> Iterator[str]:
         world.counts["an archive was refused"] += 1
 
 
-def flap_server(world: World, chance: random.Random) -> list[str]:
+def flap_server(world: World, chance: random.Random, rounds: int) -> list[str]:
     """The model server goes, comes, fails and is slow."""
     world.work.start()
     world.daemon.run()
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         way = chance.choice(("goes", "fails", "is slow", "says nonsense"))
         world.counts[f"the model server {way}"] += 1
         if way == "goes":
@@ -194,7 +193,7 @@ def flap_server(world: World, chance: random.Random) -> list[str]:
     return []
 
 
-def set_clock(world: World, chance: random.Random) -> list[str]:
+def set_clock(world: World, chance: random.Random, rounds: int) -> list[str]:
     """The clock jumps, by hours, months and years, both ways; the monotonic one does not."""
     offset = world.root / "offset"
     offset.write_text("+0")
@@ -204,7 +203,7 @@ def set_clock(world: World, chance: random.Random) -> list[str]:
     }  # fmt: skip
     world.work.start()
     world.daemon.run(fork=False)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         offset.write_text(chance.choice(("-3h", "+1h", "+2d", "-40d", "+400d", "-2y", "+0")))
         world.counts["the clock jumped"] += 1
         pause(chance.uniform(0.2, 2))
@@ -217,12 +216,12 @@ def set_clock(world: World, chance: random.Random) -> list[str]:
     return []
 
 
-def throw_rubbish(world: World, chance: random.Random) -> list[str]:
+def throw_rubbish(world: World, chance: random.Random, rounds: int) -> list[str]:
     """Files that are none, hostile names, requests and protocol messages of random bytes."""
     world.work.start()
     world.daemon.run()
     requests = world.daemon.requests_dir
-    for number in range(_ROUNDS * 3):
+    for number in range(3 * rounds):
         rubbish = chance.randbytes(chance.choice((0, 1, 30, 5000)))
         way = chance.choice(("a request", "the socket", "a fifo", "a strange name"))
         world.counts[f"rubbish: {way}"] += 1
@@ -275,16 +274,21 @@ def _may_mount() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """One kind. `lacks`: why it cannot be done on this machine; empty where it can."""
+    """One kind.
 
-    do: Callable[[World, random.Random], list[str] | Iterator[str]]
+    `lacks`: why it cannot be done on this machine; empty where it can. `rounds`: how often it is done in one trial.
+    `weight`: how many trials, beside the other kinds.
+    """
+
+    do: Callable[[World, random.Random, int], list[str]]
     lacks: Callable[[], str] = lambda: ""
     on_small_disk: bool = False
+    rounds: int = 6
     weight: int = 1
 
 
 HARMS = {
-    "kill": Harm(kill, weight=4),
+    "kill": Harm(kill, rounds=20, weight=4),
     "fail": Harm(fail_calls, _has_fiu, weight=2),
     "disk": Harm(fill_disk, _may_mount, on_small_disk=True, weight=2),
     "damage": Harm(damage, weight=3),

@@ -1,0 +1,23 @@
+"""One trial: a harm with a seed, in a place of its own, and what went wrong."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+from tests.torture.harms import HARMS
+from tests.torture.world import world
+
+
+def trial(kind: str, seed: int, root: Path, rounds: int | None = None) -> tuple[Counter[str], list[str]]:
+    """What was done, and what went wrong; `root` must not exist, and does not afterwards."""
+    harm = HARMS[kind]
+    with world(root, seed, on_small_disk=harm.on_small_disk) as made:
+        problems: list[str] = []
+        try:
+            problems += harm.do(made, random.Random(seed), rounds or harm.rounds)
+            problems += made.finish()
+        except Exception as error:
+            problems.append(f"{type(error).__name__}: {error}; {made.daemon.log_end()[-800:]}")
+        return made.counts, problems
