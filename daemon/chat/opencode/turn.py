@@ -210,15 +210,17 @@ class TurnFollower:
         self._deadline = time.monotonic() + limit_s
         self._path = f"/session/{turn.session_id}"
 
-    def run(self, prompt: Json, text_: str) -> list[Json]:
-        """Say `text_` with the fields of `prompt`; the assistant messages that answer it.
+    def run(self, prompt: Json, text_: str, images: Sequence[str] = ()) -> list[Json]:
+        """Say `text_`, and show `images` (data: URLs), with the fields of `prompt`; the assistant messages that answer.
 
         Raises:
             SessionGone: it was deleted meanwhile.
             ModelUnavailable: the server is down or too slow, or the provider keeps failing.
         """
         mark = secrets.token_hex(8)
-        unsent: Json | None = prompt | {"parts": [{"type": "text", "text": text_, "metadata": {OWN_MARK: mark}}]}
+        parts: list[Json] = [{"type": "text", "text": text_, "metadata": {OWN_MARK: mark}}]
+        parts += [{"type": "file", "mime": url[len("data:") : url.index(";")], "url": url} for url in images]
+        unsent: Json | None = prompt | {"parts": parts}
         while True:
             if not self._listen(unsent):
                 # Of one that is deleted from another folder we hear nothing, and the server goes on with its turn.
