@@ -57,4 +57,6 @@ def in_shape_of(path: str, failure: Failure) -> Json:
 def response(path: str, failure: Failure, headers: dict[str, str] | None = None) -> Response:
     """The error as a whole response."""
     body = encoded(in_shape_of(path, failure))
-    return Response(body, failure.status, headers, media_type="application/json; charset=utf-8")
+    # OpenAI's clients ask twice more after any 5xx. What fails here was tried more than once, or can never be.
+    final = {"x-should-retry": "false"} if failure.status in (501, 502) else {}
+    return Response(body, failure.status, final | (headers or {}), media_type="application/json; charset=utf-8")

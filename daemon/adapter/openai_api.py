@@ -170,16 +170,17 @@ def _tools(body: _Body) -> tuple[tuple[Json, ...], bool]:
 
 
 def _form(wanted: Json) -> Form:
+    """The form of the answer; a mere object is the schema of one, so that a list is not taken for it."""
     match wanted.get("type", "text"):
         case "text":
             return ""
         case "json_object":
-            return "json"
+            return {"type": "object"}
         case "json_schema":
             about = wanted.get("json_schema")
             schema = about.get("schema") if isinstance(about, dict) else None
             if isinstance(schema, dict):
-                return schema or "json"
+                return schema or {"type": "object"}
             raise BadRequest("response_format.json_schema.schema must be a JSON schema")
     raise BadRequest('response_format.type must be "text", "json_object" or "json_schema"')
 

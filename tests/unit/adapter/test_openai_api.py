@@ -203,7 +203,7 @@ def test_without_a_choice_of_tools_none_is_told(opencode: ScriptedOpenCode, clie
     ("form", "replies", "content"),
     [
         ({"type": "text"}, ["words"], "words"),
-        ({"type": "json_object"}, ["Sure: 1", '```json\n{"a": 1}\n```'], '{"a": 1}'),
+        ({"type": "json_object"}, ["[1]", '```json\n{"a": 1}\n```'], '{"a": 1}'),
         (
             {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object", "required": ["a"]}}},
             ['{"b": 1}', '{"a": 2}'],
@@ -383,6 +383,15 @@ def test_who_may_not_ask_is_told_so_in_openais_shape(opencode: ScriptedOpenCode)
             assert [model.id for model in ai.models.list()] == ["acme/large", "acme/small"]
 
 
+def test_what_was_tried_in_vain_is_not_asked_again(opencode: ScriptedOpenCode, served: Adapter) -> None:
+    opencode.script = ["no"] * 10
+    with openai.OpenAI(base_url=f"{served.url}/v1", api_key="none") as ai:
+        form: Any = {"type": "json_object"}
+        with pytest.raises(openai.InternalServerError, match="must be JSON"):
+            ai.chat.completions.create(model=MODEL, messages=[user("hi")], response_format=form)  # type: ignore[list-item]
+    assert len(opencode.prompts) == 3
+
+
 def test_an_error_before_the_first_word_has_its_status(opencode: ScriptedOpenCode, client: Client) -> None:
     opencode.script = [DOWN] * 4
     error = error_of(complete(client, stream=True), 503)
@@ -490,7 +499,7 @@ def spoiled(draw: st.DrawFn, path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", VALID)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_spoiled_body_is_answered_or_refused_in_its_apis_shape(
     opencode: ScriptedOpenCode, client: Client, path: str, data: st.DataObject
