@@ -244,7 +244,7 @@ def test_openais_client_holds_a_tool_calling_conversation(running: Running, ai: 
         if not stream:
             return ai.chat.completions.create(model=NAME, messages=messages, tools=tools)
         usage = {"include_usage": True}
-        with ai.chat.completions.stream(model=NAME, messages=messages, tools=tools, stream_options=usage) as coming:  # type: ignore[arg-type]
+        with ai.chat.completions.stream(model=NAME, messages=messages, tools=tools, stream_options=usage) as coming:
             return coming.get_final_completion()
 
     asked = turn().choices[0]
