@@ -140,6 +140,7 @@ class Exchange:
         Raises:
             Unanswered: the model, and every fallback, failed.
             ContextLost: the conversation is longer than the model can read.
+            BadRequest: an image is broken.
             Retry: the adapter is stopping.
             HungUp: it was called off.
         """

@@ -246,6 +246,7 @@ class OpenCodeServer:
             ModelUnavailable: the server or the provider is down, too slow, lacks the model or refuses our key.
             BadReply: the answer is empty or was cut off, or the provider objects to the content.
             ContextLost: the conversation does not fit into the model's context.
+            BadRequest: an image is broken.
         """
         scope = self._scope()
         provider, _, name = (model or self.resolve().id).partition("/")

@@ -258,6 +258,14 @@ def test_ollamas_images_are_shown_too(opencode: ScriptedOpenCode, served: Adapte
     assert opencode.said() == "[attached image 1]"
 
 
+def test_an_image_that_opencode_cannot_decode_is_the_clients_fault(opencode: ScriptedOpenCode, client: Client) -> None:
+    reason = "ImageDecodeError: Image could not be decoded"
+    opencode.script = [{"name": "UnknownError", "data": {"message": reason}}]
+    assert "cannot be decoded" in error_of(complete(client, messages=[SEEN]), 400)["message"]
+    assert len(opencode.prompts) == 1
+    assert opencode.sessions == {}
+
+
 def test_another_image_is_another_conversation(opencode: ScriptedOpenCode, client: Client) -> None:
     other = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
     seen = {"role": "user", "content": [SEEN["content"][0], {"type": "image_url", "image_url": {"url": other}}]}
