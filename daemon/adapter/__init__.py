@@ -1,9 +1,9 @@
-"""Ollama's HTTP API in front of an OpenCode server: any client of Ollama can use the models a user has in OpenCode.
+"""Ollama's and OpenAI's HTTP APIs in front of an OpenCode server: their clients can use the models a user has there.
 
 A request becomes one prompt in an OpenCode session (`exchange`), in which a model without tools is given the client's
-tools in words. `ollama_api` reads what comes in and writes what goes out; sessions are kept for a client's next turn
-and always deleted in the end (`sessions`). Here is the foreground server: it binds, says what is offered and answers
-until a signal.
+tools in words. `ollama_api` and `openai_api` read what comes in and write what goes out; sessions are kept for a
+client's next turn and always deleted in the end (`sessions`). Here is the foreground server: it binds, says what is
+offered and answers until a signal.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import uvicorn
 
+from daemon.adapter.catalog import Catalog
 from daemon.adapter.guard import Connection, Guard, is_loopback
-from daemon.adapter.ollama_api import Catalog
 from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer, Patience

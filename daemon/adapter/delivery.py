@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from daemon.adapter.exchange import Answer, Exchange, HungUp
-from daemon.adapter.ollama_api import line
+from daemon.adapter.failures import Failure, failure_of
 from daemon.chat import OnText
 from daemon.errors import ReconstituteError, Retry
 from daemon.model import Json
@@ -34,6 +34,25 @@ class Piece:
 
 
 Event = Piece | Answer | Exception
+
+
+class AnswerFormat(Protocol):
+    """How an API writes the answer to one request, whole or as a stream."""
+
+    media_type: str
+    """Of a stream."""
+
+    def piece(self, text: str) -> bytes:
+        """Some text of an answer that is not complete yet."""
+
+    def end(self, answer: Answer) -> bytes:
+        """What was not sent yet, and the end of the stream."""
+
+    def broken_off(self, failure: Failure) -> bytes:
+        """The end of a stream that failed after it had begun: the error, by which clients know that text is missing."""
+
+    def whole(self, answer: Answer) -> Json:
+        """An answer that is not streamed."""
 
 
 async def in_thread(call: Callable[[], T]) -> T:
@@ -77,10 +96,10 @@ class Deliveries:
         return delivery
 
     async def end(self, within_s: float) -> None:
-        """Call off all exchanges and wait for them, at most `within_s` seconds."""
+        """Call off all exchanges, tell their clients why, and wait for them, at most `within_s` seconds."""
         running = list(self._running.values())
         for delivery in running:
-            delivery.call_off()
+            delivery.call_off(Retry("the adapter is stopping; ask again when it runs"))
         deadline = time.monotonic() + within_s
         for delivery in running:
             await asyncio.to_thread(delivery.thread.join, max(0.0, deadline - time.monotonic()))
@@ -98,10 +117,11 @@ class Delivery:
         self._make, self._ended = make, ended
         self._exchange: Exchange | None = None
         self._is_off = False
+        self._end: ReconstituteError = HungUp("the client hung up")
         self.thread = threading.Thread(target=self._run, name="adapter-exchange", daemon=True)
 
     async def next(self) -> Event:
-        """The next event, in order; HungUp when the client is gone, whatever else there is."""
+        """The next event, in order; when it was called off the reason, and HungUp when the client is gone."""
         coming = self._loop.create_task(self._events.get())
         await asyncio.wait({coming, self._disconnection}, return_when=asyncio.FIRST_COMPLETED)
         if coming.done() and not self._disconnection.done():
@@ -111,11 +131,12 @@ class Delivery:
             return event
         coming.cancel()
         self.call_off()
-        return HungUp("the client hung up")
+        return self._end
 
-    def call_off(self) -> None:
-        """Stop the model; it takes a call to the server, hence a thread."""
+    def call_off(self, reason: ReconstituteError | None = None) -> None:
+        """Stop the model; it takes a call to the server, hence a thread. `reason` is told to a client that listens."""
         self._is_off = True
+        self._end = reason or self._end
         self._disconnection.cancel()
         if self._exchange is not None and self.thread.is_alive():
             threading.Thread(target=self._exchange.call_off, name="adapter-call-off", daemon=True).start()
@@ -152,31 +173,31 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-class Lines(Response):
-    """A stream of NDJSON whose first event has come already; `lines_of` makes an event's lines."""
+class StreamedAnswer(Response):
+    """An answer in pieces, whose first event has come already."""
 
-    media_type = "application/x-ndjson"
-
-    def __init__(
-        self, first: Event, delivery: Delivery, lines_of: Callable[[Event], list[Json]], headers: dict[str, str]
-    ) -> None:
-        super().__init__(headers=headers)
+    def __init__(self, first: Event, delivery: Delivery, answer_format: AnswerFormat, headers: dict[str, str]) -> None:
+        super().__init__(headers=headers, media_type=answer_format.media_type)
         del self.headers["content-length"]
-        self._first, self._delivery, self._lines_of = first, delivery, lines_of
+        self._first, self._delivery, self._format = first, delivery, answer_format
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """ASGI."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         event = self._first
         try:
-            while True:
-                if isinstance(event, HungUp):
-                    return
-                body = b"".join(map(line, self._lines_of(event)))
+            while not isinstance(event, HungUp):
                 is_more = isinstance(event, Piece)
-                await send({"type": "http.response.body", "body": body, "more_body": is_more})
+                await send({"type": "http.response.body", "body": self._written(event), "more_body": is_more})
                 if not is_more:
                     return
                 event = await self._delivery.next()
         finally:
             self._delivery.call_off()
+
+    def _written(self, event: Event) -> bytes:
+        if isinstance(event, Piece):
+            return self._format.piece(event.text)
+        if isinstance(event, Answer):
+            return self._format.end(event)
+        return self._format.broken_off(failure_of(event))

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from daemon import log
 from daemon.adapter import prompts
-from daemon.adapter.ollama_api import Figures, ModelRequest
+from daemon.adapter.model_request import ModelRequest
 from daemon.adapter.prompts import ENGLISH, language_of
 from daemon.adapter.sessions import (
     Lease,
@@ -25,6 +25,7 @@ from daemon.adapter.sessions import (
     awaits_answer,
     continuing,
     digests,
+    images_of,
     opening,
     system_of,
     turns_of,
@@ -56,7 +57,19 @@ class Unanswered(Retry):
 
     def __init__(self, cause: ReconstituteError, apology: str) -> None:
         super().__init__(f"{apology} ({cause})")
-        self.cause, self.apology = cause, apology
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one answer: nanoseconds and tokens; None where it is not known. The names are Ollama's."""
+
+    total_duration: int
+    load_duration: int | None = None
+    prompt_eval_count: int | None = None
+    prompt_eval_duration: int | None = None
+    eval_count: int | None = None
+    eval_duration: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +122,9 @@ class Exchange:
         """`client` is who asks: nobody is given a session that another's conversation made."""
         self._request, self._server, self._sessions = request, server, sessions
         self._turns = turns_of(request.messages)
-        self._setup = [client, request.model, system_of(request.messages), list(request.tools), request.form]
+        self._setup = [
+            client, request.model, system_of(request.messages), list(request.tools), request.form, request.must_call,
+        ]  # fmt: skip
         self._language = language_of(user_texts(self._turns))
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
         self._visible = VisibleText(on_text)
@@ -125,6 +140,7 @@ class Exchange:
         Raises:
             Unanswered: the model, and every fallback, failed.
             ContextLost: the conversation is longer than the model can read.
+            BadRequest: an image is broken.
             Retry: the adapter is stopping.
             HungUp: it was called off.
         """
@@ -173,12 +189,13 @@ class Exchange:
         """The turn as it should be, with one correction."""
         tools, new = self._request.tools, self._turns[lease.known :]
         text = continuing(new) if lease.known else opening(self._turns, in_actions=bool(tools))
-        reply = self._prompt(lease, text, streams=not tools)
+        reply = self._prompt(lease, text, images_of(new), streams=not tools)
         try:
             return self._read(reply)
         except BadReply as error:
             self._prose = prose_of(reply.content) if tools else ""
-            if self._visible.sent or (self._prose and awaits_answer(self._turns)):
+            is_answer = self._prose and awaits_answer(self._turns) and not self._request.must_call
+            if self._visible.sent or is_answer:
                 raise  # plain words after a result are the answer
             reply = self._prompt(lease, prompts.correction(error))
         return self._read(reply)
@@ -187,8 +204,10 @@ class Exchange:
         """What a reply says, in the form that was asked for; raises BadReply."""
         if not self._request.tools:
             return self._plain_text(reply), ()
-        names = names_of(self._request.tools)
-        action = parse(reply.content, names)
+        names, must_call = names_of(self._request.tools), self._request.must_call
+        action = parse(reply.content, names, only_calls=must_call)
+        if must_call and (action.call is None or action.call.name not in names):
+            raise BadReply(f"this turn must call one of the tools: {', '.join(names)}")
         if action.call is None:
             return prompts.formed(action.content, self._request.form), ()
         return "", (action.call if action.call.name in names else UNKNOWN,)
@@ -202,9 +221,11 @@ class Exchange:
     def _fall_back(self, error: ReconstituteError) -> _Turn:
         """What is left when the turn failed with `error`; raises Unanswered."""
         _LOG.info("turn failed, falling back", reason=type(error).__name__)
-        ways: list[Callable[[], _Turn]] = [self._named_tool, partial(self._in_plain_words, after_result=False)]
-        if awaits_answer(self._turns):
-            ways.insert(0, partial(self._in_plain_words, after_result=True))
+        ways: list[Callable[[], _Turn]] = [self._named_tool]
+        if not self._request.must_call:
+            ways.append(partial(self._in_plain_words, after_result=False))
+            if awaits_answer(self._turns):
+                ways.insert(0, partial(self._in_plain_words, after_result=True))
         for way in ways:
             if self._visible.sent:
                 break  # words that were shown cannot be taken back
@@ -231,12 +252,22 @@ class Exchange:
         try:
             text = opening(self._turns, in_actions=False)
             format_prompt = prompts.plainly(self._request.form, after_result=after_result)
-            reply = self._prompt(lease, f"{text}\n\n{format_prompt}", streams=True, in_plain_words=True)
+            reply = self._prompt(
+                lease, f"{text}\n\n{format_prompt}", images_of(self._turns), streams=True, in_plain_words=True
+            )
             return self._plain_text(reply), ()
         finally:
             self._sessions.drop(lease)
 
-    def _prompt(self, lease: Lease, text: str, *, streams: bool = False, in_plain_words: bool = False) -> Reply:
+    def _prompt(
+        self,
+        lease: Lease,
+        text: str,
+        images: Sequence[str] = (),
+        *,
+        streams: bool = False,
+        in_plain_words: bool = False,
+    ) -> Reply:
         """Ask the model. `streams`: the client gets the text as it comes, unless its form is still to be checked."""
         request = self._request
         seconds_left = self._deadline - time.monotonic()
@@ -247,6 +278,7 @@ class Exchange:
             () if in_plain_words else request.tools,
             request.form,
             self._language,
+            must_call=request.must_call,
         )
         streams = streams and not request.form
 
@@ -261,7 +293,13 @@ class Exchange:
         self._enter(lease.session_id)
         try:
             reply = self._server.prompt(
-                lease.session_id, system, text, model=request.model, timeout_s=seconds_left, on_text=on_piece
+                lease.session_id,
+                system,
+                text,
+                images=images,
+                model=request.model,
+                timeout_s=seconds_left,
+                on_text=on_piece,
             )
         except ReconstituteError:
             if self._is_off:

@@ -20,13 +20,20 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from daemon.adapter.ollama_api import line
+from daemon.adapter.failures import Failure, in_shape_of, response
+from daemon.adapter.model_request import encoded
 from daemon.config import Adapter
 
 BODY_BYTES = 32 << 20
+_STAINLESS = (
+    "arch", "async", "helper-method", "lang", "os", "package-version", "retry-count", "runtime", "runtime-version",
+    "timeout",
+)  # fmt: skip
+"""Headers of OpenAI's JavaScript client, which its requests have in a page too."""
 _ALLOWED = {
     "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
-    "access-control-allow-headers": "authorization, content-type, user-agent, accept, x-requested-with",
+    "access-control-allow-headers": "authorization, content-type, user-agent, accept, x-requested-with, "
+    + ", ".join(f"x-stainless-{name}" for name in _STAINLESS),
     "access-control-max-age": "600",
 }
 CONNECTIONS = 32
@@ -62,18 +69,21 @@ class Guard:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
         allowing = {"access-control-allow-origin": origin, "vary": "Origin"} if origin else {}
+        path = str(scope["path"])
         if self._local and not is_loopback(_name_of(f"//{host}")):
-            refusal = _refusal(403, f"the host {host!r} is not this machine; use http://127.0.0.1")
+            refusal = _refusal(path, 403, f"the host {host!r} is not this machine; use http://127.0.0.1")
             allowing = {}
         elif origin and not any(allowed.fullmatch(origin.lower()) for allowed in self._origins):
-            refusal = _refusal(403, f"pages of {origin} may not use this server; adapter.origins names those that may")
+            refusal = _refusal(
+                path, 403, f"pages of {origin} may not use this server; adapter.origins names those that may"
+            )
             allowing = {}
         elif origin and scope["method"] == "OPTIONS":
             refusal = Response(status_code=204, headers=_ALLOWED)  # a browser sends no token yet
         elif not self._is_known(headers.get("authorization", "")):
-            refusal = _refusal(401, "send Authorization: Bearer TOKEN, with the token that adapter.token has")
+            refusal = _refusal(path, 401, "send Authorization: Bearer TOKEN, with the token that adapter.token has")
         elif _length(headers.get("content-length", "")) > BODY_BYTES:
-            refusal = _refusal(413, f"the body is larger than {BODY_BYTES >> 20} MB")
+            refusal = _refusal(path, 413, f"the body is larger than {BODY_BYTES >> 20} MB")
         else:
             await self._app(scope, receive, _with_headers(send, allowing) if origin else send)
             return
@@ -103,10 +113,11 @@ def _name_of(address: str) -> str:
         return ""
 
 
-def _refusal(status: int, message: str) -> Response:
+def _refusal(path: str, status: int, message: str) -> Response:
     """Hangs up too: what follows is the body that nobody reads."""
-    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if status == 401 else {})
-    return Response(line({"error": message}), status, headers, media_type="application/json")
+    is_unknown = status == 401
+    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if is_unknown else {})
+    return response(path, Failure(status, message, "invalid_api_key" if is_unknown else None), headers)
 
 
 def _with_headers(send: Send, extra: dict[str, str]) -> Send:
@@ -169,7 +180,8 @@ class Connection(H11Protocol):
 
     def _refuse(self, status: int, message: str) -> None:
         self._refused = True
-        body = line({"error": message})
+        # The path may not have come yet, so the shape is Ollama's.
+        body = encoded(in_shape_of("", Failure(status, message)))
         head = (
             f"HTTP/1.1 {status} Refused\r\nconnection: close\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\n\r\n"

@@ -1,54 +1,31 @@
 """Ollama's API as data: calls become a ModelRequest, answers are written in its form.
 
 Fields unknown to Ollama are ignored, as Ollama does. Those that an OpenCode server has no place for are listed in
-`ignored`; those that would change the answer, an image or a text to fill in, are refused.
+`ignored`; those that would change what the answer is, a text to fill in or probabilities, are refused.
 
-What goes out are the lines of an answer, errors, and the models on offer. Figures that are not known are left out: a
-client that divides by a made-up one would show a made-up speed.
+What goes out are the lines of an answer and the models on offer. Figures that are not known are left out: a client that
+divides by a made-up one would show a made-up speed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
+from daemon.adapter.exchange import Answer
+from daemon.adapter.failures import Failure, in_shape_of
+from daemon.adapter.model_request import ModelRequest, checked_tools, encoded, image_url, read_object, typed
 from daemon.chat import ToolCall
-from daemon.chat.action_text import cleaned
-from daemon.chat.actions import names_of
-from daemon.chat.opencode.server import OpenCodeServer, ServedModel
-from daemon.errors import BadRequest, Skip
+from daemon.chat.opencode.server import ServedModel
+from daemon.errors import BadRequest
 from daemon.model import Json, OllamaMessage
-from daemon.records import built
-
-T = TypeVar("T")
-Form = str | Json
-"""What the answer's text must be: "" anything, "json" JSON, a schema JSON of that schema."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One turn that a client wants. `keeps`: whether its session may wait for the next one."""
-
-    model: str
-    messages: tuple[OllamaMessage, ...]
-    tools: tuple[Json, ...] = ()
-    streams: bool = True
-    form: Form = ""
-    keeps: bool = True
-    ignored: tuple[str, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no prompt: the client only wants the model loaded, or unloaded."""
-        return not any(m["role"] != "system" for m in self.messages)
 
 
 class _Message(msgspec.Struct, omit_defaults=True):
@@ -57,7 +34,7 @@ class _Message(msgspec.Struct, omit_defaults=True):
     tool_calls: list[dict[str, Any]] | None = None
     tool_name: str | None = None
     name: str | None = None
-    images: list[Any] | None = None
+    images: list[str] | None = None
 
 
 class _Body(msgspec.Struct):
@@ -68,6 +45,7 @@ class _Body(msgspec.Struct):
     keep_alive: str | float | None = None
     think: bool | str | None = None
     logprobs: bool | None = None
+    top_logprobs: int | None = None
 
 
 class _Chat(_Body):
@@ -82,7 +60,7 @@ class _Generate(_Body):
     template: str | None = None
     context: list[int] | None = None
     raw: bool | None = None
-    images: list[Any] | None = None
+    images: list[str] | None = None
 
 
 class _ModelName(msgspec.Struct):
@@ -90,27 +68,24 @@ class _ModelName(msgspec.Struct):
     name: str = ""
 
 
-def chat(data: bytes) -> ModelRequest:
-    """The body of POST /api/chat.
+def chat(data: bytes) -> tuple[ModelRequest, OllamaFormat]:
+    """The body of POST /api/chat, and how its answer is written.
 
     Raises:
-        BadRequest: it makes no sense, or has images.
+        BadRequest: it makes no sense.
     """
-    body = _read(data, _Chat)
+    body = typed(read_object(data), _Chat)
     messages = [msgspec.to_builtins(m) | {"content": m.content or ""} for m in body.messages or []]
-    tools = tuple(body.tools or ())
-    if not all(names_of(tools)):
-        raise BadRequest('every tool needs a name: {"type": "function", "function": {"name": …}}')
-    return _request(body, messages, tools)
+    return _request(body, messages, checked_tools(body.tools)), OllamaFormat("chat", body.model)
 
 
-def generate(data: bytes) -> ModelRequest:
-    """The body of POST /api/generate, as a conversation of one turn.
+def generate(data: bytes) -> tuple[ModelRequest, OllamaFormat]:
+    """The body of POST /api/generate, as a conversation of one turn, and how its answer is written.
 
     Raises:
         BadRequest: it makes no sense, or OpenCode has no place for what it asks.
     """
-    body = _read(data, _Generate)
+    body = typed(read_object(data), _Generate)
     if body.suffix:
         raise BadRequest(f"{body.model!r} does not support insert: no model behind OpenCode fills in text; omit suffix")
     if body.raw and (body.template or body.context or body.system):
@@ -118,7 +93,7 @@ def generate(data: bytes) -> ModelRequest:
     messages: list[OllamaMessage] = [{"role": "system", "content": body.system}] if body.system else []
     if body.prompt or body.images:
         messages.append({"role": "user", "content": body.prompt or "", "images": body.images})
-    return _request(body, messages, ())
+    return _request(body, messages, ()), OllamaFormat("generate", body.model)
 
 
 def model_of(data: bytes) -> str:
@@ -127,7 +102,7 @@ def model_of(data: bytes) -> str:
     Raises:
         BadRequest: there is none.
     """
-    body = _read(data, _ModelName)
+    body = typed(read_object(data), _ModelName)
     if not (body.model or body.name):
         raise BadRequest("model is required")
     return body.model or body.name
@@ -136,95 +111,82 @@ def model_of(data: bytes) -> str:
 def _request(body: _Body, messages: Sequence[OllamaMessage], tools: tuple[Json, ...]) -> ModelRequest:
     if not body.model:
         raise BadRequest("model is required")
-    if any(message.pop("images", None) for message in messages):
-        raise BadRequest("images are not passed on to OpenCode; send the text alone")
+    if body.logprobs or body.top_logprobs:
+        raise BadRequest("logprobs: OpenCode does not report the probabilities of tokens; leave it out")
+    for message in messages:
+        if images := message.pop("images", None):
+            message["images"] = [image_url(image) for image in images]
     form = body.format or ""
     if isinstance(form, str) and form not in ("", "json"):
         raise BadRequest(f'invalid format: {json.dumps(form)}; expected "json" or a JSON schema')
     is_unload = body.keep_alive in (0, "0", "0s", "0m", "0h")
-    ignored = [name for name in ("options", "think", "logprobs", "template", "context") if getattr(body, name, None)]
+    ignored = [name for name in ("options", "think", "template", "context") if getattr(body, name, None)]
     ignored += ["keep_alive"] if body.keep_alive is not None and not is_unload else []
     return ModelRequest(
         body.model, tuple(messages), tools, body.stream is not False, form, keeps=not is_unload, ignored=tuple(ignored)
     )
 
 
-def _read(data: bytes, schema: type[T]) -> T:
-    if not data.strip():
-        raise BadRequest("missing request body")
-    try:
-        # Not by msgspec alone: it refuses a lone surrogate, which comes from clients that cut texts anywhere.
-        return msgspec.convert(cleaned(json.loads(data)), built(schema))
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise BadRequest(f"the body cannot be read: {error or 'it is nested too deeply'}") from None
-
-
 # -- responses ---------------------------------------------------------------------------------------------------------
 
 
-Api = Literal["chat", "generate"]
 VERSION = "0.13.0"
 """The version of Ollama's API that is spoken; clients ask, and some refuse old ones."""
-_FRESH_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Of one answer: nanoseconds and tokens; None where it is not known."""
+class OllamaFormat:
+    """How the answer to one request is written: one object, or lines of JSON."""
 
-    total_duration: int
-    load_duration: int | None = None
-    prompt_eval_count: int | None = None
-    prompt_eval_duration: int | None = None
-    eval_count: int | None = None
-    eval_duration: int | None = None
+    media_type = "application/x-ndjson"
 
-    def fields(self) -> Json:
-        """As they stand in a final line."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+    def __init__(self, api: Literal["chat", "generate"], model: str) -> None:
+        self._api, self._model = api, model
+
+    def piece(self, text: str) -> bytes:
+        """A line with some text, not the last."""
+        return _line(self._head(text) | {"done": False})
+
+    def end(self, answer: Answer) -> bytes:
+        """What was not sent yet, and the last line."""
+        rest = (
+            _line(self._head(answer.unsent, answer.calls) | {"done": False}) if answer.unsent or answer.calls else b""
+        )
+        return rest + _line(self._last("", (), answer))
+
+    def broken_off(self, failure: Failure) -> bytes:
+        """The last line of a stream that failed after it had begun."""
+        return _line(in_shape_of("/api", failure))
+
+    def whole(self, answer: Answer) -> Json:
+        """An answer that is not streamed."""
+        return self._last(answer.content, answer.calls, answer)
+
+    def loaded(self, *, is_unload: bool) -> Json:
+        """The answer to a request without a prompt."""
+        return self._head("") | {"done": True, "done_reason": "unload" if is_unload else "load"}
+
+    def _last(self, text: str, calls: tuple[ToolCall, ...], answer: Answer) -> Json:
+        figures = {name: value for name, value in asdict(answer.figures).items() if value is not None}
+        return self._head(text, calls) | {"done": True, "done_reason": "stop"} | figures
+
+    def _head(self, text: str, calls: tuple[ToolCall, ...] = ()) -> Json:
+        head = {"model": self._model, "created_at": timestamp()}
+        if self._api == "generate":
+            return head | {"response": text}
+        message: Json = {"role": "assistant", "content": text}
+        if calls:
+            message["tool_calls"] = [{"function": {"name": call.name, "arguments": call.arguments}} for call in calls]
+        return head | {"message": message}
+
+
+def _line(value: Json) -> bytes:
+    return encoded(value) + b"\n"
 
 
 def timestamp(seconds: float | None = None) -> str:
     """A time, now by default, as Ollama writes it."""
     moment = datetime.fromtimestamp(time.time() if seconds is None else seconds, UTC)
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def piece(api: Api, model: str, text: str = "", calls: tuple[ToolCall, ...] = ()) -> Json:
-    """One line that is not the last: some text, or calls."""
-    return {"model": model, "created_at": timestamp(), **_content(api, text, calls), "done": False}
-
-
-def final(api: Api, model: str, figures: Figures, text: str = "", calls: tuple[ToolCall, ...] = ()) -> Json:
-    """The last line of a stream, or the whole answer when it has text or calls."""
-    head = {"model": model, "created_at": timestamp(), **_content(api, text, calls)}
-    return {**head, "done": True, "done_reason": "stop", **figures.fields()}
-
-
-def loaded(api: Api, model: str, *, is_unload: bool) -> Json:
-    """The answer to a request without a prompt."""
-    reason = "unload" if is_unload else "load"
-    return {"model": model, "created_at": timestamp(), **_content(api, "", ()), "done": True, "done_reason": reason}
-
-
-def broken_off(api: Api, model: str, message: str, apology: str) -> Json:
-    """The last line of a stream that failed after it had begun; clients raise on `error`, people may read `apology`."""
-    head = {"model": model, "created_at": timestamp(), **_content(api, apology, ())}
-    return {**head, "done": True, "done_reason": "error", "error": message}
-
-
-def line(value: Json) -> bytes:
-    """One line of NDJSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def _content(api: Api, text: str, calls: tuple[ToolCall, ...]) -> Json:
-    if api == "generate":
-        return {"response": text}
-    message: Json = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = [{"function": {"name": call.name, "arguments": call.arguments}} for call in calls]
-    return {"message": message}
 
 
 def model_entry(model: ServedModel, since: float) -> Json:
@@ -258,7 +220,7 @@ def model_details(model: ServedModel, since: float) -> Json:
         "template": "{{ .Prompt }}",
         "details": _details(model),
         "model_info": about,
-        "capabilities": ["completion", "tools"],
+        "capabilities": ["completion", "tools", *(["vision"] if model.takes_images else [])],
         "modified_at": timestamp(since),
     }
 
@@ -277,48 +239,3 @@ def _details(model: ServedModel) -> Json:
 
 def _digest(model: ServedModel) -> str:
     return hashlib.sha256(model.id.encode()).hexdigest()
-
-
-class UnknownModel(Skip):
-    """The server does not have the model."""
-
-
-class Catalog:
-    """Asks the server at most every half minute, and at once for a name that it did not have. Safe for threads."""
-
-    def __init__(self, server: OpenCodeServer, first: str = "") -> None:
-        """`first`: the name of the model that is listed first, the user's choice; else it is the server's default."""
-        self._server, self._first = server, first
-        self._lock = threading.Lock()
-        self._models: dict[str, ServedModel] = {}
-        self._fetched = 0.0
-
-    def all(self) -> list[ServedModel]:
-        """Every model, the one that is meant by default first.
-
-        Raises:
-            ModelUnavailable: the server does not answer.
-        """
-        return list(self._models_by_id(_FRESH_S).values())
-
-    def find(self, name: str) -> ServedModel:
-        """The model of this name; Ollama's clients may write ``:latest`` after it.
-
-        Raises:
-            UnknownModel: there is none; in Ollama's words, which clients look for.
-            ModelUnavailable: the server does not answer.
-        """
-        for fresh_s in (_FRESH_S, 0.0):
-            models = self._models_by_id(fresh_s)
-            model = models.get(name) or models.get(name.removesuffix(":latest"))
-            if model is not None:
-                return model
-        raise UnknownModel(f"model '{name}' not found")
-
-    def _models_by_id(self, fresh_s: float) -> dict[str, ServedModel]:
-        with self._lock:
-            if not self._models or time.monotonic() - self._fetched > fresh_s:
-                models = sorted(self._server.models(), key=lambda m: (m.id != self._first, not m.is_default))
-                self._models = {model.id: model for model in models}
-                self._fetched = time.monotonic()
-            return self._models

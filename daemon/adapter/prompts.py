@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from daemon.adapter.ollama_api import Form
+from daemon.adapter.model_request import Form
 from daemon.chat import ToolCall
 from daemon.chat.action_text import objects_in
 from daemon.chat.actions import instructions
@@ -73,14 +73,16 @@ _OWN_WORDS = {code: frozenset(words.split()) for code, words in _WORDS.items()}
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def system(client: str, tools: Sequence[Json], form: Form, language: Language | None) -> str:
+def system(
+    client: str, tools: Sequence[Json], form: Form, language: Language | None, *, must_call: bool = False
+) -> str:
     """The system text: the client's own first, then ours. With tools, the reply is one JSON object."""
     parts = [client.strip()]
     if tools:
-        parts += [instructions(tools), _DECIDING]
+        parts += [instructions(tools, only_calls=True)] if must_call else [instructions(tools), _DECIDING]
     guess = f" That seems to be {language.name}." if language else ""
     parts.append(f"Write what the user reads in the language of the user's last message.{guess}")
-    if form:
+    if form and not (tools and must_call):
         subject = "The content of an answer or chat" if tools else "The whole reply"
         parts.append(f"{subject} must be {_form(form)}, without code fences and without a word around it.")
     parts.append(f"The time is {datetime.now().astimezone():%A, %Y-%m-%d %H:%M (UTC%z)}.")
@@ -140,7 +142,7 @@ def _check(value: object, schema: Json) -> None:
         raise BadReply(f"the content must be of the JSON type {kind}")
     required = schema.get("required")
     if isinstance(value, dict) and isinstance(required, list):
-        missing = [str(name) for name in required if name not in value]
+        missing = [name for name in required if isinstance(name, str) and name not in value]
         if missing:
             raise BadReply(f"the content lacks {', '.join(missing)}, which the schema requires")
 
@@ -159,7 +161,9 @@ def named_tool(text: str, tools: Sequence[Json]) -> ToolCall | None:
     arguments = objects[0] if objects else {}
     schema = matches[0].get("parameters")
     schema = schema if isinstance(schema, dict) else {}
-    required, properties = schema.get("required") or [], schema.get("properties") or {}
+    required, properties = schema.get("required"), schema.get("properties")
+    required = required if isinstance(required, list) else []
+    properties = properties if isinstance(properties, dict) else {}
     if any(name not in arguments for name in required) or any(name not in properties for name in arguments):
         return None
     return ToolCall(matches[0]["name"], arguments)

@@ -1,13 +1,12 @@
-"""Which address does what: Ollama's API, as far as a model behind OpenCode can serve it, and /health.
+"""Which address does what: both APIs, as far as a model behind OpenCode can serve them, and /health.
 
-Every error is ``{"error": text}`` with the status that Ollama gives it. What a model elsewhere cannot do (embeddings,
+Every error has the shape of the API whose address was asked (`failures`). What a model elsewhere cannot do (embeddings,
 pulling, creating and so on) is refused with 501 and the reason.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -19,14 +18,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from daemon.adapter import ollama_api
-from daemon.adapter.delivery import Deliveries, Event, Lines, Piece, in_thread
-from daemon.adapter.exchange import Answer, Exchange, HungUp, Unanswered
+from daemon.adapter import failures, ollama_api, openai_api
+from daemon.adapter.catalog import Catalog
+from daemon.adapter.delivery import AnswerFormat, Deliveries, Piece, StreamedAnswer, in_thread
+from daemon.adapter.exchange import Exchange
+from daemon.adapter.failures import Failure, failure_of
 from daemon.adapter.guard import BODY_BYTES
-from daemon.adapter.ollama_api import Catalog, ModelRequest, UnknownModel
+from daemon.adapter.model_request import ModelRequest, encoded
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer
-from daemon.errors import BadReply, BadRequest, ContextLost, ReconstituteError, Retry
+from daemon.errors import BadRequest, ReconstituteError, Retry
 from daemon.model import Json
 
 READ_SECONDS = 30.0
@@ -36,7 +37,7 @@ _REFUSED = {
     "/api/embeddings": "this model does not support embeddings; ask an Ollama server for them",
     **dict.fromkeys(("/api/pull", "/api/push", "/api/create", "/api/delete", "/api/copy"), _ELSEWHERE),
     "/api/blobs/{digest}": _ELSEWHERE,
-    "/v1/{rest:path}": "only Ollama's own API is spoken here: use /api/chat",
+    "/v1/{rest:path}": "of OpenAI's API, only /v1/chat/completions and /v1/models are served here",
 }
 
 
@@ -59,6 +60,9 @@ class Routes:
             "/api/show": (self._show, ["POST"]),
             "/api/chat": (self._chat, ["POST"]),
             "/api/generate": (self._generate, ["POST"]),
+            "/v1/models": (self._list_models, ["GET"]),
+            "/v1/models/{model:path}": (self._retrieve_model, ["GET"]),
+            "/v1/chat/completions": (self._complete, ["POST"]),
         }
         routes = [Route(where, call, methods=methods) for where, (call, methods) in calls.items()]
         methods = ["GET", "HEAD", "POST", "DELETE", "PUT"]
@@ -82,18 +86,29 @@ class Routes:
         state = {"status": "ok" if answers else "degraded", "opencode": about}
         return _json({**state, "sessions": {"in_use": in_use, "waiting": waiting}}, 200 if answers else 503)
 
-    async def _tags(self, _request: Request) -> Response:
+    async def _tags(self, request: Request) -> Response:
         return await self._answer(
-            lambda: {"models": [ollama_api.model_entry(m, self._since) for m in self._catalog.all()]}
+            request, lambda: {"models": [ollama_api.model_entry(m, self._since) for m in self._catalog.all()]}
         )
 
     async def _show(self, request: Request) -> Response:
         data = await _body(request)
         return await self._answer(
-            lambda: ollama_api.model_details(self._catalog.find(ollama_api.model_of(data)), self._since)
+            request, lambda: ollama_api.model_details(self._catalog.find(ollama_api.model_of(data)), self._since)
         )
 
-    async def _ps(self, _request: Request) -> Response:
+    async def _list_models(self, request: Request) -> Response:
+        def call() -> Json:
+            models = [openai_api.model_entry(model, self._since) for model in self._catalog.all()]
+            return {"object": "list", "data": models}
+
+        return await self._answer(request, call)
+
+    async def _retrieve_model(self, request: Request) -> Response:
+        name = request.path_params["model"]
+        return await self._answer(request, lambda: openai_api.model_entry(self._catalog.find(name), self._since))
+
+    async def _ps(self, request: Request) -> Response:
         def call() -> Json:
             latest = dict[str, float]()
             for name, seconds in self._sessions.waiting():
@@ -102,42 +117,53 @@ class Routes:
             now = time.time()
             return {"models": [ollama_api.running_model(models[n], now + s) for n, s in latest.items() if n in models]}
 
-        return await self._answer(call)
+        return await self._answer(request, call)
 
-    async def _answer(self, call: Callable[[], Json]) -> Response:
+    async def _answer(self, request: Request, call: Callable[[], Json]) -> Response:
         try:
             return _json(await in_thread(call))
         except ReconstituteError as error:
-            return _failed(error)
+            return _failed(request, error)
 
     async def _chat(self, request: Request) -> Response:
-        return await self._converse("chat", request, ollama_api.chat)
+        return await self._converse(request, ollama_api.chat)
 
     async def _generate(self, request: Request) -> Response:
-        return await self._converse("generate", request, ollama_api.generate)
+        return await self._converse(request, ollama_api.generate)
 
-    async def _converse(self, api: ollama_api.Api, request: Request, read: Callable[[bytes], ModelRequest]) -> Response:
+    async def _complete(self, request: Request) -> Response:
         data = await _body(request)
         try:
-            model_request = await in_thread(partial(read, data))
-            if model_request.is_empty:
-                return await in_thread(partial(self._load, api, model_request))
-            return await self._deliver(api, request, model_request)
+            return await self._deliver(request, *await in_thread(partial(openai_api.chat, data)))
         except ReconstituteError as error:
-            return _failed(error)
+            return _failed(request, error)
 
-    def _load(self, api: ollama_api.Api, model_request: ModelRequest) -> Response:
+    async def _converse(
+        self, request: Request, read: Callable[[bytes], tuple[ModelRequest, ollama_api.OllamaFormat]]
+    ) -> Response:
+        data = await _body(request)
+        try:
+            model_request, answer_format = await in_thread(partial(read, data))
+            if model_request.is_empty:
+                return await in_thread(partial(self._load, model_request, answer_format))
+            return await self._deliver(request, model_request, answer_format)
+        except ReconstituteError as error:
+            return _failed(request, error)
+
+    def _load(self, model_request: ModelRequest, answer_format: ollama_api.OllamaFormat) -> Response:
         """A request without a prompt: nothing is loaded, but idle sessions of the model may be released."""
         model = self._catalog.find(model_request.model)
         if not model_request.keeps:
             self._sessions.release(model.id)
-        return _json(ollama_api.loaded(api, model_request.model, is_unload=not model_request.keeps))
+        return _json(answer_format.loaded(is_unload=not model_request.keeps))
 
-    async def _deliver(self, api: ollama_api.Api, request: Request, model_request: ModelRequest) -> Response:
+    async def _deliver(self, request: Request, model_request: ModelRequest, answer_format: AnswerFormat) -> Response:
         def make(on_text: Callable[[str], None]) -> Exchange:
             model = self._catalog.find(model_request.model)
+            if model_request.has_images and not model.takes_images:
+                raise BadRequest(f"{model.id} does not take images; ask a model that can see, or send the text alone")
             return Exchange(
-                _with_model_name(model_request, model.id),
+                replace(model_request, model=model.id),  # a client may use another spelling
                 request.client.host if request.client else "",
                 server=self._server,
                 sessions=self._sessions,
@@ -149,30 +175,12 @@ class Routes:
         first = await delivery.next()
         headers = {"reconstitute-ignored": ", ".join(model_request.ignored)} if model_request.ignored else {}
         if isinstance(first, Exception):
-            return _failed(first)
+            return _failed(request, first)
         if model_request.streams:
-            return Lines(first, delivery, lambda event: _lines(api, model_request.model, event), headers)
+            return StreamedAnswer(first, delivery, answer_format, headers)
         if isinstance(first, Piece):
             raise TypeError("a piece of an answer that is not streamed")
-        return _json(
-            ollama_api.final(api, model_request.model, first.figures, first.content, first.calls), headers=headers
-        )
-
-
-def _with_model_name(request: ModelRequest, name: str) -> ModelRequest:
-    """The request with the model's full name, because a client may use another spelling."""
-    return replace(request, model=name)
-
-
-def _lines(api: ollama_api.Api, model: str, event: Event) -> list[Json]:
-    """An event as lines of a stream that has begun."""
-    if isinstance(event, Piece):
-        return [ollama_api.piece(api, model, event.text)]
-    if isinstance(event, Answer):
-        last = [ollama_api.piece(api, model, event.unsent, event.calls)] if event.unsent or event.calls else []
-        return [*last, ollama_api.final(api, model, event.figures)]
-    cause = event.cause if isinstance(event, Unanswered) else event
-    return [ollama_api.broken_off(api, model, _message(cause), event.apology if isinstance(event, Unanswered) else "")]
+        return _json(answer_format.whole(first), headers=headers)
 
 
 async def _body(request: Request) -> bytes:
@@ -191,49 +199,27 @@ async def _body(request: Request) -> bytes:
     return bytes(data)
 
 
-def _status(error: Exception) -> int:
-    """The HTTP status that Ollama uses for this error."""
-    if isinstance(error, Unanswered):
-        return _status(error.cause)
-    statuses: tuple[tuple[type[Exception], int], ...] = (
-        (UnknownModel, 404),
-        (BadRequest, 400),
-        (ContextLost, 400),
-        (BadReply, 502),
-        (Retry, 503),
-        (HungUp, 499),
-    )
-    return next((status for kind, status in statuses if isinstance(error, kind)), 500)
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, ReconstituteError):
-        return str(error)
-    # Another exception's text may quote a message: the log has it.
-    return f"the adapter: an error of its own ({type(error).__name__}); its log says more"
-
-
-def _failed(error: Exception) -> Response:
-    return _json({"error": _message(error)}, _status(error))
+def _failed(request: Request, error: Exception) -> Response:
+    return failures.response(request.url.path, failure_of(error))
 
 
 async def _explain(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
-        return _failed(error)
+        return _failed(request, error)
     reasons = {
-        404: f"{request.url.path} is no address of Ollama's",
+        404: f"{request.url.path} is not an address of Ollama's or OpenAI's",
         405: f"{request.method} is not for this address",
     }
-    return _json({"error": reasons.get(error.status_code, error.detail)}, error.status_code)
+    message = reasons.get(error.status_code, error.detail)
+    return failures.response(request.url.path, Failure(error.status_code, message))
 
 
 def _refuse(why: str) -> Callable[[Request], Awaitable[Response]]:
-    async def refuse(_request: Request) -> Response:
-        return _json({"error": why}, 501)
+    async def refuse(request: Request) -> Response:
+        return failures.response(request.url.path, Failure(501, why))
 
     return refuse
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    return Response(body, status_code=status, media_type="application/json; charset=utf-8", headers=headers)
+    return Response(encoded(value), status, headers, media_type="application/json; charset=utf-8")

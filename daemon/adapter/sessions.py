@@ -180,7 +180,8 @@ def turns_of(messages: Sequence[OllamaMessage]) -> list[OllamaMessage]:
             # Clients that name no tool answer calls in their order.
             expected = waiting.pop(0) if waiting else ""
             name = message.get("tool_name") or message.get("name") or expected
-            turns.append({"role": "tool", "tool_name": name, "content": message["content"]})
+            images = {"images": message["images"]} if "images" in message else {}
+            turns.append({"role": "tool", "tool_name": name, "content": message["content"]} | images)
         elif message["role"] != "system":
             turns.append(message)
     return turns
@@ -198,6 +199,7 @@ def awaits_answer(turns: Sequence[OllamaMessage]) -> bool:
 
 def opening(turns: Sequence[OllamaMessage], *, in_actions: bool) -> str:
     """All of the conversation, for a session that knows nothing; a single message as it is."""
+    turns = _with_images_named(turns)
     if len(turns) == 1 and turns[0]["role"] == "user":
         return str(turns[0]["content"])
     texts = [_turn_text(message, in_actions=in_actions) for message in turns]
@@ -210,7 +212,12 @@ def opening(turns: Sequence[OllamaMessage], *, in_actions: bool) -> str:
 
 def continuing(turns: Sequence[OllamaMessage]) -> str:
     """Messages of the user and of tools, for the session that knows what was before them."""
-    return "\n\n".join(_result(m) if m["role"] == "tool" else str(m["content"]) for m in turns)
+    return "\n\n".join(_result(m) if m["role"] == "tool" else str(m["content"]) for m in _with_images_named(turns))
+
+
+def images_of(turns: Sequence[OllamaMessage]) -> list[str]:
+    """The images of these turns, in the order in which `opening` and `continuing` name them."""
+    return [image for turn in turns for image in turn.get("images", ())]
 
 
 def digests(setup: object, turns: Sequence[OllamaMessage]) -> list[str]:
@@ -224,12 +231,22 @@ def digests(setup: object, turns: Sequence[OllamaMessage]) -> list[str]:
 def _essence(turn: OllamaMessage) -> list[Any]:
     """What a client sends back unchanged; ids, thinking and surrounding blanks need not survive with it."""
     calls = [[call.name, call.arguments] for call in calls_of(turn)]
-    return [turn["role"], turn["content"].strip(), calls, turn.get("tool_name", "")]
+    return [turn["role"], turn["content"].strip(), calls, turn.get("tool_name", ""), turn.get("images", [])]
 
 
 def _digest(value: object) -> str:
     text = json.dumps(value, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _with_images_named(turns: Sequence[OllamaMessage]) -> list[OllamaMessage]:
+    """The turns, each text with the names of its images: OpenCode takes all images of a prompt after one text."""
+    named, count = list[OllamaMessage](), 0
+    for turn in turns:
+        names = [f"[attached image {count + number + 1}]" for number in range(len(turn.get("images", ())))]
+        count += len(names)
+        named.append(turn | {"content": "\n".join(text for text in (turn["content"], *names) if text)})
+    return named
 
 
 def _turn_text(message: OllamaMessage, *, in_actions: bool) -> str:

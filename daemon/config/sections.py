@@ -142,7 +142,7 @@ class Agent(Section, frozen=True):
 
 
 class Adapter(Section, frozen=True):
-    """The Ollama-compatible server in front of an OpenCode server (`reconstitute adapter`)."""
+    """The Ollama- and OpenAI-compatible server in front of an OpenCode server (`reconstitute adapter`)."""
 
     host: Annotated[str, Meta(min_length=1, description="where it listens; loopback unless you know better")] = (
         "127.0.0.1"

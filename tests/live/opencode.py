@@ -64,14 +64,16 @@ def _fetch(npm: str, version: str, prefix: Path) -> None:
 class OpenCode:
     """One `opencode serve` process and its API. Use it as a context manager; `data_dir` is what the daemon watches."""
 
-    def __init__(self, binary: Path, root: Path, model_url: str) -> None:
+    def __init__(self, binary: Path, root: Path, model_url: str, *, takes_images: bool = False) -> None:
         self.binary, self.root = binary, root
         self.data_dir = root / "data" / "opencode"
         self.log_path = root / "opencode.log"
         self._directories: dict[str, str] = {}
         for name in ("home", "data", "config/opencode", "cache", "state", "tmp"):
             (root / name).mkdir(parents=True, exist_ok=True)
-        (root / "config" / "opencode" / "opencode.json").write_text(json.dumps(_settings(model_url)))
+        (root / "config" / "opencode" / "opencode.json").write_text(
+            json.dumps(_settings(model_url, takes_images=takes_images))
+        )
         _say_plugin_is_installed(root / "config" / "opencode", binary)
         (root / "models.json").write_text("{}")
 
@@ -215,15 +217,17 @@ def _say_plugin_is_installed(directory: Path, binary: Path) -> None:
     (directory / "package-lock.json").write_text(json.dumps({"lockfileVersion": 3, "packages": {"": needed}}))
 
 
-def _settings(model_url: str) -> dict[str, Any]:
+def _settings(model_url: str, *, takes_images: bool) -> dict[str, Any]:
     """OpenCode's own configuration: the scripted provider and no other, everything allowed, nothing fetched."""
-    model = {
+    model: dict[str, Any] = {
         "name": "Scripted",
         "reasoning": True,
         "tool_call": True,
         "temperature": True,
         "limit": {"context": 2_000_000, "output": 8192},
     }
+    if takes_images:
+        model |= {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Scripted",

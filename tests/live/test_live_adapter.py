@@ -1,4 +1,4 @@
-"""The adapter in front of a real OpenCode: Ollama's own clients, unchanged, hold conversations through it.
+"""The adapter in front of a real OpenCode: Ollama's and OpenAI's own clients, unchanged, talk through it.
 
 The model behind OpenCode is scripted and counts what it is asked; everything between it and the clients is real: the
 adapter is the command, in a process of its own.
@@ -22,12 +22,14 @@ from typing import Any
 
 import httpx
 import ollama
+import openai
 import pytest
 
 from tests.live.fetched import NotAvailableError, cache_dir, fetched, npm_install
 from tests.live.opencode import MODEL, PROVIDER, OpenCode
 from tests.live.scripted_model import ScriptedModel, Step
 from tests.support.processes.daemon_process import CHECKOUT, until
+from tests.support.servers.adapter_opencode import PIXEL
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -132,7 +134,7 @@ class Running:
 def running(binary: Path, model: Counting, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     root = tmp_path_factory.mktemp("live-adapter")
     with (
-        OpenCode(binary, root / "oc", model.url) as opencode,
+        OpenCode(binary, root / "oc", model.url, takes_images=True) as opencode,
         adapter(root, str(opencode._http.base_url)) as (process, url, offered),
     ):
         yield Running(opencode, model, root, process, url, offered)
@@ -141,6 +143,12 @@ def running(binary: Path, model: Counting, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def client(running: Running) -> Iterator[ollama.Client]:
     with ollama.Client(host=running.url) as official:
+        yield official
+
+
+@pytest.fixture
+def ai(running: Running) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as official:
         yield official
 
 
@@ -157,7 +165,7 @@ def test_it_says_which_models_it_offers(running: Running, client: ollama.Client)
     assert running.offered == NAME
     assert [entry.model for entry in client.list().models] == [NAME]
     shown = client.show(f"{NAME}:latest")
-    assert shown.capabilities == ["completion", "tools"]
+    assert shown.capabilities == ["completion", "tools", "vision"]
     assert shown.modelinfo == {
         "general.architecture": PROVIDER,
         "general.basename": "Scripted",
@@ -220,9 +228,58 @@ def test_the_javascript_client_holds_a_tool_calling_conversation(
     ]
     assert seen["answered"]["content"] == ANSWER
     assert seen["listed"] == [NAME]
-    assert seen["shown"] == ["completion", "tools"]
+    assert seen["shown"] == ["completion", "tools", "vision"]
     assert seen["missing"] == "model 'nobody/nothing' not found"
     assert len(running.model.asked) == before + 3
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_openais_client_holds_a_tool_calling_conversation(running: Running, ai: openai.OpenAI, stream: bool) -> None:
+    before = len(running.model.asked)
+    parameters = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+    tools: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]
+    messages: list[Any] = [{"role": "user", "content": f"{QUESTION} (v1 {stream})?"}]
+
+    def turn() -> Any:
+        if not stream:
+            return ai.chat.completions.create(model=NAME, messages=messages, tools=tools)
+        usage = {"include_usage": True}
+        with ai.chat.completions.stream(model=NAME, messages=messages, tools=tools, stream_options=usage) as coming:
+            return coming.get_final_completion()
+
+    asked = turn().choices[0]
+    assert asked.finish_reason == "tool_calls"
+    call = asked.message.tool_calls[0]
+    assert (call.function.name, json.loads(call.function.arguments)) == ("get_weather", {"city": "Oslo"})
+    function = {"name": call.function.name, "arguments": call.function.arguments}
+    messages += [
+        {"role": "assistant", "tool_calls": [{"id": call.id, "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": call.id, "content": get_weather("Oslo")},
+    ]
+    answered = turn()
+    assert (answered.choices[0].message.content, answered.choices[0].finish_reason) == (ANSWER, "stop")
+    assert answered.usage.prompt_tokens == 100
+    assert len(running.model.asked) == before + 2
+    assert RESULT in json.dumps(running.model.asked[-1][-1], ensure_ascii=False)
+
+
+def test_an_image_reaches_the_model(running: Running, client: ollama.Client, ai: openai.OpenAI) -> None:
+    running.model.add("zqpixel", [Step(text="A pixel.")])
+    url = f"data:image/png;base64,{PIXEL}"
+    content: Any = [{"type": "text", "text": "See zqpixel?"}, {"type": "image_url", "image_url": {"url": url}}]
+    said = ai.chat.completions.create(model=NAME, messages=[{"role": "user", "content": content}])
+    assert said.choices[0].message.content == "A pixel."
+    assert url in json.dumps(running.model.asked[-1])
+    shown = client.chat(NAME, [{"role": "user", "content": "And this zqpixel?", "images": [PIXEL]}])
+    assert shown.message.content == "A pixel."
+    assert url in json.dumps(running.model.asked[-1])
+
+
+def test_openais_client_lists_models_and_gets_its_errors(ai: openai.OpenAI) -> None:
+    assert [entry.id for entry in ai.models.list()] == [NAME]
+    assert ai.models.retrieve(NAME).owned_by == PROVIDER
+    with pytest.raises(openai.NotFoundError, match="model 'nobody/nothing' not found"):
+        ai.chat.completions.create(model="nobody/nothing", messages=[{"role": "user", "content": "hi"}])
 
 
 def test_the_python_client_generates_streams_and_gets_its_errors(client: ollama.Client) -> None:
@@ -309,3 +366,35 @@ def test_ctrl_c_ends_it_cleanly_with_every_session_deleted(running: Running, tmp
         assert output == "stopped\n"
         assert errors == ""
         assert own.sessions() == []
+
+
+def test_an_opencode_that_ends_in_the_middle_of_a_stream_is_an_error(
+    binary: Path, model: Counting, tmp_path: Path
+) -> None:
+    """In both APIs the client raises it, and the text is what the model wrote."""
+    model.add("zqbreak", [Step(text=SLOW * 100)])
+    texts: list[list[str]] = [[], []]
+    messages: Any = [{"role": "user", "content": "Tell me of zqbreak."}]
+
+    def listen_by_ollama(url: str) -> None:
+        with ollama.Client(host=url) as client, pytest.raises(ollama.ResponseError, match="could not answer"):
+            texts[0].extend(part.message.content or "" for part in client.chat(NAME, messages, stream=True))
+
+    def listen_by_openai(url: str) -> None:
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as ai:
+            stream = ai.chat.completions.create(model=NAME, messages=messages, stream=True)
+            with pytest.raises(openai.APIError, match="could not answer"):
+                texts[1].extend(chunk.choices[0].delta.content or "" for chunk in stream)
+
+    with (
+        OpenCode(binary, tmp_path / "oc", model.url) as opencode,
+        adapter(tmp_path, str(opencode._http.base_url)) as (_, url, _),
+        ThreadPoolExecutor(2) as pool,
+    ):
+        listeners = [pool.submit(listen, url) for listen in (listen_by_ollama, listen_by_openai)]
+        until(lambda: all(texts), what="the first words")
+        opencode.kill()
+        for listener in listeners:
+            listener.result(240)
+    for pieces in texts:
+        assert (SLOW * 100).startswith("".join(pieces))

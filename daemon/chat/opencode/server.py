@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,6 +43,7 @@ class ServedModel:
     context_tokens: int
     reply_tokens: int
     has_tools: bool
+    takes_images: bool = False
     is_default: bool = False
 
 
@@ -228,13 +229,15 @@ class OpenCodeServer:
         system: str,
         content: str,
         *,
+        images: Sequence[str] = (),
         model: str = "",
         timeout_s: float | None = None,
         on_text: OnText | None = None,
     ) -> Reply:
         """Say `content` in the session and wait for the answer, which `on_text` is told piece by piece as it comes.
 
-        What was said before in the session is part of the conversation; `system` belongs to this turn alone. `model` is
+        What was said before in the session is part of the conversation; `system` belongs to this turn alone. `images`
+        are data: URLs, for a model that takes images: OpenCode tells any other that it cannot read them. `model` is
         ``provider/model``, or empty for the server's default. `timeout_s` takes the place of `patience.prompt`. A turn
         that fails, or whose caller is interrupted (`on_text` may raise), is aborted.
 
@@ -243,6 +246,7 @@ class OpenCodeServer:
             ModelUnavailable: the server or the provider is down, too slow, lacks the model or refuses our key.
             BadReply: the answer is empty or was cut off, or the provider objects to the content.
             ContextLost: the conversation does not fit into the model's context.
+            BadRequest: an image is broken.
         """
         scope = self._scope()
         provider, _, name = (model or self.resolve().id).partition("/")
@@ -254,7 +258,7 @@ class OpenCodeServer:
         with self._lock:
             self._at_work.add(session_id)
         try:
-            answers = TurnFollower(self._http, scope.where, turn, self.patience, limit_s).run(prompt, content)
+            answers = TurnFollower(self._http, scope.where, turn, self.patience, limit_s).run(prompt, content, images)
         except BaseException:
             self.abort(session_id)
             raise
@@ -305,10 +309,12 @@ class OpenCodeServer:
 
 def _served(provider: str, name: str, model: Json) -> ServedModel:
     limit: Mapping[str, Any] = table(model.get("limit"))
+    capabilities = table(model.get("capabilities"))
     return ServedModel(
         f"{provider}/{name}",
         text(model.get("name")) or name,
         integer(limit.get("context")),
         integer(limit.get("output")),
-        bool(table(model.get("capabilities")).get("toolcall")),
+        bool(capabilities.get("toolcall")),
+        bool(table(capabilities.get("input")).get("image")),
     )

@@ -18,13 +18,15 @@ import httpx
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, OnText, Reply
 from daemon.chat.ollama_reply import without_thinking
 from daemon.chat.opencode.http import HttpClient
-from daemon.errors import ReconstituteError
+from daemon.errors import BadRequest, ReconstituteError
 from daemon.model import Json
 from daemon.records import OWN_MARK, integer, table, text
 
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|window|limit)|too (?:long|large|many tokens)|maximum.{0,20}tokens", re.IGNORECASE
 )
+_BAD_IMAGE = re.compile(r"\bImageDecodeError\b")
+"""1.18 decodes images before it sends them."""
 _NO_MODEL = re.compile(r"model not found", re.IGNORECASE)
 _CUT_OFF = "the reply was cut off at its largest length; say it in fewer words"
 _CONTENT = frozenset({400, 413, 422})
@@ -130,7 +132,7 @@ def reply_of(answers: Sequence[Json], error: Json | None, address: str) -> Reply
     """The turn's answer. A model that called tools in vain speaks more than once: its last words count.
 
     Raises:
-        ModelUnavailable, BadReply, ContextLost: as `failure` has it; BadReply for an answer without text.
+        ModelUnavailable, BadReply, ContextLost, BadRequest: as `failure` has it; BadReply for an answer without text.
     """
     infos = [table(answer.get("info")) for answer in answers]
     error = error or next((table(info["error"]) for info in reversed(infos) if info.get("error")), None)
@@ -169,6 +171,8 @@ def failure(error: Json, address: str) -> ReconstituteError:
     status = integer(data.get("statusCode"))
     if name == "ContextOverflowError" or (status in _CONTENT and _TOO_LONG.search(reason)):
         return ContextLost(f"{address}: the conversation does not fit into the model's context: {reason}")
+    if _BAD_IMAGE.search(reason):
+        return BadRequest(f"{address}: an image cannot be decoded; send another one: {reason}")
     if name == "MessageOutputLengthError":
         return BadReply(_CUT_OFF)
     if status in _CONTENT:
@@ -210,15 +214,17 @@ class TurnFollower:
         self._deadline = time.monotonic() + limit_s
         self._path = f"/session/{turn.session_id}"
 
-    def run(self, prompt: Json, text_: str) -> list[Json]:
-        """Say `text_` with the fields of `prompt`; the assistant messages that answer it.
+    def run(self, prompt: Json, text_: str, images: Sequence[str] = ()) -> list[Json]:
+        """Say `text_`, and show `images` (data: URLs), with the fields of `prompt`; the assistant messages that answer.
 
         Raises:
             SessionGone: it was deleted meanwhile.
             ModelUnavailable: the server is down or too slow, or the provider keeps failing.
         """
         mark = secrets.token_hex(8)
-        unsent: Json | None = prompt | {"parts": [{"type": "text", "text": text_, "metadata": {OWN_MARK: mark}}]}
+        parts: list[Json] = [{"type": "text", "text": text_, "metadata": {OWN_MARK: mark}}]
+        parts += [{"type": "file", "mime": url[len("data:") : url.index(";")], "url": url} for url in images]
+        unsent: Json | None = prompt | {"parts": parts}
         while True:
             if not self._listen(unsent):
                 # Of one that is deleted from another folder we hear nothing, and the server goes on with its turn.

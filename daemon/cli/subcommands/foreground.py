@@ -82,7 +82,7 @@ def mcp(settings: Settings, *, directory: str) -> None:
 @click.option("--opencode", metavar="URL", default="", help="The OpenCode server; by default opencode.server_url.")
 @click.pass_obj
 def adapter(settings: Settings, *, host: str, port: int | None, opencode: str) -> int:
-    """Let any client of Ollama use the models you have in OpenCode. Runs until Ctrl-C.
+    """Let any client of Ollama or OpenAI use the models you have in OpenCode. Runs until Ctrl-C.
 
     It needs a running `opencode serve`. Tools work with every model. By default only this machine can connect, without
     a password; set one with adapter.token.

@@ -26,6 +26,10 @@ DOWN = {"name": "APIError", "data": {"message": "overloaded", "statusCode": 500}
 ABORTED = {"name": "MessageAbortedError", "data": {"message": "aborted"}}
 
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+"""A PNG of one transparent pixel, in base64."""
+
+
 @dataclass
 class ScriptedOpenCode(FakeOpenCode):
     """`script`: what the model says, one entry a prompt; a dict is an error, HANG goes on until it is aborted."""
@@ -49,6 +53,10 @@ class ScriptedOpenCode(FakeOpenCode):
     def said(self, number: int = -1) -> str:
         """The text of one prompt."""
         return str(self.prompts[number]["parts"][0]["text"])
+
+    def images(self, number: int = -1) -> list[str]:
+        """The addresses of the images of one prompt."""
+        return [part["url"] for part in self.prompts[number]["parts"][1:]]
 
     def system(self, number: int = -1) -> str:
         return str(self.prompts[number]["system"])
@@ -103,6 +111,14 @@ def result(text: str, name: str = "get_weather") -> dict[str, Any]:
 
 def called(name: str, **arguments: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": name, "arguments": arguments}}]}
+
+
+class BreakingOpenCode(ScriptedOpenCode):
+    """Fails each answer after its pieces."""
+
+    def _stream(self, session: str, answer: str) -> None:
+        super()._stream(session, answer)
+        self.error = DOWN
 
 
 class Client:

@@ -157,7 +157,11 @@ class FakeOpenCode:
 
     def providers(self) -> Json:
         models = {
-            name: {"name": name.title(), "limit": {"context": size, "output": 100}, "capabilities": {"toolcall": True}}
+            name: {
+                "name": name.title(),
+                "limit": {"context": size, "output": 100},
+                "capabilities": {"toolcall": True, "input": {"text": True, "image": name == "large"}},
+            }
             for name, size in MODELS.items()
         }
         return {"providers": [{"id": "acme", "models": models}], "default": {"acme": "small"}}

@@ -20,12 +20,6 @@ GET = b"GET /api/version HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 
 
 @pytest.fixture
-def opencode() -> Iterator[ScriptedOpenCode]:
-    with ScriptedOpenCode() as made:
-        yield made
-
-
-@pytest.fixture
 def served(opencode: ScriptedOpenCode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adapter]:
     monkeypatch.setattr(guard, "HEADER_SECONDS", 0.5)
     with adapter(opencode.url) as made:

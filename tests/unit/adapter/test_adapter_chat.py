@@ -21,6 +21,7 @@ from tests.support.servers.adapter_opencode import (
     MODEL,
     STATUS,
     TOOLS,
+    BreakingOpenCode,
     Client,
     ScriptedOpenCode,
     adapter,
@@ -36,24 +37,6 @@ def action(name: str, **arguments: Any) -> str:
 
 def answer(text: str, kind: str = "answer") -> str:
     return json.dumps({"action": kind, "content": text})
-
-
-@pytest.fixture
-def opencode() -> Iterator[ScriptedOpenCode]:
-    with ScriptedOpenCode() as server:
-        yield server
-
-
-@pytest.fixture
-def served(opencode: ScriptedOpenCode) -> Iterator[Adapter]:
-    with adapter(opencode.url) as running:
-        yield running
-
-
-@pytest.fixture
-def client(served: Adapter) -> Iterator[Client]:
-    with Client(served.url) as plain:
-        yield plain
 
 
 def wait_for(is_so: Any, timeout_s: float = 90) -> None:
@@ -286,23 +269,19 @@ def test_an_error_before_the_first_word_of_a_stream_has_its_status(opencode: Scr
     assert set(said.json()) == {"error"}
 
 
-def test_an_error_in_the_middle_of_a_stream_is_its_last_line(opencode: ScriptedOpenCode, client: Client) -> None:
-    opencode.script = [["Once upon", " a time"]]
-    opencode.error_recorded = True
-    play = opencode._stream
-
-    def breaks(session: str, answer_id: str) -> None:
-        play(session, answer_id)
-        opencode.error = DOWN
-
-    opencode._stream = breaks  # type: ignore[method-assign, assignment]
-    *pieces, last = client.lines("/api/chat", {"messages": [user("Tell me what the story is")]})
-    assert "".join(piece["message"]["content"] for piece in pieces) == "Once upon a time"
-    assert (last["done"], last["done_reason"]) == (True, "error")
-    assert "overloaded" in last["error"]
-    assert last["message"]["content"] == "I could not answer that just now. Please try again."
-    assert len(opencode.prompts) == 1
-    assert opencode.sessions == {}
+@pytest.mark.parametrize(("path", "text"), [("/api/chat", "message"), ("/api/generate", "response")])
+def test_an_error_in_the_middle_of_a_stream_is_its_last_line(path: str, text: str) -> None:
+    body = {"messages": [user("Tell me what the story is")], "prompt": "Tell me what the story is"}
+    with BreakingOpenCode(script=[["Once upon", " a time"]]) as opencode, adapter(opencode.url) as served:
+        with Client(served.url) as client:
+            *pieces, last = client.lines(path, body)
+        assert "Once upon" in "".join(str(piece[text]) for piece in pieces)
+        assert list(last) == ["error"]
+        assert last["error"].startswith("I could not answer that just now. Please try again.")
+        assert "overloaded" in last["error"]
+        assert not any("I could not answer" in str(piece) for piece in pieces)
+        assert len(opencode.prompts) == 1
+        assert opencode.sessions == {}
 
 
 def test_a_conversation_that_does_not_fit_is_the_clients_to_shorten(opencode: ScriptedOpenCode, client: Client) -> None:

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +17,7 @@ import pytest
 
 from daemon.adapter import Adapter, routes
 from daemon.adapter.guard import is_loopback
-from tests.support.servers.adapter_opencode import HANG, MODEL, Client, ScriptedOpenCode, adapter, user
-
-
-@pytest.fixture
-def opencode() -> Iterator[ScriptedOpenCode]:
-    with ScriptedOpenCode() as server:
-        yield server
-
-
-@pytest.fixture
-def served(opencode: ScriptedOpenCode) -> Iterator[Adapter]:
-    with adapter(opencode.url) as running:
-        yield running
-
-
-@pytest.fixture
-def client(served: Adapter) -> Iterator[Client]:
-    with Client(served.url) as plain:
-        yield plain
+from tests.support.servers.adapter_opencode import HANG, MODEL, PIXEL, Client, ScriptedOpenCode, adapter, user
 
 
 def test_it_says_that_it_runs_as_ollama_does(client: Client) -> None:
@@ -58,7 +39,7 @@ def test_models_are_opencodes_the_default_first(client: Client, opencode: Script
 @pytest.mark.parametrize("body", [{"model": MODEL}, {"name": MODEL}, {"model": f"{MODEL}:latest", "verbose": True}])
 def test_a_model_is_shown_with_tools_and_its_context(client: Client, body: dict[str, Any]) -> None:
     shown = client.post("/api/show", body).json()
-    assert shown["capabilities"] == ["completion", "tools"]
+    assert shown["capabilities"] == ["completion", "tools", "vision"]
     assert shown["model_info"]["acme.context_length"] == 200_000
 
 
@@ -117,8 +98,23 @@ REFUSALS = {
         400,
         "format",
     ),
-    "an image": ("POST", "/api/chat", {"model": MODEL, "messages": [user("x") | {"images": ["aGk="]}]}, 400, "images"),
-    "an image alone": ("POST", "/api/generate", {"model": MODEL, "images": ["aGk="]}, 400, "images"),
+    "what is no image": ("POST", "/api/generate", {"model": MODEL, "images": ["aGk="]}, 400, "an image must be PNG"),
+    "what is not base64": ("POST", "/api/generate", {"model": MODEL, "images": ["a b!"]}, 400, "base64"),
+    "an image for the blind": (
+        "POST",
+        "/api/chat",
+        {"model": "acme/small", "messages": [user("x") | {"images": [PIXEL]}]},
+        400,
+        "acme/small does not take images",
+    ),
+    "an image of the system": (
+        "POST",
+        "/api/chat",
+        {"model": MODEL, "messages": [{"role": "system", "images": [PIXEL]}, user("x")]},
+        400,
+        "system message",
+    ),
+    "probabilities": ("POST", "/api/generate", {"model": MODEL, "prompt": "a", "logprobs": True}, 400, "logprobs"),
     "a text to fill in": ("POST", "/api/generate", {"model": MODEL, "prompt": "a", "suffix": "b"}, 400, "insert"),
     "raw with a system text": ("POST", "/api/generate", {"model": MODEL, "raw": True, "system": "s"}, 400, "raw mode"),
     "embeddings": ("POST", "/api/embed", {"model": MODEL, "input": "x"}, 501, "does not support embeddings"),
@@ -129,7 +125,6 @@ REFUSALS = {
     "copy": ("POST", "/api/copy", {"source": "x"}, 501, "OpenCode"),
     "delete": ("DELETE", "/api/delete", {"model": "x"}, 501, "OpenCode"),
     "a blob": ("POST", "/api/blobs/sha256:00", b"x", 501, "OpenCode"),
-    "another's API": ("POST", "/v1/chat/completions", {"model": "x"}, 501, "/api/chat"),
     "an unknown address": ("GET", "/api/nothing", b"", 404, "/api/nothing"),
     "another method": ("GET", "/api/chat", b"", 405, "GET"),
 }
