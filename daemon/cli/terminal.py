@@ -23,7 +23,7 @@ import click
 
 from daemon.control.answers import to_json
 from daemon.control.calls import Progress, silent
-from daemon.display import visible
+from daemon.display import short_id, visible
 from daemon.hints import for_commands, rendered
 from daemon.model import Json
 
@@ -64,6 +64,11 @@ def tint(value: Any, colour: str) -> str:
 def line(value: Any) -> str:
     """As `plain`, in one line: a newline or tab, as a file name may hold, is shown as its escape."""
     return plain(str(value).replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
+
+
+def identifier(value: Any) -> str:
+    """An id: whole where a program may read it, short where a person does. Every command takes both."""
+    return short_id(str(value)) if sys.stdout.isatty() else str(value)
 
 
 def say(text: str = "") -> None:

@@ -165,7 +165,7 @@ def _show_revision(revision: FileRevision) -> None:
         terminal.tint(f"{revision.grade:<8}", COLOURS.get(revision.grade, "white")),
         f"{'deleted' if revision.deleted else terminal.size(revision.size):>8}",
         terminal.line(operation if tool in {"", operation} else f"{operation} by {tool}"),
-        terminal.bold(" ".join((revision.session_title or revision.session_id).split())),
+        terminal.bold(" ".join((revision.session_title or terminal.identifier(revision.session_id)).split())),
     ]
     terminal.say("  ".join(facts))
     for remark in _remarks(revision):
@@ -182,7 +182,7 @@ def _remarks(revision: FileRevision) -> list[str]:
         revision.note,
         "something outside OpenCode had changed it before" if revision.outside_change else "",
         f"moved from {terminal.line(revision.moved_from)}" if revision.moved_from else "",
-        f"message {revision.message_id}" if revision.message_id else "",
+        f"message {terminal.identifier(revision.message_id)}" if revision.message_id else "",
     ]
     return [remark for remark in remarks if remark]
 
@@ -203,7 +203,7 @@ def show_diff(text: str) -> None:
 
 def _show_lines(lines: list[FileLine]) -> None:
     for number, line in enumerate(lines, start=1):
-        author = f"{terminal.moment(line.time)}  {terminal.line(line.message_id or '-')}"
+        author = f"{terminal.moment(line.time)}  {terminal.line(terminal.identifier(line.message_id or '-'))}"
         terminal.say(f"{terminal.dim(author)}  {number:>5}  {terminal.plain(line.text)}")
 
 

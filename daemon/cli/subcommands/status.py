@@ -98,7 +98,7 @@ def _archive(answer: Status) -> Iterator[str]:
         yield f"{records} over limits.record_mb, {terminal.size(large.bytes)}, kept whole as files, not searched:"
         for record in large.records[:LISTED]:
             of_part = f", part {record['part']}" if record.get("part") else ""
-            yield f"  message {record.get('message', '?')}{of_part}: {record.get('file', '?')}"
+            yield f"  message {terminal.identifier(record.get('message', '?'))}{of_part}: {record.get('file', '?')}"
 
 
 def _sources(answer: Status) -> Iterator[str]:
