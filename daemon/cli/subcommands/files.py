@@ -16,7 +16,6 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
-from daemon.cli.terminal import progress
 from daemon.control import calls, file_answers
 from daemon.control.file_answers import FileLine, FileRevision, RecordedFile
 from daemon.moments import written_local
@@ -52,8 +51,7 @@ def files(settings: Settings, *, path: str, at: str, lost: bool, as_json: bool) 
       reconstitute files ~/projects/shop --at 2026-05-31T18:00 --json
     """  # noqa: D301 - click's mark for text that is not to be filled
     place = absolute(path)
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.Files(place, at, lost), progress=step)
+    answer = settings.ask(calls.Files(place, at, lost))
     terminal.notes(answer.warnings)
     if as_json:
         terminal.data(answer)
@@ -138,8 +136,7 @@ def history(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: 
       reconstitute history src/cart.py --lines
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = absolute(file)
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.History(path, diff, lines), progress=step)
+    answer = settings.ask(calls.History(path, diff, lines))
     terminal.notes(answer.warnings)
     if as_json:
         terminal.data(answer)
@@ -226,8 +223,7 @@ def show(settings: Settings, *, file: str, at: str, raw: bool, as_json: bool) ->
       reconstitute show logo.png --raw > logo.png
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = absolute(file)
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.Content(path, at, raw), progress=step)
+    answer = settings.ask(calls.Content(path, at, raw))
     terminal.notes(answer.warnings)
     encoded = answer.content_base64
     if as_json:

@@ -10,7 +10,6 @@ from msgspec import UNSET
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.terminal import progress
 from daemon.control import calls
 from daemon.control.answers import Index, SourceStatus, Status
 from daemon.errors import Retry
@@ -214,8 +213,7 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
       reconstitute index
       reconstitute index --wait
     """  # noqa: D301 - click's mark for text that is not to be filled
-    with progress() as step:
-        answer = settings.ask(calls.Index(wait=wait), progress=step)
+    answer = settings.ask(calls.Index(wait=wait))
     code = Retry.exit_code if answer.warnings and not answer.changed else 0
     if as_json:
         terminal.data(answer)

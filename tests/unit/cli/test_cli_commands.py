@@ -118,10 +118,10 @@ def test_a_global_option_behind_the_command_is_told_its_place(cli: Cli) -> None:
     assert "write it before the command: reconstitute --verbose" in done.stderr
 
 
-def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None:
+def test_index_reports_what_it_did_and_prints_no_progress_if_it_is_quick(cli: Cli) -> None:
     done = cli("index")
     assert done.stdout == "3 records new or changed; 1 deleted by OpenCode and kept here; 5 embedded.\n"
-    assert done.stderr == "reconstitute: scan: 1 of 3\nreconstitute: scan: 3 of 3\n"
+    assert done.stderr == ""
     assert json.loads(cli("index", "--json").stdout)["embedded"] == 5
 
 
@@ -172,10 +172,13 @@ def test_one_is_said_in_the_singular(cli: Cli) -> None:
     assert "ok, 1 entry\n" in shown
 
 
-def test_index_on_a_terminal_draws_a_bar(cli: Cli) -> None:
-    seen = cli.on_terminal("index")
+@pytest.mark.parametrize("words", [["index"], ["index", "--json"]], ids=" ".join)
+def test_progress_on_a_terminal_is_a_bar_with_words_that_users_know(cli: Cli, words: list[str]) -> None:
+    cli.service.phase = "reading SQLite (OpenCode 1.2 and later)"
+    seen = cli.on_terminal(*words)
     assert "\x1b[" in seen
-    assert "3/3" in seen
+    assert "sessions read: 3 of 3" in seen
+    assert "SQLite" not in seen
 
 
 PLACES: list[tuple[list[str], str]] = [
