@@ -11,8 +11,9 @@ from msgspec import UNSET
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
 from daemon.control import calls
-from daemon.control.answers import Index, SourceStatus, Status
+from daemon.control.answers import SourceStatus, Status
 from daemon.errors import Retry
+from daemon.hints import not_searchable
 
 LABEL = 10
 _WORKS = {
@@ -143,11 +144,10 @@ def _waiting(answer: Status) -> Iterator[str]:
     if answer.outbox:
         by_words, by_meaning = (answer.outbox.get(stage, 0) for stage in ("lexical", "semantic"))
         tools, semantic = answer.outbox.get("tools", 0), answer.index.get("semantic", {})
-        counts = f"not indexed yet: {terminal.count(by_words, 'message')} by words, {by_meaning} by meaning"
-        counts += f", and the tool calls of {tools} by meaning" if tools else ""
+        counts = not_searchable(by_words, by_meaning, tools)
         seconds_left = semantic.get("secondsLeft") or 0
-        counts += f"; about {terminal.duration(seconds_left)} left" if seconds_left else ""
-        yield counts if by_words or by_meaning or tools else "nothing; every message is indexed"
+        counts += f"; about {terminal.duration(seconds_left)} left" if counts and seconds_left else ""
+        yield counts or "nothing; every message is indexed"
 
 
 def _indexes(answer: Status) -> Iterator[str]:
@@ -231,17 +231,5 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
     )
     terminal.say(terminal.plain("; ".join(changes) or no_change) + ".")
     if answer.waiting:
-        terminal.say(_what_follows(answer))
+        terminal.note(not_searchable(meaning=answer.waiting, is_served=answer.running))
     return code
-
-
-def _what_follows(answer: Index) -> str:
-    is_one = answer.waiting == 1
-    waiting = f"{terminal.count(answer.waiting, 'message')} {'is' if is_one else 'are'} not embedded yet"
-    pronoun = "it" if is_one else "them"
-    embedder = (
-        f"the running service embeds {pronoun}"
-        if answer.running
-        else f"`reconstitute index --wait` embeds {pronoun}, and so does the service"
-    )
-    return f"All of it can be searched by words. {waiting}: {embedder}, newest first."

@@ -132,16 +132,6 @@ def test_index_reports_what_it_did_and_prints_no_progress_if_it_is_quick(cli: Cl
         ({"changed": 1}, 0, "1 record new or changed.\n"),
         ({"changed": 0, "warnings": ["db: locked"]}, 75, "nothing new, but not everything could be read or embedded"),
         ({"changed": 2, "warnings": ["db: locked"]}, 0, "2 records new or changed.\n"),
-        (
-            {"changed": 2, "waiting": 9},
-            0,
-            "2 records new or changed.\nAll of it can be searched by words. 9 messages are not embedded yet: `reconstitute",
-        ),
-        (
-            {"waiting": 1, "running": True},
-            0,
-            "nothing new.\nAll of it can be searched by words. 1 message is not embedded yet: the running service embeds it",
-        ),
     ],
 )
 def test_index_that_could_not_read_does_not_say_that_all_is_well(
@@ -152,6 +142,29 @@ def test_index_that_could_not_read_does_not_say_that_all_is_well(
     assert (done.returncode, done.stdout[: len(says)]) == (code, says)
     assert ("db: locked" in done.stderr) is ("warnings" in answer)
     assert cli("index", "--json").returncode == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({}, ""),
+        (
+            {"waiting": 1200},
+            (
+                "1,200 messages are not searchable by meaning yet; "
+                "run `reconstitute index --wait` once, or keep the service running"
+            ),
+        ),
+        ({"waiting": 1, "running": True}, "1 message is not searchable by meaning yet; the service works on it"),
+    ],
+)
+def test_index_says_in_one_line_on_stderr_what_waits(cli: Cli, answer: dict[str, Any], says: str) -> None:
+    cli.service.answers["index"] = {"changed": 2, **answer}
+    done = cli("index")
+    assert (done.stdout, done.stderr) == (
+        "2 records new or changed.\n",
+        f"reconstitute: {says}\n" if says else "",
+    )
 
 
 def test_status_lists_the_newest_set_aside_records_one_per_line(cli: Cli) -> None:
