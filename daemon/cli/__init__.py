@@ -54,6 +54,7 @@ HEADINGS = {
         "alias": "Record that a folder was renamed or moved.",
     },
     "Pages and exports": {
+        "open": "Open the pages of a folder.",
         "export": "Export sessions as JSON lines, chat messages or Markdown.",
         "trajectory": "Show how a model found its answers.",
     },
@@ -84,6 +85,7 @@ _PLACES = {
     "history": "files:history",
     "show": "files:show",
     "alias": "files:alias",
+    "open": "pages:open_pages",
     "trajectory": "path:trajectory",
     "index": "status:index",
     "models": "config:models",

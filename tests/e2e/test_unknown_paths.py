@@ -35,6 +35,7 @@ CALLS: dict[str, list[list[str]]] = {
 OTHERWISE = {
     "trajectory": "says that no run of the path is kept, and which paths have one",
     "search": "is `recall`",
+    "open": "knows the pages alone, and says how to make them",
     "alias": "is what one says of a path; of an unknown one it warns, see below",
 }
 _NAMES = {"path", "file", "old", "--path"}
