@@ -265,6 +265,7 @@ def _end(code: int) -> NoReturn:
 def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
     try:
         if "_RECONSTITUTE_COMPLETE" in os.environ:
+            importlib.import_module("daemon.cli.subcommands.completion")  # has what click lacks
             reconstitute.main(arguments, prog_name="reconstitute")
         with reconstitute.make_context("reconstitute", list(arguments)) as context:
             answer = reconstitute.invoke(context)
