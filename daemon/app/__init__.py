@@ -23,10 +23,10 @@ from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress, silent
-from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import ArchiveLocked, DiskFull, ReconstituteError, Retry, Skip
 from daemon.filesystem.disk_space import is_full
+from daemon.hints import not_searchable
 from daemon.ingest import ScanResult
 from daemon.model import Json
 from daemon.notify import Notifier
@@ -163,9 +163,7 @@ class OneShot(Engine):
         waiting = self.waits_for_meaning
         is_empty = answer.get("matchMode") == "semantic" and not answer["results"] and answer["coverage"]["eligible"]
         if is_empty and waiting:
-            wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
-            fix = "run `index(wait=true)` once, or keep the service running"
-            raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
+            raise Retry(f"nothing was found by meaning so far: {not_searchable(meaning=waiting, is_served=False)}")
         return answer
 
     def reconstitute(self, request: calls.Reconstitute, progress: Progress) -> answers.Run:

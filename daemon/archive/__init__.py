@@ -195,9 +195,16 @@ class Archive(OwnRecords):
         """In conversation order."""
         return list(self._load(keys.session_order(session_id)) or ())
 
-    def all_message_ids(self) -> Iterator[str]:
-        """Every message, by id."""
-        for key in self._store.keys(b"msg:"):
+    def all_session_ids(self, begin: str = "") -> Iterator[str]:
+        """Every session whose id begins so, by id, also one of which only messages are known."""
+        names = (
+            key.split(b":", 2)[1] for key in self._store.keys(b"sess:" + keys.escape(begin).encode("utf-8", "replace"))
+        )
+        return (keys.unescape(name.decode()) for name, _ in itertools.groupby(names))
+
+    def all_message_ids(self, begin: str = "") -> Iterator[str]:
+        """Every message whose id begins so, by id."""
+        for key in self._store.keys(b"msg:" + keys.escape(begin).encode("utf-8", "replace")):
             if key.endswith(b":hash"):
                 yield keys.unescape(key.decode()[4:-5])
 

@@ -54,6 +54,7 @@ HEADINGS = {
         "alias": "Record that a folder was renamed or moved.",
     },
     "Pages and exports": {
+        "open": "Open the pages of a folder.",
         "export": "Export sessions as JSON lines, chat messages or Markdown.",
         "trajectory": "Show how a model found its answers.",
     },
@@ -84,6 +85,7 @@ _PLACES = {
     "history": "files:history",
     "show": "files:show",
     "alias": "files:alias",
+    "open": "pages:open_pages",
     "trajectory": "path:trajectory",
     "index": "status:index",
     "models": "config:models",
@@ -263,6 +265,7 @@ def _end(code: int) -> NoReturn:
 def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
     try:
         if "_RECONSTITUTE_COMPLETE" in os.environ:
+            importlib.import_module("daemon.cli.subcommands.completion")  # has what click lacks
             reconstitute.main(arguments, prog_name="reconstitute")
         with reconstitute.make_context("reconstitute", list(arguments)) as context:
             answer = reconstitute.invoke(context)

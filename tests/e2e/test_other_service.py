@@ -58,6 +58,7 @@ NO_CLIENTS = {
     "completion": "prints a script",
     "service": "asks systemd; its status is compared in test_service_unit.py",
     "config": "reads the configuration alone",
+    "open": "reads the configuration and the pages on the disk",
 }
 
 

@@ -13,7 +13,6 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.terminal import progress
 from daemon.control import calls
 from daemon.control.answers import EmbeddingModel, Models
 from daemon.errors import ConfigError
@@ -151,8 +150,7 @@ def models(settings: Settings, as_json: bool) -> None:
       reconstitute models
       reconstitute models --json
     """  # noqa: D301 - click's mark for text that is not to be filled
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.Models(), progress=step)
+    answer = settings.ask(calls.Models())
     if as_json:
         terminal.data(answer)
         return

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.terminal import progress
 from daemon.control import calls
-from daemon.control.answers import Index, SourceStatus, Status
+from daemon.control.answers import SourceStatus, Status
 from daemon.errors import Retry
+from daemon.hints import not_searchable
 
 LABEL = 10
 _WORKS = {
@@ -98,7 +98,7 @@ def _archive(answer: Status) -> Iterator[str]:
         yield f"{records} over limits.record_mb, {terminal.size(large.bytes)}, kept whole as files, not searched:"
         for record in large.records[:LISTED]:
             of_part = f", part {record['part']}" if record.get("part") else ""
-            yield f"  message {record.get('message', '?')}{of_part}: {record.get('file', '?')}"
+            yield f"  message {terminal.identifier(record.get('message', '?'))}{of_part}: {record.get('file', '?')}"
 
 
 def _sources(answer: Status) -> Iterator[str]:
@@ -144,11 +144,10 @@ def _waiting(answer: Status) -> Iterator[str]:
     if answer.outbox:
         by_words, by_meaning = (answer.outbox.get(stage, 0) for stage in ("lexical", "semantic"))
         tools, semantic = answer.outbox.get("tools", 0), answer.index.get("semantic", {})
-        counts = f"not indexed yet: {terminal.count(by_words, 'message')} by words, {by_meaning} by meaning"
-        counts += f", and the tool calls of {tools} by meaning" if tools else ""
+        counts = not_searchable(by_words, by_meaning, tools)
         seconds_left = semantic.get("secondsLeft") or 0
-        counts += f"; about {terminal.duration(seconds_left)} left" if seconds_left else ""
-        yield counts if by_words or by_meaning or tools else "nothing; every message is indexed"
+        counts += f"; about {terminal.duration(seconds_left)} left" if counts and seconds_left else ""
+        yield counts or "nothing; every message is indexed"
 
 
 def _indexes(answer: Status) -> Iterator[str]:
@@ -214,8 +213,7 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
       reconstitute index
       reconstitute index --wait
     """  # noqa: D301 - click's mark for text that is not to be filled
-    with progress() as step:
-        answer = settings.ask(calls.Index(wait=wait), progress=step)
+    answer = settings.ask(calls.Index(wait=wait))
     code = Retry.exit_code if answer.warnings and not answer.changed else 0
     if as_json:
         terminal.data(answer)
@@ -233,17 +231,5 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
     )
     terminal.say(terminal.plain("; ".join(changes) or no_change) + ".")
     if answer.waiting:
-        terminal.say(_what_follows(answer))
+        terminal.note(not_searchable(meaning=answer.waiting, is_served=answer.running))
     return code
-
-
-def _what_follows(answer: Index) -> str:
-    is_one = answer.waiting == 1
-    waiting = f"{terminal.count(answer.waiting, 'message')} {'is' if is_one else 'are'} not embedded yet"
-    pronoun = "it" if is_one else "them"
-    embedder = (
-        f"the running service embeds {pronoun}"
-        if answer.running
-        else f"`reconstitute index --wait` embeds {pronoun}, and so does the service"
-    )
-    return f"All of it can be searched by words. {waiting}: {embedder}, newest first."
