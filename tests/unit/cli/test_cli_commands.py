@@ -72,7 +72,7 @@ def test_status_fits_80_columns_and_shows_every_figure(cli: Cli) -> None:
         "opencode.db: ok",
         "1 unreadable, kept aside",
         "12 sticker",
-        "7 by meaning",
+        "7 messages are not searchable by meaning yet",
         "rebuilding",
         "all-MiniLM-L6-v2",
         "/home/ada/shop: ok, continuous",
