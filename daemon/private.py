@@ -24,9 +24,9 @@ _SPACE = r"(?:\s|\\+[nrt])*"
 _TAG = re.compile(rf"{_LT}{_SPACE}(?P<closing>{_SLASH}{_SPACE})?(?ai:private)(?![\w-])")
 _QUOTED = r"\\*\"[^\"]*\"|'[^']*'"
 _ATTRIBUTES = re.compile(
-    rf"(?:(?:\s|\\+[nrt])+[\w:.-]+(?:{_SPACE}={_SPACE}(?:{_QUOTED}|[^\s>\"'\\]+))?)*{_SPACE}{_SLASH}?{_GT}"
+    rf"(?:(?:\s|\\+[nrt])+[\w:.-]+(?:{_SPACE}={_SPACE}(?:{_QUOTED}|(?:(?!{_GT})[^\s\"'])+))?)*{_SPACE}{_SLASH}?{_GT}"
 )
-_END = re.compile(rf"[^<>\\]*{_GT}")
+_END = re.compile(rf"(?:(?!{_LT}|{_GT}).){{0,256}}{_GT}", re.DOTALL)
 _WORD = b"private"
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 _DATA_URL = re.compile(r"data:[^,]{0,256},", re.ASCII)

@@ -23,7 +23,8 @@ def of_paths(data: Json, *, is_concerned: bool) -> Json | None:
     """
     state = records.table(data.get("state"))
     if data.get("type") == "tool" and not is_concerned and state.get("status") == "pending":
-        return {**data, "state": {"status": "pending", "input": {}}} if state.get("input") or state.get("raw") else None
+        is_empty = not state.get("input") and not state.get("raw")
+        return None if is_empty else {**data, "state": {"status": "pending", "input": {}}, FLAG: {"paths": True}}
     if not is_concerned or data.get("type") not in _TYPES:
         return None
     remains = {key: data[key] for key in _KEPT if key in data}
