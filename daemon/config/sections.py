@@ -166,6 +166,9 @@ class Output(Section, frozen=True):
     """Where the markdown trees are written."""
 
     dir: Annotated[str, Meta(description="output directory")] = "~/reconstituted"
+    secret_files: Annotated[
+        bool, Meta(description="publish what files such as .env, *.pem or id_rsa hold; false: pages only name them")
+    ] = False
 
 
 class TargetSection(Section, frozen=True):

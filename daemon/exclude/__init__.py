@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -39,7 +39,9 @@ _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|$)")
 class Exclusion:
     """The settings of `[exclude]`, as decisions. Safe from several threads."""
 
-    def __init__(self, settings: Exclude | None = None) -> None:
+    def __init__(self, settings: Exclude | None = None, *, reads_outputs: bool = True) -> None:
+        """`reads_outputs`: a call also names a path by what it printed, not only by its input."""
+        self._reads_outputs = reads_outputs
         settings = settings or Exclude()
         self._projects = tuple(dict.fromkeys(place for text in settings.projects for place in _places(text)))
         self._agents = frozenset(settings.agents)
@@ -223,12 +225,17 @@ class Exclusion:
                 is_announced = self.mentions([name], bases) if name else is_announced
                 is_concerned = not name and (is_announced or self.mentions([text.partition("\n")[0]], bases))
             else:
-                is_concerned = self.mentions(mentions.texts(part.data), [*bases, *mentions.entered(part.data, bases)])
+                is_concerned = self.mentions(self._texts_of(part), [*bases, *mentions.entered(part.data, bases)])
                 is_concerned |= is_announced and part.type == "file"
             remains = of_paths(part.data, is_concerned=is_concerned)
             if remains is not None:
                 remaining[number] = remains
         return remaining
+
+    def _texts_of(self, part: Part) -> Iterator[str]:
+        if not self._reads_outputs and records.text(part.data.get("tool")) not in _FINDING:
+            return mentions.texts(part.data, in_state=("input",))
+        return mentions.texts(part.data)
 
     def diffs(self, diffs: list[Any], roots: Sequence[str]) -> list[Any]:
         """A list of recorded diffs without the texts of excluded paths; the same object if there was none."""
@@ -252,6 +259,8 @@ class Exclusion:
         return _without_blocks(raw) if private.may_hold_block(raw) else raw
 
 
+_FINDING = frozenset({"grep", "glob", "list"})
+"""Tools that print lines or names of files that only their output names."""
 _IDS = ("id", "sessionID", "messageID", "type", "role")
 
 

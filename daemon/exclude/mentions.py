@@ -19,9 +19,11 @@ _HOME = re.compile(r"~(?=/|$)|\$HOME\b|\$\{HOME\}")
 _MOST_ENTERED = 32
 
 
-def texts(data: Json) -> Iterator[str]:
-    """Every text of a record that may name a file."""
-    for name in ("state", "url", "filename", "source", "files"):
+def texts(data: Json, in_state: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every text of a record that may name a file; of a call's state only these fields, or all."""
+    state = records.table(data.get("state"))
+    yield from _leaves({name: state.get(name) for name in in_state} if in_state else state)
+    for name in ("url", "filename", "source", "files"):
         yield from _leaves(data.get(name))
 
 

@@ -34,7 +34,14 @@ def closing(draw: st.DrawFn) -> str:
 
 
 _inside = st.text(INSIDE, min_size=1, max_size=6)
-blocks = st.deferred(lambda: st.tuples(opening(), st.lists(st.one_of(_inside, blocks), max_size=3).map("".join), closing()).map("".join))  # fmt: skip
+
+
+def _nested(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    contents = st.lists(st.one_of(_inside, inner), max_size=3).map("".join)
+    return st.tuples(opening(), contents, closing()).map("".join)
+
+
+blocks = _nested(st.recursive(_inside, _nested, max_leaves=4))
 pieces = st.lists(
     st.one_of(
         st.text(OUTSIDE, max_size=12).map(lambda text: (text, text)),
