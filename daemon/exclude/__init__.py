@@ -32,6 +32,9 @@ VERSION = "1"
 PATHS, AGENTS, PRIVATE, LARGE = "paths", "agents", "private", "large"
 """Why something of a message was left out."""
 
+EXCLUDED = "excluded by exclude.paths"
+"""The reason of a capture that was left out."""
+
 _WILDCARD = re.compile(r"[*?\[\]\\]")
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|$)")
 
@@ -102,7 +105,7 @@ class Exclusion:
     def spill(self, output: bytes, bases: Sequence[str]) -> str:
         """Why a tool's spilled output is left out; empty if it is not."""
         if self.mentions([output.decode("utf-8", "replace")], bases):
-            return "excluded by exclude.paths"
+            return EXCLUDED
         return "holds a private block" if private.holds_tag(output) else ""
 
     # -- records -------------------------------------------------------------------------------------------------

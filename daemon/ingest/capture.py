@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daemon import log, private, records
-from daemon.archive import Archive, Batch
+from daemon.archive import Archive, Batch, keys
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
-from daemon.exclude import Exclusion
+from daemon.exclude import EXCLUDED, Exclusion
 from daemon.filesystem import disk_space
 from daemon.filesystem.regular_file import NotRegularError
 from daemon.model import FileEdit, Json, Operation
@@ -36,6 +36,9 @@ _RETRY_S = 600
 
 _RESTING_MS = 2000
 """A spilled output that changed this recently may be unfinished."""
+
+LEFT_OUT = "captures left out by exclude.paths"
+"""The note that says under which settings something was left out; other settings look for it again."""
 
 _MOST_KNOWN = 500_000
 _ID = re.compile(r"[0-9a-f]{40}")
@@ -259,7 +262,7 @@ class Capture:
     def _keep(self, object_id: str, places: list[str]) -> tuple[str, str]:
         """Put one object into the batch: (its kind, "") or ("", remark that says why not)."""
         if any(map(self._exclusion.path, places)):
-            return self._leave_out(object_id, "excluded by exclude.paths", self._by_setting)
+            return self._leave_out(object_id, EXCLUDED, self._by_setting)
         if self._objects.kind(self._batch, object_id) == TREE:
             return TREE, ""
         self._pause()
@@ -292,6 +295,8 @@ class Capture:
 
     def _leave_out(self, object_id: str, reason: str, remark: str) -> tuple[str, str]:
         self._objects.skip(self._batch, object_id, reason)
+        if remark == self._by_setting:
+            self._batch.put(keys.note(LEFT_OUT), self._exclusion.fingerprint.encode())
         self._figures.left_out += 1
         _LOG.debug("left out", object=object_id, reason=reason)
         return "", remark
@@ -361,7 +366,7 @@ class Capture:
             else:
                 self._count(BLOB, self._objects.put_spill(self._batch, path, raw), len(raw))
                 return True
-        self._leave_out(path, reason, "")
+        self._leave_out(path, reason, self._by_setting if reason == EXCLUDED else "")
         return True
 
     def _now(self) -> int:

@@ -17,7 +17,7 @@ from daemon.archive import Archive, Batch, keys
 from daemon.archive.objects import BLOB
 from daemon.errors import BadRecord, SourceBusy
 from daemon.exclude import Exclusion
-from daemon.ingest.capture import Capture
+from daemon.ingest.capture import LEFT_OUT, Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
 from daemon.opencode.database_v2 import TYPE, is_session_event, session_event
@@ -188,8 +188,12 @@ class Evidence:
     # -- renewal -------------------------------------------------------------------------------------------------
 
     def renew(self, progress: Progress | None = None) -> int:
-        """Extract the file edits of every message again if an older version did; returns the number of messages."""
-        if self._archive.note(_NOTE) == VERSION:
+        """Extract the file edits of every message again if an older version did; returns the number of messages.
+
+        Also after a change of exclude.paths, because that queues again what was not captured under the former one.
+        """
+        is_left_out = self._archive.note(LEFT_OUT) not in ("", self._exclusion.fingerprint)
+        if self._archive.note(_NOTE) == VERSION and not is_left_out:
             return 0
         order = list(self._archive.all_message_ids())
         batch = self._archive.batch()
@@ -205,6 +209,7 @@ class Evidence:
                 if progress is not None:
                     progress(number, len(order))
         self._archive.set_note(_NOTE, VERSION)
+        self._archive.set_note(LEFT_OUT, "")
         return len(order)
 
 

@@ -383,14 +383,11 @@ class TestSnapshots:
     def test_they_are_captured_once_they_are_not_excluded(self, tree: str, tmp_path: Path) -> None:
         with opened(tmp_path, **EXCLUDE) as engine:
             engine.index(wait=True)
-        store = tmp_path / "oc/storage"
+        with opened(tmp_path, paths=["*.pem"]) as engine:
+            engine.index(wait=True)
+            objects = engine.archive.objects
+            assert {path for path, _, id_ in objects.walk(tree) if objects.has(id_)} == {"a.txt", "secrets/b"}
         with opened(tmp_path) as engine:
-            path = store / "part/msg_a/prt_b.json"
-            path.write_text(
-                json.dumps(
-                    {"id": "prt_b", "messageID": "msg_a", "sessionID": "ses_a", "type": "step-finish", "snapshot": tree}
-                )
-            )
             engine.index(wait=True)
             objects = engine.archive.objects
             assert {path for path, _, id_ in objects.walk(tree) if objects.has(id_)} == {
@@ -418,6 +415,9 @@ def test_a_spilled_output_is_screened_like_any_other(output: str, kept: int, tmp
         engine.index(wait=True)
         assert len(list(engine.archive._store.scan(b"spill:"))) == kept
         assert b"zyq" not in everything_stored(tmp_path, engine)
+    with opened(tmp_path) as engine:
+        engine.index(wait=True)
+        assert len(list(engine.archive._store.scan(b"spill:"))) == int("<private>" not in output)
 
 
 class TestGrades:
