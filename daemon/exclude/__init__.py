@@ -29,8 +29,8 @@ from daemon.transcript.tool_calls import working_directory, worktree
 VERSION = "1"
 """Version of these rules; raise it to read again what they changed."""
 
-PATHS, AGENTS, PRIVATE, LARGE = "paths", "agents", "private", "large"
-"""Why something of a message was left out."""
+PATHS, AGENTS, TASKS, PRIVATE, LARGE = "paths", "agents", "tasks", "private", "large"
+"""Why something of a message was left out. AGENTS: all of it; TASKS: what it gave an excluded agent to do."""
 
 EXCLUDED = "excluded by exclude.paths"
 """The reason of a capture that was left out."""
@@ -98,9 +98,10 @@ class Exclusion:
             return False
         if any(self.path(base) for base in bases):
             return True
-        home = next((match[0] for base in bases if (match := _HOME.match(base))), os.path.expanduser("~"))
-        suspect = (text for text in texts if any(literal in text for literal in self._literals))
-        return any(not bases or any(map(self.path, mentions.paths(text, bases, home))) for text in suspect)
+        homes = dict.fromkeys([os.path.expanduser("~"), *(match[0] for base in bases if (match := _HOME.match(base)))])
+        spelled = (spelling for text in texts for spelling in mentions.spellings(text, homes))
+        suspect = (text for text in spelled if any(literal in text for literal in self._literals))
+        return any(not bases or any(map(self.path, mentions.paths(text, bases))) for text in suspect)
 
     def spill(self, output: bytes, bases: Sequence[str]) -> str:
         """Why a tool's spilled output is left out; empty if it is not."""
@@ -162,7 +163,7 @@ class Exclusion:
             reasons.update(*(of_part for _, of_part in whole))
             is_same = all(screened is part for (screened, _), part in zip(whole, parts, strict=True))
             parts = parts if is_same else tuple(screened for screened, _ in whole)
-        head, of_head = self._head(message, session, whole=not reasons & {PATHS, AGENTS})
+        head, of_head = self._head(message, session, whole=not reasons & {PATHS, TASKS})
         if head is message and is_same:
             return message, frozenset()
         return replace(head, parts=parts), frozenset(reasons | of_head)
@@ -197,7 +198,7 @@ class Exclusion:
                 reasons.add(PATHS)
         if self._agents and (remains := of_agents(data, self.agent)) is not None:
             data = remains
-            reasons.add(AGENTS)
+            reasons.add(TASKS)
         if private.may_hold_block(part.raw):
             cleaned = _cleaned(data)
             if cleaned is not data:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
 from daemon import records
@@ -17,6 +17,8 @@ _OPTION = re.compile(r"-\w|@|--?[\w-]+=")
 _ENTERED = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd)\s+(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s;&|)]+))|-C\s*(\S+)")
 _HOME = re.compile(r"~(?=/|$)|\$HOME\b|\$\{HOME\}")
 _MOST_ENTERED = 32
+_MOST_SHELL = 100_000
+_QUOTES = dict.fromkeys(map(ord, "'\"\\"))
 
 
 def texts(data: Json, in_state: tuple[str, ...] = ()) -> Iterator[str]:
@@ -54,9 +56,19 @@ def entered(data: Json, bases: Sequence[str]) -> list[str]:
     return list(folders)
 
 
-def paths(text: str, bases: Sequence[str], home: str) -> Iterator[str]:
+def spellings(text: str, homes: Iterable[str]) -> Iterator[str]:
+    """The text, and as a shell may read it: with a home folder for ``~``, and without quotes and backslashes."""
+    yield text
+    if len(text) <= _MOST_SHELL:
+        if _HOME.search(text):
+            yield from (_HOME.sub(lambda _, home=home: home, text) for home in homes)  # type: ignore[misc]
+        if not _QUOTES.keys().isdisjoint(map(ord, text)):
+            yield text.translate(_QUOTES)
+
+
+def paths(text: str, bases: Sequence[str]) -> Iterator[str]:
     """Every absolute path that the text may name."""
-    for name in dict.fromkeys(_names(_HOME.sub(lambda _: home, text))):
+    for name in dict.fromkeys(_names(text)):
         for base in ("/",) if name.startswith("/") else bases:
             place = absolute(name, base)
             if place is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy
-from daemon.exclude import AGENTS, LARGE, PATHS, PRIVATE, Exclusion
+from daemon.exclude import AGENTS, LARGE, PATHS, PRIVATE, TASKS, Exclusion
 from daemon.ingest.screened_source import ScreenedSource
 from daemon.model import Json
 from daemon.opencode import Reading, Unit
@@ -14,6 +14,7 @@ from daemon.opencode import Reading, Unit
 SESSIONS_BY_PROJECTS, SESSIONS_BY_AGENTS = "sessionsByProjects", "sessionsByAgents"
 COUNTED = {
     AGENTS: "messagesByAgents",
+    TASKS: "messagesWithExcludedTasks",
     PATHS: "messagesByPaths",
     PRIVATE: "messagesWithPrivateBlocks",
     LARGE: "messagesWithLargeRecords",

@@ -27,6 +27,7 @@ _EXCLUDED = {
     "sessionsByProjects": ("session", "{} excluded by projects"),
     "sessionsByAgents": ("session", "{} excluded by agents"),
     "messagesByAgents": ("message", "{} excluded by agents"),
+    "messagesWithExcludedTasks": ("message", "{} with tasks of excluded agents"),
     "messagesByPaths": ("message", "{} with content excluded by paths"),
     "messagesWithPrivateBlocks": ("message", "{} with private blocks"),
     "messagesWithLargeRecords": ("message", "{} with a large record that may hold what is excluded"),
