@@ -18,7 +18,6 @@ import msgspec
 
 from daemon.config.sections import Config, Section
 from daemon.errors import ConfigError
-from daemon.path_patterns import PathPatterns
 
 _LONGEST_VALUE = 80
 _SECRET = frozenset({"adapter", "adapter.token"})
@@ -229,6 +228,10 @@ def _excluded(config: Config, blame: Blame) -> Iterator[ConfigError]:
     for number, text in enumerate(config.exclude.projects):
         if reason := _not_absolute(text):
             yield blame.error(f"exclude.projects[{number}]", reason)
+    if not config.exclude.paths:
+        return
+    from daemon.path_patterns import PathPatterns  # noqa: PLC0415 - a fifth of what a command loads
+
     for number, text in enumerate(config.exclude.paths):
         key, body = f"exclude.paths[{number}]", text.removeprefix("!")
         if body.startswith("~") and (reason := _not_absolute(body)):

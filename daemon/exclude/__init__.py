@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from daemon import private, records
 from daemon.config.sections import Exclude, absolute
@@ -20,11 +20,13 @@ from daemon.errors import BadRecord
 from daemon.exclude import mentions
 from daemon.exclude.parts import of_agents, of_paths
 from daemon.model import Json, LargePart, Message, Part, Parts, Session
-from daemon.path_patterns import PathPatterns
 from daemon.private import FLAG
 from daemon.transcript.evidence.attachments import announced_path
 from daemon.transcript.paths import unquoted
 from daemon.transcript.tool_calls import working_directory, worktree
+
+if TYPE_CHECKING:
+    from daemon.path_patterns import PathPatterns
 
 VERSION = "1"
 """Version of these rules; raise it to read again what they changed."""
@@ -49,7 +51,7 @@ class Exclusion:
         self._projects = tuple(dict.fromkeys(place for text in settings.projects for place in _places(text)))
         self._agents = frozenset(settings.agents)
         lines = [line for text in settings.paths for line in _lines(text)]
-        self._patterns = PathPatterns(lines) if lines else None
+        self._patterns = _compiled(lines) if lines else None
         self._literals = tuple(dict.fromkeys(map(_literal, lines)))
         self._matches = lru_cache(maxsize=1 << 16)(self._match)
         parts = (VERSION, *self._projects, "", *sorted(self._agents), "", *lines)
@@ -302,6 +304,12 @@ def _without_blocks(raw: bytes) -> bytes:
         return records.dumps(_flagged(_cleaned(data), {PRIVATE}))
     cleaned = _cleaned(data)
     return raw if cleaned is data else records.dumps(_flagged(cleaned, {PRIVATE}))
+
+
+def _compiled(lines: list[str]) -> PathPatterns:
+    from daemon.path_patterns import PathPatterns  # noqa: PLC0415 - slow to load, and most users exclude no path
+
+    return PathPatterns(lines)
 
 
 def _places(text: str) -> list[str]:
