@@ -29,8 +29,9 @@ from daemon.control.calls import OnPart, Progress, Request, perform, silent
 from daemon.embed import Embedder
 from daemon.embed.builtin import WorkerEmbedder
 from daemon.embed.choose import choose
+from daemon.exclude import Exclusion
 from daemon.filesystem.disk_space import DiskSpace
-from daemon.ingest import Intake, Upkeep
+from daemon.ingest import Intake, ScreenedFiles, Upkeep
 from daemon.ingest.evidence import move_events
 from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
@@ -76,16 +77,18 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
         move_events(self.archive)
         self.catalog = Catalog(self.archive)
         self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
+        exclusion = Exclusion(config.exclude)
         self.archive.large_files.free_mb = config.limits.free_mb
+        large = ScreenedFiles(self.archive.large_files.directory, exclusion, config.limits.free_mb)
         first, *further = config.opencode_dirs
         self.sources = Sources(
             first,
             config.limits.record_mb,
-            self.archive.large_files,
+            large,
             further=further,
             databases=config.databases,
         )
-        self.recovery = Recovery(self.archive, config)
+        self.recovery = Recovery(self.archive, config, exclusion)
         self.recorded = self.recovery.files
         self.intake = Intake(
             self.archive,
@@ -93,6 +96,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             free_mb=config.limits.free_mb,
             record_mb=config.limits.record_mb,
             evidence=self.recovery.evidence,
+            exclusion=exclusion,
         )
         self.upkeep = Upkeep(
             self.archive,

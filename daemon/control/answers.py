@@ -86,6 +86,7 @@ class SourceStatus(Answer):
     quarantined: int | UnsetType = UNSET
     unknown: dict[str, int] | UnsetType = UNSET
     set_aside: list[Json] | UnsetType = UNSET
+    excluded: dict[str, int] | UnsetType = UNSET
 
 
 class TargetStatus(Answer):

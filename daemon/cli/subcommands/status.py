@@ -23,6 +23,15 @@ _WORKS = {
     "views": "file lists",
     "jobs": "requests and pages",
 }
+_EXCLUDED = {
+    "sessionsByProjects": ("session", "{} excluded by projects"),
+    "sessionsByAgents": ("session", "{} excluded by agents"),
+    "messagesByAgents": ("message", "{} excluded by agents"),
+    "messagesWithExcludedTasks": ("message", "{} with tasks of excluded agents"),
+    "messagesByPaths": ("message", "{} with content excluded by paths"),
+    "messagesWithPrivateBlocks": ("message", "{} with private blocks"),
+    "messagesWithLargeRecords": ("message", "{} with a large record that may hold what is excluded"),
+}
 LISTED = 5
 """Most entries shown of a kind: of what a source could not give (the newest first), of a target's warnings."""
 
@@ -128,6 +137,13 @@ def _source(source: SourceStatus) -> Iterator[str]:
     counts = [f"{number} {text}" for text, number in words.items() if number is not UNSET]
     if counts:
         yield "  " + ", ".join(counts)
+    if source.excluded:
+        shown = [
+            text.format(terminal.count(source.excluded[name], noun))
+            for name, (noun, text) in _EXCLUDED.items()
+            if source.excluded.get(name)
+        ]
+        yield "  " + ", ".join(shown)
     for entry in (source.set_aside or [])[:LISTED]:
         yield "    " + _shortened(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
     if source.unknown:
