@@ -16,6 +16,7 @@ from typing import Self, TypeVar
 
 from daemon import __version__, log
 from daemon.app import targets
+from daemon.app.calls.backups import BackupCalls
 from daemon.app.calls.contents import ContentCalls
 from daemon.app.calls.models import ModelCalls
 from daemon.app.calls.runs import RunCalls
@@ -47,7 +48,7 @@ _LISTED = 5
 _NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
-class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
+class Engine(Scanning, RunCalls, ContentCalls, BackupCalls, ModelCalls):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:

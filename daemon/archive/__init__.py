@@ -340,6 +340,10 @@ class Archive(OwnRecords):
             counts[type_] = counts.get(type_, 0) + 1
         return counts
 
+    def stored_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        """Everything in LevelDB at one moment, for a backup (Store.stored_rows)."""
+        return self._store.stored_rows()
+
     # -- figures -------------------------------------------------------------------------------------------------
 
     def figures(self) -> Json:

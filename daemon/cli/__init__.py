@@ -61,6 +61,8 @@ HEADINGS = {
     "Service": {
         "status": "Show what is archived, indexed and waiting.",
         "index": "Read everything OpenCode has now.",
+        "backup": "Back up the archive into a folder, or check the backups there.",
+        "restore-archive": "Make an archive of a backup.",
         "models": "Show which embedding models are at hand, and which fits.",
         "service": "Install, show or remove the systemd user service.",
         "run": "Run the service in the foreground.",
@@ -87,6 +89,7 @@ _PLACES = {
     "alias": "files:alias",
     "open": "pages:open_pages",
     "trajectory": "path:trajectory",
+    "restore-archive": "backup:restore_archive",
     "index": "status:index",
     "models": "config:models",
     "run": "foreground:run",

@@ -116,6 +116,25 @@ class DiskStatus(Answer):
     paused: list[str] = []
 
 
+class BackedUpRecord(Answer):
+    """A record that is kept whole as a file: its hash and its size in bytes."""
+
+    sha256: str = ""
+    size: int = 0
+
+
+class Backup(Answer):
+    """What was handed out for a backup; `large` are the records beside it that the caller copies by itself."""
+
+    archive: str = ""
+    version: str = ""
+    schema: int = 0
+    made: int = 0
+    counts: dict[str, int] = {}
+    large: list[BackedUpRecord] = []
+    warnings: list[str] = []
+
+
 class ErrorStatus(Answer):
     """Something that failed."""
 
