@@ -51,7 +51,7 @@ class OpenCode(Section, frozen=True):
 
 
 class ArchiveSection(Section, frozen=True):
-    """Where our own archive lives: records, captured files, indexes, requests. Back this directory up."""
+    """Where our own archive lives: records, captured files, indexes, requests. `reconstitute backup` backs it up."""
 
     dir: Annotated[str, Meta(description="archive directory, made with mode 0700")] = "$XDG_DATA_HOME/reconstitute"
     capture_mb: Annotated[

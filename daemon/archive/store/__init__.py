@@ -34,8 +34,8 @@ from daemon.filesystem.disk_space import FULL, free_bytes
 
 _LOG = log.get("archive")
 _ASIDE = (
-    f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
-    "what OpenCode still has"
+    "move the whole archive directory aside, then restore it from a backup with `reconstitute restore-archive`; without "
+    "a backup the next start reads what OpenCode still has"
 )
 _USERS_S, _USERS_AT_THE_END_S = 2.0, 1.0
 _LEAST_FREE = 1 << 20
@@ -89,8 +89,7 @@ class Store:
         trouble = self._marker.trouble()
         if trouble:
             raise ArchiveCorrupt(
-                f"{self._place}: not a whole archive: {trouble}; nothing was changed; restore all of it from a backup "
-                f"made while Reconstitute was stopped, or {_ASIDE}"
+                f"{self._place}: not a whole archive: {trouble}; nothing was changed; {_ASIDE}"
             )
 
     def _open(self, *, is_new: bool) -> Any:
@@ -368,9 +367,7 @@ class Store:
         if fix:
             return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {text(cause)}; {fix}")
         return ArchiveCorrupt(
-            f"{self._place}: the archive failed a check: {text(cause)}; stop the daemon, copy the directory away, "
-            f"then restore it from a backup or move it aside together with {MARKER}: the next start reads what "
-            f"OpenCode still has"
+            f"{self._place}: the archive failed a check: {text(cause)}; stop the service, then {_ASIDE}"
         )
 
     def _outer_fix(self, cause: object) -> str:
