@@ -191,7 +191,12 @@ class Engine(Scanning, RunCalls, ContentCalls, BackupCalls, ModelCalls):
     def _archive_status(self) -> answers.ArchiveStatus:
         large = self.archive.large()
         records = answers.LargeRecords(len(large), sum(record["bytes"] for record in large), large[:_LISTED])
-        return answers.ArchiveStatus(dir=str(self.config.archive_dir), large=records, **self.archive.figures())
+        return answers.ArchiveStatus(
+            dir=str(self.config.archive_dir),
+            large=records,
+            backup_before_migration=str(self.archive.backup_before_migration() or ""),
+            **self.archive.figures(),
+        )
 
     def _sources_status(self) -> list[answers.SourceStatus]:
         followed = [

@@ -7,7 +7,6 @@ archive does not depend on sources and indexes.
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections import Counter
@@ -24,21 +23,27 @@ from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
+from daemon.archive.migrations import SCHEMA, backup_before, bring_up_to_date
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
 from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
-from daemon.errors import ArchiveCorrupt, DiskFull
+from daemon.errors import DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, Session, Vector
 
-__all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
-
-
-SCHEMA = 2
-"""The version of the keys and values. 2: values are compressed, and replays are not stored."""
-
-_AT_ONCE = 5000
+__all__ = [
+    "CONTENTS",
+    "SCHEMA",
+    "STAGES",
+    "TOOLS",
+    "Archive",
+    "Batch",
+    "FileRecords",
+    "Objects",
+    "merged",
+    "superseded",
+]
 
 
 def _now_ms() -> int:
@@ -54,6 +59,7 @@ class Archive(OwnRecords):
         Raises:
             ArchiveLocked: another process, or this one, has it open.
             ArchiveCorrupt: LevelDB refuses the files, or a newer Reconstitute wrote them.
+            DiskFull: there is no space to open it, or for the backup before a migration.
         """
         self.directory = directory
         self.large_files = LargeFiles(directory / "large")
@@ -63,7 +69,7 @@ class Archive(OwnRecords):
         self.off: frozenset[str] = frozenset()
         """Stages of the outbox that nobody empties, because the configuration says so."""
         try:
-            _check_schema(self._store)
+            bring_up_to_date(self._store, directory)
             self._store.drop_unfinished()
             drop_unnamed(self._store, self.large_files)
             self._count()
@@ -344,6 +350,10 @@ class Archive(OwnRecords):
         """Everything in LevelDB at one moment, for a backup (Store.stored_rows)."""
         return self._store.stored_rows()
 
+    def backup_before_migration(self) -> Path | None:
+        """The folder with the backup that was made before the last migration, while it is there."""
+        return backup_before(self._store, self.directory)
+
     # -- figures -------------------------------------------------------------------------------------------------
 
     def figures(self) -> Json:
@@ -359,27 +369,6 @@ class Archive(OwnRecords):
     def message_count(self) -> int:
         """How many messages there are; unlike `figures` it does not look at the files, which are many."""
         return self._counts.get("messages", 0)
-
-
-def _check_schema(store: Store) -> None:
-    """Stamp a new archive, bring an older one up to date; refuse a newer one, whose records we might misread."""
-    schema = int(store.get(keys.SCHEMA) or 0)
-    if schema > SCHEMA:
-        raise ArchiveCorrupt(
-            f"the archive has schema {schema}, this Reconstitute knows up to {SCHEMA}; "
-            f"upgrade Reconstitute, or name another archive.dir"
-        )
-    if schema == 1:
-        _drop_replays(store)
-    if schema != SCHEMA:
-        store.write({keys.SCHEMA: str(SCHEMA).encode()})
-
-
-def _drop_replays(store: Store) -> None:
-    """Remove the messages in Ollama's form that schema 1 stored, because they are now made on demand."""
-    replays = (key for key in store.keys(b"msg:") if key.endswith(b":ollama"))
-    while batch_keys := list(itertools.islice(replays, _AT_ONCE)):
-        store.write(dict.fromkeys(batch_keys))
 
 
 def _session(entry: Json) -> Session:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 SCHEMA = b"meta:schema"
 COUNTS = b"meta:counts"
+MIGRATION = b"meta:migration"
+"""The last migration: from which schema to which, and the folder with the backup that was made before."""
 OBJECT = b"obj:"
 TARGET = b"target:"
 NO_RECORDS = (

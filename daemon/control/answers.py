@@ -63,7 +63,10 @@ class LargeRecords(Answer):
 
 
 class ArchiveStatus(Answer):
-    """Where the archive is and what it holds; `bytes` is its size on the disk."""
+    """Where the archive is and what it holds; `bytes` is its size on the disk.
+
+    `backup_before_migration` is a folder that the user may remove, once the older version is not needed any more.
+    """
 
     dir: str = ""
     sessions: int | UnsetType = UNSET
@@ -71,6 +74,7 @@ class ArchiveStatus(Answer):
     parts: int | UnsetType = UNSET
     bytes: int | UnsetType = UNSET
     large: LargeRecords = msgspec.field(default_factory=LargeRecords)
+    backup_before_migration: str = ""
 
 
 class SourceStatus(Answer):

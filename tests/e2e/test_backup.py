@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from daemon.archive import Archive
@@ -19,22 +19,13 @@ from tests.unit.archive.test_archive_backup import damage_in, tree
 FILE = f"{PROJECT}/beds.lua"
 
 
-@contextmanager
-def load(talk: Talk, asked: list[str]) -> Iterator[None]:
-    """Messages arrive all the time, in order."""
-    ends = threading.Event()
-
-    def speak() -> None:
-        while not ends.wait(0.01):
-            asked.append(talk.ask(f"And the {words(len(asked))}."))
-
-    speaker = threading.Thread(target=speak)
-    speaker.start()
-    try:
-        yield
-    finally:
-        ends.set()
-        speaker.join()
+def speak_until_ended(daemon: Daemon, talk: Talk, asked: list[str], *command: str) -> None:
+    """Messages arrive all the time while this command runs, which ends well."""
+    process = subprocess.Popen(daemon.command(*command), env=daemon.environment, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        asked.append(talk.ask(f"And the {words(len(asked))}."))
+        time.sleep(0.01)
+    assert process.returncode == 0
 
 
 def cursor(archive: Archive, session_id: str) -> set[str]:
@@ -54,12 +45,9 @@ def test_a_backup_under_load_is_one_moment_and_serves_again(
     daemon.run()
     daemon.wait_until_drained()
     before = daemon.ask("history", FILE, "--json").stdout
-    with load(talk, asked):
-        for number in range(3):
-            done = daemon.ask("backup", to)
-            assert (done.returncode, "Backed up" in done.stdout) == (0, True), done.stderr
-            restored = daemon.ask("restore-archive", to, "--to", str(tmp_path / f"copy{number}"))
-            assert restored.returncode == 0, restored.stderr
+    for number in range(3):
+        speak_until_ended(daemon, talk, asked, "backup", to)
+        speak_until_ended(daemon, talk, asked, "restore-archive", to, "--to", str(tmp_path / f"copy{number}"))
     daemon.wait_until_drained()
     sizes = []
     for number in range(3):
@@ -67,7 +55,7 @@ def test_a_backup_under_load_is_one_moment_and_serves_again(
             ids = archive.message_ids("ses_a")
             assert ids == asked[: len(ids)]
             assert [len(message.parts) for message in archive.messages("ses_a")] == [1] * len(ids)
-            assert cursor(archive, "ses_a") <= set(ids)
+            assert cursor(archive, "ses_a") == set(ids)
             sizes.append(len(ids))
     assert sizes == sorted(sizes)
 
@@ -112,7 +100,7 @@ def test_a_command_without_a_service_backs_up_and_checks(daemon: Daemon, data_di
     assert all(str(segment) in damaged.stderr for segment in (to / "segments").iterdir())
     refused = daemon.ask("restore-archive", str(to), "--to", str(tmp_path / "new"))
     assert (refused.returncode, (tmp_path / "new").exists()) == (BadBackup.exit_code, False)
-    mended = daemon.ask("backup", str(to), "--keep", "2")
+    mended = daemon.ask("backup", str(to))
     assert (mended.returncode, "an older backup" in mended.stderr) == (3, True)
     assert daemon.ask("backup", str(to), "--keep", "1").returncode == 0
     assert damage_in(to) == []
@@ -122,7 +110,7 @@ def test_a_command_without_a_service_backs_up_and_checks(daemon: Daemon, data_di
 def test_a_backup_without_room_leaves_the_folder_as_it_was(
     request: object, tmp_path: Path, daemon: Daemon, data_dir: Path
 ) -> None:
-    small = SmallDisk(tmp_path / "small", 8)
+    small = SmallDisk(tmp_path / "small", 2)
     try:
         database = Database(data_dir / "opencode.db")
         talk = Talk(database)

@@ -51,12 +51,14 @@ class BackupFolder:
     def to_write(cls, path: Path, archive: Path, forbidden: Sequence[Path] = ()) -> Iterator[Self]:
         """The folder at the absolute `path`, made if needed, for backups of the archive in the directory `archive`.
 
+        It must not lie in one of the folders `forbidden`.
+
         Raises:
             OutputRefused: it is not a place for them, or cannot be written; nothing was changed.
             DiskFull: there is no space.
             Retry: another process uses it.
         """
-        for folder in (archive, *forbidden):
+        for folder in forbidden:
             if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
                 raise OutputRefused(f"{path}: lies in {folder}, which backups must not be in; name another folder")
         with _errors_named(path), ExitStack() as stack:

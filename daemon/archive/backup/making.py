@@ -52,7 +52,7 @@ class Making:
         """Segments in the folder that are damaged, with the reason, but for those that were written again."""
 
     def whole_segments(self) -> list[str]:
-        """Check all segments that are in the folder; returns the hashes of those that are whole."""
+        """Check all segments that are in the folder; returns the hashes, cut to HASH, of those that are whole."""
         stored, whole = self._folder.stored_segments(), list[str]()
         for number, sha256 in enumerate(stored, start=1):
             try:
@@ -60,7 +60,7 @@ class Making:
             except BadBackup as error:
                 self.damaged[sha256] = str(error)
             else:
-                whole.append(sha256)
+                whole.append(sha256[:HASH])
             self._progress("checking segments", number, len(stored))
         return whole
 

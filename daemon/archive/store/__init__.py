@@ -26,7 +26,7 @@ from daemon.archive.store.compression import (
     dictionaries_by_number,
     dictionary_key,
 )
-from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
+from daemon.archive.store.integrity import Marker, Users, files, lock
 from daemon.archive.store.leveldb import HELD, NO_FILES, NO_ROOM, NOT_ALLOWED, is_one_of, page_of, plyvel, text
 from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused, Retry
 from daemon.filesystem import durable
@@ -34,8 +34,8 @@ from daemon.filesystem.disk_space import FULL, free_bytes
 
 _LOG = log.get("archive")
 _ASIDE = (
-    "move the whole archive directory aside, then restore it from a backup with `reconstitute restore-archive`; without "
-    "a backup the next start reads what OpenCode still has"
+    "move the whole archive directory aside, then restore it from a backup with `reconstitute restore-archive`; "
+    "without a backup the next start reads what OpenCode still has"
 )
 _USERS_S, _USERS_AT_THE_END_S = 2.0, 1.0
 _LEAST_FREE = 1 << 20
@@ -88,9 +88,7 @@ class Store:
     def _check_whole(self) -> None:
         trouble = self._marker.trouble()
         if trouble:
-            raise ArchiveCorrupt(
-                f"{self._place}: not a whole archive: {trouble}; nothing was changed; {_ASIDE}"
-            )
+            raise ArchiveCorrupt(f"{self._place}: not a whole archive: {trouble}; nothing was changed; {_ASIDE}")
 
     def _open(self, *, is_new: bool) -> Any:
         """Open it twice, because only paranoid checks find a flipped bit in the index of a table, which hides keys.

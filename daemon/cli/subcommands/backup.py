@@ -15,7 +15,7 @@ import click
 from daemon.cli import terminal
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 from daemon.control.answers import Answer
-from daemon.errors import ArchiveLocked, BadBackup, DaemonUnreachable, DiskFull, Retry
+from daemon.errors import ArchiveLocked, BadBackup, DaemonUnreachable, DiskFull, ReconstituteError, Retry
 
 if TYPE_CHECKING:
     from daemon.archive.backup.checking import Checked
@@ -77,7 +77,7 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
 
     config = settings.load()
     with (
-        BackupFolder.to_write(path, config.archive_dir, config.opencode_dirs) as folder,
+        BackupFolder.to_write(path, config.archive_dir, (config.archive_dir, *config.opencode_dirs)) as folder,
         _counting() as progress,
     ):
         making = Making(folder, progress)
@@ -115,7 +115,7 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
 
 def _made(settings: Settings, config: Config, folder: BackupFolder, making: Making) -> tuple[Manifest, list[str]]:
     """Write one backup, its manifest last; returns it with warnings."""
-    from daemon.archive.backup.making import HASH, Piece  # noqa: PLC0415 - each command loads what it needs
+    from daemon.archive.backup.making import Piece  # noqa: PLC0415 - each command loads what it needs
     from daemon.archive.backup.manifest import LargeRecord, Manifest, Segment  # noqa: PLC0415
     from daemon.control import calls  # noqa: PLC0415
     from daemon.control.calls import BackupSegment  # noqa: PLC0415
@@ -128,8 +128,7 @@ def _made(settings: Settings, config: Config, folder: BackupFolder, making: Maki
     missing: list[str] | None = None
     for _ in range(_TRIES):
         with folder.batched():
-            have = [sha256[:HASH] for sha256 in making.whole_segments()]
-            request = calls.Backup(have[:_MOST_NAMED])
+            request = calls.Backup(making.whole_segments()[:_MOST_NAMED])
             answer = settings.ask(request, on_part=put, before=making.begin)
         large = [LargeRecord(record.sha256, record.size) for record in answer.large]
         before, missing = missing, making.copy_large(large, source)
@@ -232,11 +231,16 @@ def _refuse_running(config: Config, goal: Path) -> None:
 
     if goal != config.archive_dir:
         return
+    locked = ArchiveLocked(
+        f"{goal}: a service runs for this archive; stop it first: systemctl --user stop reconstitute"
+    )
     try:
         Client(config.socket_path, config).call(calls.Status())
     except DaemonUnreachable:
         return
-    raise ArchiveLocked(f"{goal}: a service runs for this archive; stop it first: systemctl --user stop reconstitute")
+    except ReconstituteError as error:  # it runs, whatever its trouble is
+        raise locked from error
+    raise locked
 
 
 @contextmanager

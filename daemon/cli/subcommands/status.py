@@ -101,6 +101,8 @@ def _archive(answer: Status) -> Iterator[str]:
         yield ", ".join(counts)
     if archive.dir:
         yield archive.dir
+    if archive.backup_before_migration:
+        yield f"{archive.backup_before_migration}: from before the upgrade; remove it when all is well"
     large = archive.large
     if large.count:
         records = terminal.count(large.count, "record")

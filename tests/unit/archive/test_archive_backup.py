@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from daemon.archive import SCHEMA, Archive
 from daemon.archive.backup.checking import check
 from daemon.archive.backup.folder import MARKER, BackupFolder
-from daemon.archive.backup.making import HASH, Making, pieces
+from daemon.archive.backup.making import Making, pieces
 from daemon.archive.backup.manifest import Contents, Manifest, decoded
 from daemon.archive.backup.restoring import restore
 from daemon.archive.store.compression import DamagedError
@@ -42,9 +42,9 @@ def write(archive: Archive, first: int, count: int, size: int = 200) -> None:
 
 
 def back_up(archive: Archive, to: Path, made: int = T0, keep: int = 3) -> Making:
-    with BackupFolder.to_write(to, archive.directory) as folder:
+    with BackupFolder.to_write(to, archive.directory, [archive.directory]) as folder:
         making = Making(folder, quiet)
-        have = {sha256[:HASH] for sha256 in making.whole_segments()}
+        have = making.whole_segments()
         contents = Contents()
         for piece in pieces(archive.stored_rows(), have, contents):
             making.put(piece)

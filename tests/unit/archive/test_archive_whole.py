@@ -109,7 +109,7 @@ def test_an_emptied_archive_that_began_in_0_1_is_refused(states: dict[str, Path]
     assert len(everything(tmp_path / "a")) == ROUNDS * MESSAGES + 2
     assert (tmp_path / "a" / integrity.MARKER).exists()
     shutil.rmtree(tmp_path / "a" / "leveldb")
-    with pytest.raises(ArchiveCorrupt, match="all its files are gone.*restore it from a backup"):
+    with pytest.raises(ArchiveCorrupt, match=r"all its files are gone.*restore it from a backup"):
         Archive(tmp_path / "a")
     (tmp_path / "a" / integrity.MARKER).unlink()
     assert len(everything(tmp_path / "a")) == 2
