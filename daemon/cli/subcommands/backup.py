@@ -86,18 +86,19 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
         except DiskFull:
             making.undo()
             raise
-        removed = 0
+        removed, problems = 0, list[str]()
         try:
             removed = folder.remove_old(keep)
         except BadBackup as error:
-            warnings.append(f"{error}; no older backup was removed; remove this file once you do not need it")
+            problems.append(f"{error}; no older backup was removed; remove this file once you do not need it")
         stored = set(folder.stored_segments())
-        warnings += [f"an older backup: {damage}" for sha256, damage in making.damaged.items() if sha256 in stored]
-        warnings += [
+        problems += [f"an older backup: {damage}" for sha256, damage in making.damaged.items() if sha256 in stored]
+        problems += [
             f"{config.archive_dir / 'large' / sha256}: is missing or damaged in the archive, so it is not in the backup"
             for sha256 in manifest.missing
         ]
     new_bytes = sum(making.written.values()) + sum(making.copied.values())
+    warnings += problems
     terminal.notes(warnings)
     if as_json:
         counts = {"newSegments": len(making.written), "newLarge": len(making.copied), "newBytes": new_bytes}
@@ -110,11 +111,11 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
         terminal.say(f"New since the last one: {new}, {terminal.size(new_bytes)}.")
         if removed:
             terminal.say(f"Removed {terminal.count(removed, 'older backup')}.")
-    return NOT_PROVEN if warnings else 0
+    return NOT_PROVEN if problems else 0
 
 
 def _made(settings: Settings, config: Config, folder: BackupFolder, making: Making) -> tuple[Manifest, list[str]]:
-    """Write one backup, its manifest last; returns it with warnings."""
+    """Write one backup, its manifest last; returns it with warnings about what could not be read from OpenCode."""
     from daemon.archive.backup.making import Piece  # noqa: PLC0415 - each command loads what it needs
     from daemon.archive.backup.manifest import LargeRecord, Manifest, Segment  # noqa: PLC0415
     from daemon.control import calls  # noqa: PLC0415

@@ -398,3 +398,52 @@ def test_a_full_disk_leaves_the_earlier_backup(request, tmp_path: Path) -> None:
         assert sorted(path.name for path in disk.path.iterdir() if path.name != ".filler") == ["to"]
     finally:
         disk.close()
+
+
+# -- large records -------------------------------------------------------------------------------------------------------
+
+
+def keep_large(archive: Archive, message_id: str, content: bytes) -> str:
+    sha256 = archive.large_files.keep([content], len(content))
+    batch = archive.batch()
+    batch.put_large(message_id, "", {"sha256": sha256, "bytes": len(content)})
+    archive.commit(batch)
+    return sha256
+
+
+def test_large_records_are_copied_once_checked_and_restored(tmp_path: Path, archive: Archive) -> None:
+    first = keep_large(archive, "msg_1", b"large" * 1000)
+    assert list(back_up(archive, tmp_path / "to").copied) == [first]
+    second = keep_large(archive, "msg_2", b"larger" * 1000)
+    assert list(back_up(archive, tmp_path / "to", T0 + 1).copied) == [second]
+    copy = tmp_path / "to" / "large" / first
+    assert copy.stat().st_nlink == archive.large_files.path(first).stat().st_nlink == 1
+    restored(tmp_path / "to", tmp_path / "new")
+    assert tree(tmp_path / "new" / "large") == tree(archive.directory / "large")
+    copy.write_bytes(b"other")
+    assert damage_in(tmp_path / "to") == [f"{copy}: is damaged: its content does not match its name"] * 2
+    with pytest.raises(BadBackup, match=first):
+        restored(tmp_path / "to", tmp_path / "newer")
+    assert list(back_up(archive, tmp_path / "to", T0 + 2).copied) == [first]
+    assert damage_in(tmp_path / "to") == []
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_large_record_that_the_archive_has_lost_is_named(tmp_path: Path, archive: Archive, is_damaged: bool) -> None:
+    lost, kept = keep_large(archive, "msg_1", b"lost"), keep_large(archive, "msg_2", b"kept")
+    if is_damaged:
+        archive.large_files.path(lost).write_bytes(b"other")
+    else:
+        archive.large_files.path(lost).unlink()
+    back_up(archive, tmp_path / "to")
+    assert damage_in(tmp_path / "to") == []
+    assert restored(tmp_path / "to", tmp_path / "new").missing == [lost]
+    assert list(tree(tmp_path / "new" / "large")) == [kept]
+
+
+def test_a_large_record_that_no_backup_needs_is_removed(tmp_path: Path, archive: Archive) -> None:
+    keep_large(archive, "msg_1", b"first version")
+    back_up(archive, tmp_path / "to")
+    newest = keep_large(archive, "msg_1", b"second version")
+    back_up(archive, tmp_path / "to", T0 + 1, keep=1)
+    assert list(tree(tmp_path / "to" / "large")) == [newest]
