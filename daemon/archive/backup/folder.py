@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from daemon import records
-from daemon.archive.backup.manifest import FORMAT, LargeRecord, Manifest, decoded, name_time
+from daemon.archive.backup.manifest import FORMAT, LargeRecord, Manifest, decoded, name_time, time_in
 from daemon.archive.store.compression import DamagedError
 from daemon.archive.store.segments import decompressed
 from daemon.errors import BadBackup, BadRecord, DiskFull, OutputRefused, Retry
@@ -61,16 +61,17 @@ class BackupFolder:
         for folder in forbidden:
             if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
                 raise OutputRefused(f"{path}: lies in {folder}, which backups must not be in; name another folder")
+        place = os.path.realpath(archive)
         with _errors_named(path), ExitStack() as stack:
             _refuse_foreign(path)
             root = stack.enter_context(durable.Root(path))
             stack.callback(os.close, _lock(path, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX))
             marker = root.read(MARKER, _PIECE)
             if marker is None:
-                about = {"about": _ABOUT, "format": FORMAT, "archive": str(archive)}
+                about = {"about": _ABOUT, "format": FORMAT, "archive": place}
                 root.write(MARKER, records.dumps(about) + b"\n")
             else:
-                _check_marker(path, marker, archive)
+                _check_marker(path, marker, place)
             yield cls(path, root)
 
     @classmethod
@@ -121,6 +122,10 @@ class BackupFolder:
             return decoded(name, self._root.read(f"{_MANIFESTS}/{name}") or b"")
         except OutputRefused as error:
             raise BadBackup(str(error)) from error
+
+    def time_for(self, made: int) -> int:
+        """The time of a new backup, later than that of all others even if the clock was set back."""
+        return max(made, *(time_in(name) + 1 for name in self.manifests()[-1:]), 0)
 
     def add(self, manifest: Manifest) -> None:
         """Write a manifest, after everything that it names."""
@@ -259,7 +264,7 @@ def _refuse_foreign(path: Path) -> None:
         raise OutputRefused(f"{path}: holds other files ({min(others)!r}); name a new or an empty folder")
 
 
-def _check_marker(path: Path, marker: bytes, archive: Path | None) -> None:
+def _check_marker(path: Path, marker: bytes, archive: str | None) -> None:
     try:
         state = records.load_object(marker)
     except BadRecord as error:
@@ -269,7 +274,7 @@ def _check_marker(path: Path, marker: bytes, archive: Path | None) -> None:
             f"{path}: has format {state.get('format')}, this Reconstitute knows {FORMAT}; upgrade Reconstitute, "
             "or name another folder"
         )
-    if archive is not None and state.get("archive") != str(archive):
+    if archive is not None and state.get("archive") != archive:
         raise OutputRefused(f"{path}: holds backups of the archive {state.get('archive')}; name another folder")
 
 
@@ -278,6 +283,8 @@ def _errors_named(path: Path) -> Iterator[None]:
     """Name the folder and the fix when the disk refuses."""
     try:
         yield
+    except BrokenPipeError:  # whoever reads our progress is gone
+        raise
     except OSError as error:
         cause = error.strerror or str(error)
         if error.errno in FULL:

@@ -69,6 +69,19 @@ def name_time(ms: int) -> str:
     return f"{dt.datetime.fromtimestamp(ms // 1000, dt.UTC):%Y%m%dT%H%M%S}.{ms % 1000:03}Z"
 
 
+def time_in(name: str) -> int:
+    """The time in the name of a manifest, in epoch ms; 0 if there is none.
+
+    >>> time_in("20261122T200530.237Z-0123456789abcdef.json")
+    1795377930237
+    """
+    try:
+        moment = dt.datetime.strptime(name[:20], "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=dt.UTC)
+    except ValueError:
+        return 0
+    return round(moment.timestamp() * 1000)
+
+
 def decoded(name: str, raw: bytes) -> Manifest:
     """The manifest in a file of this name.
 

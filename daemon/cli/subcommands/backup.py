@@ -140,8 +140,8 @@ def _made(settings: Settings, config: Config, folder: BackupFolder, making: Maki
     else:
         raise Retry(f"{config.archive_dir}: its large records changed all the time; run the backup again")
     manifest = Manifest(
-        schema=answer.schema, version=answer.version, archive=answer.archive, made=answer.made, counts=answer.counts,
-        segments=making.segments, large=large, missing=missing,
+        schema=answer.schema, version=answer.version, archive=answer.archive, made=folder.time_for(answer.made),
+        counts=answer.counts, segments=making.segments, large=large, missing=missing,
     )  # fmt: skip
     folder.add(manifest)
     return manifest, list(answer.warnings)

@@ -109,6 +109,18 @@ def test_a_damaged_manifest_is_named_and_nothing_is_removed(place: Path, command
     assert command("backup", str(place / "to"), "--keep", "1")[0] == 0
 
 
+def test_the_last_backup_is_the_newest_after_the_clock_was_set_back(
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
+    future = command("backup", str(place / "to"))[1]["backup"]["made"]
+    monkeypatch.undo()
+    for name, folder in (("ARCHIVE", "archive"), ("OPENCODE", "opencode")):
+        monkeypatch.setenv(f"RECONSTITUTE_{name}_DIR", str(place / folder))
+    code, answer = command("backup", str(place / "to"), "--keep", "1")
+    assert (code, answer["removed"], answer["backup"]["made"]) == (0, 1, future + 1)
+
+
 def test_a_place_in_the_sources_or_the_archive_is_refused(place: Path, command: Command) -> None:
     for folder in (place / "archive" / "backups", place / "opencode" / "backups", place):
         code, answer = command("backup", str(folder))
