@@ -44,7 +44,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
     "export": (["export", "--format", "jsonl", "--session", "ses_meant"], "kingfisher"),
     "alias": (["alias", "--list"], "/old/meant is now"),
     "trajectory": (["trajectory"], ""),
-    "backup": (["backup", "TO"], "Backed up 1 message"),
+    "backup": (["backup", "TO", "--json"], "meant-archive"),
     "status": (["status", "--json"], "meant-archive"),
     "index": (["index"], ""),
     "models": (["models"], "in use"),
