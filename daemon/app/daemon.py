@@ -63,6 +63,9 @@ _CHECK_S = 5.0
 _ABANDON_S = 5.0
 """How long a stop waits for a model that does not answer; nothing is lost with its answer."""
 
+_STEP_S = 120.0
+"""Seconds that a step of a migration may take; most take less than one."""
+
 _SAFE_S = 3600.0
 """How long safe mode lasts."""
 
@@ -75,6 +78,13 @@ class _Served(Engine):
     is_served = True
     safe_mode = ""
     """Why it only answers from what is there; empty in a normal run."""
+
+    def on_migration(self) -> None:
+        """As Engine. Without a sign of life systemd would end the start after its time limit."""
+        notifier = Notifier()
+        notifier.status("migrating the archive")
+        notifier.extend(_STEP_S)
+        notifier.watchdog()
 
     def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
         """As Engine. In safe mode nothing is read from OpenCode, and no pages are written."""

@@ -64,13 +64,16 @@ class Engine(Scanning, RunCalls, ContentCalls, BackupCalls, ModelCalls):
         self.errors: deque[answers.ErrorStatus] = deque(maxlen=_MOST_ERRORS)
         self._reporting = threading.Lock()
         known.configure(config.redact.extra, config.redact.allow)
-        self.archive = Archive(config.archive_dir)
+        self.archive = Archive(config.archive_dir, on_step=self.on_migration)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
             self._build(embedder or self._choose)
         except BaseException:
             self.archive.close()
             raise
+
+    def on_migration(self) -> None:
+        """Called after each step of a migration of the archive, which may take minutes."""
 
     def _build(self, embedder: Callable[[], tuple[Embedder, str]]) -> None:
         """Build the objects that use the archive."""

@@ -53,8 +53,10 @@ def _now_ms() -> int:
 class Archive(OwnRecords):
     """Use it as a context manager, or close it. See docs/architecture.md, Keys, for the layout."""
 
-    def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
-        """Open the archive, or create it if there is none.
+    def __init__(
+        self, directory: Path, clock: Callable[[], int] = _now_ms, *, on_step: Callable[[], None] = lambda: None
+    ) -> None:
+        """Open the archive, or create it if there is none. `on_step` is called after each step of a migration.
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
@@ -69,7 +71,7 @@ class Archive(OwnRecords):
         self.off: frozenset[str] = frozenset()
         """Stages of the outbox that nobody empties, because the configuration says so."""
         try:
-            bring_up_to_date(self._store, directory)
+            bring_up_to_date(self._store, directory, on_step)
             self._store.drop_unfinished()
             drop_unnamed(self._store, self.large_files)
             self._count()

@@ -31,8 +31,8 @@ _LOG = log.get("archive")
 _AT_ONCE = 5000
 
 
-def bring_up_to_date(store: Store, directory: Path) -> None:
-    """Give a new archive its schema, and an older one the current layout.
+def bring_up_to_date(store: Store, directory: Path, on_step: Callable[[], None]) -> None:
+    """Give a new archive its schema, and an older one the current layout; `on_step` is called after each small step.
 
     Raises:
         ArchiveCorrupt: a newer Reconstitute wrote it.
@@ -50,16 +50,16 @@ def bring_up_to_date(store: Store, directory: Path) -> None:
     if not 0 < schema < SCHEMA:
         return
     if _state(store).get("to") != SCHEMA:  # else it was interrupted after the backup
-        name = _backed_up(store, directory, schema)
+        name = _backed_up(store, directory, schema, on_step)
         store.write({keys.MIGRATION: records.dumps({"from": schema, "to": SCHEMA, "backup": name})})
     for version, step in MIGRATIONS.items():
         if version >= schema:
             _LOG.info("migration", archive=str(directory), schema=version + 1)
-            step(store)
+            step(store, on_step)
             store.write({keys.SCHEMA: str(version + 1).encode()})
 
 
-def _backed_up(store: Store, directory: Path, schema: int) -> str:
+def _backed_up(store: Store, directory: Path, schema: int, on_step: Callable[[], None]) -> str:
     """Back the archive up into a folder in its directory, where the service may always write; returns its name."""
     path = directory / f"before-schema-{SCHEMA}"
     large_files = LargeFiles(directory / "large")
@@ -72,7 +72,7 @@ def _backed_up(store: Store, directory: Path, schema: int) -> str:
         )
     _LOG.info("backup before a migration", archive=str(directory), schema=schema, folder=str(path))
     with BackupFolder.to_write(path, directory) as folder:
-        making = Making(folder, lambda *_: None)
+        making = Making(folder, lambda *_: on_step())
         have = frozenset(making.whole_segments())
         with folder.batched():
             for piece in pieces(store.stored_rows(), have, contents):
@@ -100,12 +100,13 @@ def _state(store: Store) -> Json:
     return records.load_object(store.get(keys.MIGRATION) or b"{}")
 
 
-def _drop_replays(store: Store) -> None:
+def _drop_replays(store: Store, on_step: Callable[[], None]) -> None:
     """Remove the messages in Ollama's form that schema 1 stored, because they are now made on demand."""
     replays = (key for key in store.keys(b"msg:") if key.endswith(b":ollama"))
     while batch_keys := list(itertools.islice(replays, _AT_ONCE)):
         store.write(dict.fromkeys(batch_keys))
+        on_step()
 
 
-MIGRATIONS: dict[int, Callable[[Store], None]] = {1: _drop_replays}
+MIGRATIONS: dict[int, Callable[[Store, Callable[[], None]], None]] = {1: _drop_replays}
 """The step from each older schema to the next, in order. tests/fixtures has an archive of each released layout."""

@@ -122,6 +122,15 @@ def test_without_room_for_the_backup_nothing_is_migrated(tmp_path: Path) -> None
     Archive(tmp_path / "a").close()
 
 
+def test_a_migration_gives_signs_of_life_and_an_opening_none(tmp_path: Path) -> None:
+    steps: list[int] = []
+    for _ in range(2):
+        Archive(
+            unpacked("0.1", tmp_path / "a") if not steps else tmp_path / "a", on_step=lambda: steps.append(1)
+        ).close()
+        assert len(steps) == 2
+
+
 def test_the_status_forgets_a_backup_that_was_removed(tmp_path: Path) -> None:
     with Archive(unpacked("0.1", tmp_path / "a")) as archive:
         folder = archive.backup_before_migration()
