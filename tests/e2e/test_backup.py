@@ -11,10 +11,12 @@ from pathlib import Path
 from daemon.archive import Archive
 from daemon.errors import ArchiveLocked, BadBackup, DiskFull, OutputRefused
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.support.processes.daemon_process import Daemon
+from tests.e2e.test_daemon_stop import Systemd
+from tests.support.processes.daemon_process import Daemon, until
 from tests.support.processes.small_disk import SmallDisk, with_small_disks
 from tests.support.stores.make_opencode import Database
 from tests.unit.archive.test_archive_backup import damage_in, tree
+from tests.unit.archive.test_archive_migrations import unpacked
 
 FILE = f"{PROJECT}/beds.lua"
 
@@ -125,3 +127,28 @@ def test_a_backup_without_room_leaves_the_folder_as_it_was(
         assert tree(small.path / "to") == before
     finally:
         small.close()
+
+
+def test_a_service_migrates_an_archive_of_0_1_and_says_so(make_daemon: Callable[..., Daemon], tmp_path: Path) -> None:
+    daemon = make_daemon()
+    unpacked("0.1", daemon.archive_dir)
+    place = daemon.runtime_dir / "notify"
+    daemon.environment |= {"NOTIFY_SOCKET": str(place)}
+    with Systemd(place) as systemd:
+        systemd.daemon = daemon
+        daemon.run()
+        until(lambda: systemd.count("READY=1"))
+        before_ready = systemd.lines[: systemd.lines.index("READY=1")]
+        assert "STATUS=migrating the archive" in before_ready
+        assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in before_ready)
+        status = daemon.status()["archive"]
+        assert (status["messages"], status["backupBeforeMigration"]) == (
+            43,
+            str(daemon.archive_dir / "before-schema-2"),
+        )
+        until(lambda: daemon.search("calibration"), 60, "a message found by its words")
+        assert "before-schema-2: from before" in " ".join(daemon.ask("status").stdout.split())
+        assert daemon.terminate()[0] == 0
+    daemon.archive_dir.rename(tmp_path / "aside")
+    done = daemon.ask("restore-archive", str(tmp_path / "aside" / "before-schema-2"), "--json")
+    assert (done.returncode, json.loads(done.stdout)["backup"]["schema"]) == (0, 1)
