@@ -7,6 +7,7 @@ archive does not depend on sources and indexes.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import Counter

@@ -44,6 +44,12 @@ _WORDS = {
     "describe files and sessions": "files and sessions described by the model",
     "notes": "notes searchable by meaning",
     "write": "pages written",
+    "checking segments": "segments of earlier backups checked",
+    "segments": "segments backed up",
+    "large records": "large records backed up",
+    "checking files": "files of backups checked",
+    "restoring segments": "segments restored",
+    "comparing segments": "segments compared with the backup",
     "waiting for another run of it": "waiting for another run of the same path",
 }
 """What the phases of the calls are called for users; any other is shown as it is."""

@@ -5,14 +5,14 @@ The service reads the archive; this process writes the folder, so a backup goes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from daemon.cli import terminal
+from daemon.cli.progress import display
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 from daemon.control.answers import Answer
 from daemon.errors import ArchiveLocked, BadBackup, DaemonUnreachable, DiskFull, ReconstituteError, Retry
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from daemon.archive.backup.making import Making
     from daemon.archive.backup.manifest import Manifest
     from daemon.config import Config
+    from daemon.control.calls import Progress
 
 _MOST_LISTED = 20
 _TRIES = 5
@@ -78,11 +79,11 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
     config = settings.load()
     with (
         BackupFolder.to_write(path, config.archive_dir, (config.archive_dir, *config.opencode_dirs)) as folder,
-        _counting() as progress,
+        display() as step,
     ):
-        making = Making(folder, progress)
+        making = Making(folder, _counting(step))
         try:
-            manifest, warnings = _made(settings, config, folder, making)
+            manifest, warnings = _made(settings, config, folder, making, step)
         except DiskFull:
             making.undo()
             raise
@@ -114,7 +115,9 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
     return NOT_PROVEN if problems else 0
 
 
-def _made(settings: Settings, config: Config, folder: BackupFolder, making: Making) -> tuple[Manifest, list[str]]:
+def _made(
+    settings: Settings, config: Config, folder: BackupFolder, making: Making, step: Progress
+) -> tuple[Manifest, list[str]]:
     """Write one backup, its manifest last; returns it with warnings about what could not be read from OpenCode."""
     from daemon.archive.backup.making import Piece  # noqa: PLC0415 - each command loads what it needs
     from daemon.archive.backup.manifest import LargeRecord, Manifest, Segment  # noqa: PLC0415
@@ -130,7 +133,7 @@ def _made(settings: Settings, config: Config, folder: BackupFolder, making: Maki
     for _ in range(_TRIES):
         with folder.batched():
             request = calls.Backup(making.whole_segments()[:_MOST_NAMED])
-            answer = settings.ask(request, on_part=put, before=making.begin)
+            answer = settings.ask(request, progress=step, on_part=put, before=making.begin)
         large = [LargeRecord(record.sha256, record.size) for record in answer.large]
         before, missing = missing, making.copy_large(large, source)
         # The archive removes a large record that a newer version replaces. So one may be gone because it was replaced
@@ -155,8 +158,8 @@ def _check(path: Path, as_json: bool) -> int:
     from daemon.archive.backup.checking import check  # noqa: PLC0415 - each command loads what it needs
     from daemon.archive.backup.folder import BackupFolder  # noqa: PLC0415
 
-    with BackupFolder.to_read(path) as folder, _counting() as progress:
-        results = check(folder, progress)
+    with BackupFolder.to_read(path) as folder, display() as step:
+        results = check(folder, _counting(step))
     if as_json:
         entries = [_entry(result.name, result.manifest, result.damage) for result in results]
         terminal.data({"path": str(path), "backups": entries, "whole": not any(result.damage for result in results)})
@@ -208,9 +211,9 @@ def restore_archive(settings: Settings, source: str, to: str, at: str, as_json: 
     config, path, until = settings.load(), Path(absolute(source)), parse_moment(at)
     goal = Path(absolute(to)) if to else config.archive_dir
     _refuse_running(config, goal)
-    with BackupFolder.to_read(path) as folder, _counting() as progress:
+    with BackupFolder.to_read(path) as folder, display() as step:
         name = folder.newest(until)
-        manifest = restore(folder, name, goal, SCHEMA, progress)
+        manifest = restore(folder, name, goal, SCHEMA, _counting(step))
     warnings = [f"{sha256}: the archive had lost this large record before the backup" for sha256 in manifest.missing]
     terminal.notes(warnings)
     if as_json:
@@ -244,10 +247,8 @@ def _refuse_running(config: Config, goal: Path) -> None:
     raise locked
 
 
-@contextmanager
-def _counting() -> Iterator[Callable[[str, int, int | None], None]]:
-    with terminal.progress() as step:
-        yield lambda phase, done, total: step({"phase": phase, "done": done, "total": total})
+def _counting(step: Progress) -> Callable[[str, int, int | None], None]:
+    return lambda phase, done, total: step({"phase": phase, "done": done, "total": total})
 
 
 def _entry(name: str, manifest: Manifest | None, damage: list[str]) -> BackedUp:
