@@ -27,7 +27,7 @@ OPTIONS = {
 ARGUMENTS = frozenset({
     "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "deleted", "depth_after",
     "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars", "expandBudgetMessages",
-    "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "grade", "group", "include",
+    "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "full", "grade", "group", "include",
     "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset",
     "old", "output", "path", "project", "projectID", "query", "questions", "raw", "remove", "results", "reverse",
     "role", "scope", "search", "session", "sessionID", "sessions", "since", "sort", "started", "threshold", "title",
@@ -52,6 +52,7 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "alias": ("alias", ("old", "new")),
     "index": ("index", ()),
     "status": ("status", ()),
+    "doctor": ("doctor", ()),
 }
 """Each call's command, and the arguments that it takes as words."""
 

@@ -89,6 +89,9 @@ class _Served(Engine):
             return embedder, why
         return YieldingEmbedder(embedder, self.calm), why
 
+    def watch(self) -> str | None:
+        return None if self.daemon is None else self.safe_mode or self.daemon.watching
+
     def status(self, request: calls.Status) -> answers.Status:
         answer = super().status(request)
         if self.daemon is not None:
@@ -190,9 +193,12 @@ class Daemon:
         """Add to the status what only a running daemon knows."""
         status.running, status.pid, status.started = True, os.getpid(), self._started
         status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
-        status.watch = (
-            "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
-        )
+        status.watch = self.watching
+
+    @property
+    def watching(self) -> str:
+        """How the sources are followed, or why only scans find changes."""
+        return "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
 
     # -- running -------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 from daemon import __version__, log
 from daemon.app import targets
 from daemon.app.calls.contents import ContentCalls
+from daemon.app.calls.health import HealthCalls
 from daemon.app.calls.models import ModelCalls
 from daemon.app.calls.runs import RunCalls
 from daemon.app.indexing import Unindexed
@@ -32,7 +33,7 @@ from daemon.embed.choose import choose
 from daemon.filesystem.disk_space import DiskSpace
 from daemon.ingest import Intake, Upkeep
 from daemon.ingest.evidence import move_events
-from daemon.model import Json, Target
+from daemon.model import Json
 from daemon.opencode.discover import Sources
 from daemon.recall.candidates.index_query import finish
 from daemon.recall.catalog import Catalog
@@ -46,7 +47,7 @@ _LISTED = 5
 _NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
-class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
+class Engine(Scanning, RunCalls, ContentCalls, ModelCalls, HealthCalls):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -205,16 +206,3 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             answers.SourceStatus(str(path), "SQLite (OpenCode)", _NOT_FOLLOWED) for path in self.sources.unfollowed
         ]
         return [*followed, *unreadable, *unfollowed]
-
-    def _target_status(self, target: Target) -> answers.TargetStatus:
-        last = self.archive.target_get(target.path, "last") or {}
-        result = last.get("result", {})
-        return answers.TargetStatus(
-            path=target.path,
-            refresh=target.refresh,
-            schedule=target.schedule,
-            last_run=last.get("time"),
-            state=last.get("state", "not run yet"),
-            warnings=result.get("warnings", []),
-            unanswered=result.get("unanswered", 0),
-        )

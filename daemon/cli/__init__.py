@@ -60,6 +60,7 @@ HEADINGS = {
     },
     "Service": {
         "status": "Show what is archived, indexed and waiting.",
+        "doctor": "Check everything, and name what mends it.",
         "index": "Read everything OpenCode has now.",
         "models": "Show which embedding models are at hand, and which fits.",
         "service": "Install, show or remove the systemd user service.",

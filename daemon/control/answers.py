@@ -124,6 +124,29 @@ class ErrorStatus(Answer):
     type: str = ""
 
 
+class Check(Answer):
+    """The result of one check: what was checked, its state, what that means, and the command that mends it.
+
+    `state` is one of CHECK_STATES.
+    """
+
+    what: str = "?"
+    state: str = "not checked"
+    message: str = ""
+    fix: str = ""
+
+
+CHECK_STATES = ("ok", "attention", "broken", "not checked")
+
+
+class Doctor(Answer):
+    """The checks of whoever holds the archive: the service with its `pid`, or a command, which has none."""
+
+    version: str = "?"
+    pid: int | None = None
+    checks: list[Check] = []
+
+
 class Status(Answer):
     """`running`: the service answers, with its `pid` and when it `started`; both are null without one.
 

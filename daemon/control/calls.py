@@ -60,6 +60,12 @@ class Status(Request[answers.Status]):
     """What is archived, indexed, followed and waiting, and what failed last."""
 
 
+class Doctor(Request[answers.Doctor]):
+    """Check the archive, the sources, the indexes and the models; with `full` read every record and object."""
+
+    full: bool = False
+
+
 class Index(Request[answers.Index]):
     """Read everything OpenCode has and index it by words; with `wait` by meaning, too, which takes far longer."""
 
@@ -206,6 +212,7 @@ CALLS: dict[type[Request[Any]], Call] = {
     call.request: call
     for call in (
         Call(Status, _SHORT_SECONDS, method="GET"),
+        Call(Doctor),
         Call(Recall, _SEARCH_SECONDS, fields_in_address=("call",)),
         Call(Export, part=str, part_name="text"),
         Call(Index, changes=True),

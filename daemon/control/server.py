@@ -31,7 +31,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Config
 from daemon.control import answers, endpoint, identity, responses
-from daemon.control.calls import CALLS, A, Call, OnPart, Progress, Request, Service, Status, silent
+from daemon.control.calls import CALLS, A, Call, Doctor, OnPart, Progress, Request, Service, Status, silent
 from daemon.days import in_zone
 from daemon.errors import BadRequest, ReconstituteError, Retry
 
@@ -62,7 +62,7 @@ def _endpoint(service: Service, call: Call, config: Config | None) -> Callable[[
     async def endpoint(http: HttpRequest) -> Response:
         settings, where = http.headers.get(identity.HEADER), http.url.path
         differing = identity.differences(config, settings)
-        if call.request is not Status:  # which says how they differ
+        if call.request not in (Status, Doctor):  # `status` says how they differ, and `doctor` asks it
             identity.check(config, settings)
         request = await responses.read(http, call)
         zoned = _Zoned(service, http.headers.get(identity.ZONE, ""))

@@ -20,11 +20,12 @@ from urllib.parse import quote
 from daemon.errors import SourceBusy, SourceMissing
 from daemon.filesystem import regular_file
 from daemon.filesystem.large_files import LargeFiles
-from daemon.opencode import Source
+from daemon.opencode import DATABASE_2, JSON_TREE, Source
 from daemon.opencode.connection import Connection, irregular
 from daemon.opencode.database import Database
 from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
+from daemon.opencode.newest import Newest, newest_files, newest_rows
 
 KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"})
 
@@ -130,6 +131,18 @@ class Sources:
                 f"{path}: unknown layout: none of {', '.join(sorted(KNOWN))} among its tables "
                 f"({', '.join(sorted(tables))}); this OpenCode may be newer than this Reconstitute"
             )
+
+    def newest(self, source: Source) -> list[Newest]:
+        """The newest messages of a source of `current`, newest first; its records are not read.
+
+        Raises:
+            SourceBusy, SourceMissing: it cannot be read now.
+        """
+        place = Path(source.name.partition(":")[2])
+        if source.generation == JSON_TREE:
+            return newest_files(place)
+        table = "session_message" if source.generation == DATABASE_2 else "message"
+        return newest_rows(self._connections[place], table)
 
     def close(self) -> None:
         """Close every source and connection."""

@@ -57,6 +57,7 @@ NO_CLIENTS = {
     "adapter": "asks OpenCode, never the service",
     "completion": "prints a script",
     "service": "asks systemd; its status is compared in test_service_unit.py",
+    "doctor": "names whatever service answers, and how it differs; see test_doctor.py",
     "config": "reads the configuration alone",
     "open": "reads the configuration and the pages on the disk",
 }

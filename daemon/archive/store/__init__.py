@@ -227,6 +227,23 @@ class Store:
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
+    def page(self, start: bytes, size: int = 1 << 20) -> list[tuple[bytes, bytes]]:
+        """The pairs from the key `start` on, about `size` bytes of them, as `stored` gives them; empty at the end.
+
+        It holds LevelDB for a moment only, so that a caller can read everything page by page.
+        """
+        pairs: list[tuple[bytes, bytes]] = []
+        try:
+            with self._using, self._database().iterator(start=start, verify_checksums=True, fill_cache=False) as rows:
+                for key, value in rows:
+                    pairs.append((key, self._compression.unpack(key, value)))
+                    size -= len(value)
+                    if size <= 0:
+                        break
+        except (DamagedError, plyvel.CorruptionError, plyvel.IOError) as error:
+            raise self.corrupt(error) from error
+        return pairs
+
     def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         """Write all of `changes`, synced, or none; None deletes. Removes the bodies that the old values referred to.
 
