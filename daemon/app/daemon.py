@@ -102,10 +102,10 @@ class _Served(Engine):
 class Daemon:
     """One run of the service, from the lock to the last commit."""
 
-    def __init__(self, config: Config, reload: Reload | None = None) -> None:
+    def __init__(self, config: Config, reload: Reload | None = None, file: Path | None = None) -> None:
         """Lock the archive and build everything; nothing runs yet.
 
-        Without `reload`, SIGHUP stops it as SIGTERM does.
+        Without `reload`, SIGHUP stops it as SIGTERM does. `file` is where the configuration was read.
 
         Raises:
             ArchiveLocked: another process holds the archive.
@@ -119,7 +119,7 @@ class Daemon:
         self._config, self._started = config, int(time.time() * 1000)
         self._notifier = Notifier()
         self._engine = _Served(config)
-        self._engine.daemon = self
+        self._engine.daemon, self._engine.config_file = self, file
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

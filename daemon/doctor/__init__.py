@@ -36,6 +36,7 @@ def checks() -> dict[str, Callable[[Subject], Iterator[Check]]]:
         "other databases": sources.unfollowed,
         "watch": sources.watch,
         "targets": sources.targets,
+        "indexes": indexes.states,
         "words": indexes.words,
         "meaning": indexes.meaning,
         "embedding": models.embedding,
@@ -43,7 +44,7 @@ def checks() -> dict[str, Callable[[Subject], Iterator[Check]]]:
     }
 
 
-QUICK = frozenset({"archive", "clock", "sources", "other databases", "watch", "targets"})
+QUICK = frozenset({"archive", "clock", "sources", "other databases", "watch", "targets", "indexes"})
 """The checks that read next to nothing and ask no server, so that `status` can run them."""
 
 

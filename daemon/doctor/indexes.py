@@ -21,6 +21,16 @@ _MOST_WAITING = 10_000
 _RESTART = "systemctl --user restart reconstitute"
 
 
+def states(subject: Subject) -> Iterator[Check]:
+    """What is known of the indexes without opening one; no row where nothing is wrong."""
+    waiting = subject.archive.waiting("lexical")
+    if waiting and not subject.is_served:
+        message = f"{counted(waiting, 'message')} not indexed yet; the next search does it"
+        yield attention("words", message, "reconstitute index")
+    if subject.upkeep.semantic_state.startswith("broken"):
+        yield broken("meaning", subject.upkeep.semantic_state, _rebuild(subject, "semantic"))
+
+
 def words(subject: Subject) -> Iterator[Check]:
     """The index of words: its files, its count, and a sample of messages that it must have."""
     waiting = subject.archive.waiting("lexical")
@@ -37,9 +47,6 @@ def words(subject: Subject) -> Iterator[Check]:
         yield broken(
             "words", f"{counts}; {missing} of {sampled} sampled messages are missing", _rebuild(subject, "lexical")
         )
-    elif waiting and not subject.is_served:
-        message = f"{counts}; {counted(waiting, 'message')} not indexed yet; the next search does it"
-        yield attention("words", message, "reconstitute index")
     else:
         waits = f"; {counted(waiting, 'message')} not indexed yet" if waiting else ""
         yield ok("words", f"{counts}; none of {sampled} sampled messages is missing{waits}")

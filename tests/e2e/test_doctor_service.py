@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from daemon.cli import main
@@ -43,6 +45,19 @@ def test_a_healthy_service_answers_for_its_archive(
     assert "files for this user alone, no core dumps" in found["hardening"]["message"]
     assert "archived up to its newest message" in found["source"]["message"]
     assert found["records"]["message"].startswith("all ")
+
+
+def test_the_metrics_are_served_as_text(service: Daemon) -> None:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(service.socket))) as caller:
+        answer = caller.get("http://reconstitute/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert 'reconstitute_records{kind="messages"} 1\n' in answer.text
+    assert 'reconstitute_troubles{state="broken"} 0\n' in answer.text
+    assert re.search(r'^reconstitute_lag_seconds\{source="json:.*"\} 0.0$', answer.text, flags=re.MULTILINE)
+
+
+def test_the_service_names_its_configuration_file(service: Daemon) -> None:
+    assert json.loads(service.ask("status", "--json").stdout)["configFile"] == str(service.config)
 
 
 def test_a_socket_that_is_open_to_others_is_named(
