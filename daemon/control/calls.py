@@ -212,11 +212,11 @@ CALLS: dict[type[Request[Any]], Call] = {
     call.request: call
     for call in (
         Call(Status, _SHORT_SECONDS, method="GET"),
-        Call(Doctor),
         Call(Recall, _SEARCH_SECONDS, fields_in_address=("call",)),
         Call(Export, part=str, part_name="text"),
         Call(Index, changes=True),
         Call(Models),
+        Call(Doctor),
         Call(Reconstitute, changes=True),
         Call(Estimate),
         Call(Trajectories, _SHORT_SECONDS),

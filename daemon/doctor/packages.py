@@ -13,10 +13,11 @@ from importlib import metadata
 from daemon.control.answers import Check
 from daemon.display import counted
 from daemon.doctor.rows import broken, not_checked, ok
+from daemon.errors import Retry
 
 PACKAGE = "reconstitute"
 OLDEST, NEWEST = (3, 11), (3, 14)
-_SECONDS = 60
+_SECONDS = 120
 # Not in this process: Chroma and onnxruntime are never loaded into a command, and one that crashes is to be named.
 _IMPORT = """
 import importlib, json, sys
@@ -96,7 +97,11 @@ def _normal(name: str) -> str:
 
 
 def _failures(modules: list[str]) -> dict[str, str]:
-    """The modules that cannot be imported, each with the reason. A crash of the child names the one it came from."""
+    """The modules that cannot be imported, each with the reason. A crash of the child names the one it came from.
+
+    Raises:
+        Retry: the imports take too long.
+    """
     failures: dict[str, str] = {}
     while modules:
         try:
@@ -104,8 +109,12 @@ def _failures(modules: list[str]) -> dict[str, str]:
                 [sys.executable, "-c", _IMPORT, *modules],
                 capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return failures | {modules[0]: f"the imports did not end within {_SECONDS} s"}
+        except subprocess.TimeoutExpired as error:
+            begun = (error.stdout or b"").decode("utf-8", "replace").splitlines()
+            name = begun[-1].strip(' "') if begun else PACKAGE
+            raise Retry(
+                f"{name} was not imported within {_SECONDS} s; try again when the machine is less busy"
+            ) from None
         lines = [line.split(" ", 1) for line in child.stdout.splitlines() if line.startswith('"')]
         reasons = {json.loads(name): json.loads(reason) if reason else None for name, *[reason] in lines}
         failures |= {name: reason for name, reason in reasons.items() if reason}

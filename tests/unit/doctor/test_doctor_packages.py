@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.doctor import packages
+from daemon.errors import Retry
 
 
 def test_every_library_of_this_installation_can_be_imported() -> None:
@@ -33,3 +34,11 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     [row] = packages.packages()
     assert (row.state, row.message) == ("broken", "zstandard: not installed")
     assert "pip install" in row.fix
+
+
+def test_an_import_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(packages, "_SECONDS", 20)
+    (tmp_path / "hanging.py").write_text("import time; time.sleep(600)")
+    with pytest.raises(Retry, match="hanging was not imported within 20 s"):
+        packages._failures(["json", "hanging"])
