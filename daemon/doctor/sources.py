@@ -63,7 +63,7 @@ def sources(subject: Subject) -> Iterator[Check]:
     for place, reason in subject.sources.troubles.items():
         is_absent = "no such directory" in reason
         yield (attention if is_absent else broken)(f"source {place}", *parted(reason))
-    if not current and not subject.sources.troubles:
+    if not current and not subject.sources.troubles and subject.sources.has_looked:
         message = "OpenCode has written nothing yet, or writes elsewhere"
         yield attention("sources", f"none found in {subject.config.opencode_dir}: {message}", "set opencode.data_dir")
 

@@ -56,6 +56,8 @@ class Sources:
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
         self._unconfigured = OtherDatabases()
+        self.has_looked = False
+        """Whether `refresh` was called; until then `current` says nothing."""
         self.troubles: dict[str, str] = {}
         self.unfollowed: list[Path] = []
         """OpenCode's databases beside the ones we read, which no setting names."""
@@ -96,7 +98,7 @@ class Sources:
         for path in sorted(followed.values()):
             self._add_database(path, troubles)
         self.unfollowed = self._unconfigured.among(path for path in files if os.path.realpath(path) not in followed)
-        self.troubles = troubles
+        self.troubles, self.has_looked = troubles, True
         return self.current()
 
     def _add_tree(self, storage: Path) -> None:
