@@ -59,7 +59,7 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
 _TOOLS = {"history": "file_history", "content": "read_file", "reconstitute": "reconstitute"}
 """Calls that are tools of MCP, beside those of recall, which have the same names."""
 
-_HINTED = frozenset({"warnings", "hints", "action", "reason", "message"})
+_HINTED = frozenset({"warnings", "hints", "action", "reason", "message", "fix"})
 """Keys of answers whose texts are ours and may hold hints."""
 
 _RECORDED = frozenset({"input", "arguments", "metadata"})

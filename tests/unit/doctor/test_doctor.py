@@ -13,9 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from daemon.app.engine import Engine
+from daemon.app.indexing import Interrupted
 from daemon.archive import keys
 from daemon.cli.subcommands import service
+from daemon.config import load
+from daemon.control import calls
 from daemon.index.lexical import Lexical
+from daemon.model import Json
 from tests.support.processes.ports import free_port
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.unit.doctor.installations import Installation
@@ -222,6 +227,20 @@ def test_an_emptied_index_of_meaning_is_broken_until_it_is_built(installation: I
     assert (row["state"], row["fix"]) == ("broken", "reconstitute index --wait")
     assert installation.run("index", "--wait")[0] == 0
     assert installation.rows()[1]["meaning"]["state"] == "ok"
+
+
+def test_a_service_that_stops_need_not_wait_for_doctor(installation: Installation) -> None:
+    with Engine(load(installation.config)) as engine:
+        read = list[int]()
+
+        def stop(event: Json) -> None:
+            if event["phase"].startswith("reading all entries"):
+                read.append(event["done"])
+                engine.stop()
+
+        with pytest.raises(Interrupted):
+            engine.call(calls.Doctor(full=True), progress=stop)
+    assert len(read) == 1
 
 
 def test_a_wrong_configuration_leaves_the_archive_alone(installation: Installation) -> None:
