@@ -221,7 +221,7 @@ def unit_facts() -> dict[str, str]:
     """What systemd says of the unit, by its names of the properties."""
     properties = (
         "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result,"
-        "UnitFileState,NeedDaemonReload,DropInPaths"
+        "NeedDaemonReload"
     )
     output = _systemctl("show", UNIT, f"--property={properties}").stdout
     return dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
@@ -230,6 +230,11 @@ def unit_facts() -> dict[str, str]:
 def manager_answers() -> bool:
     """Whether systemd's user manager can be asked."""
     return _systemctl("show", "--property=Version").returncode == 0
+
+
+def is_enabled() -> bool:
+    """Whether the unit is started at login. The property UnitFileState of a running unit may be out of date."""
+    return _systemctl("is-enabled", UNIT).stdout.strip() == "enabled"
 
 
 def lingers() -> bool:

@@ -54,7 +54,7 @@ def _systemd(facts: dict[str, str]) -> Iterator[Check]:
         yield broken("systemd", message, f"journalctl --user --unit {unit.UNIT} --lines 20, then {RESTART}")
     elif state not in ("active", "reloading"):
         yield broken("systemd", f"the service does not run ({state})", f"systemctl --user start {unit.UNIT}")
-    elif facts.get("UnitFileState") != "enabled":
+    elif not unit.is_enabled():
         yield attention(
             "systemd", "the service runs, but does not start at login", f"systemctl --user enable {unit.UNIT}"
         )

@@ -15,6 +15,7 @@ from daemon.doctor import machine, sources
 from daemon.doctor.rows import Subject
 
 SYSTEMCTL = """#!/bin/sh
+case "$*" in *is-enabled*) echo {enabled}; exit;; esac
 printf '%s\\n' {facts}
 """
 STATES = [
@@ -25,10 +26,10 @@ STATES = [
         "journalctl --user",
     ),
     ("ActiveState=inactive", "broken", "does not run (inactive)", "systemctl --user start reconstitute.service"),
-    ("ActiveState=active UnitFileState=disabled", "attention", "does not start at login", "systemctl --user enable"),
-    ("ActiveState=active UnitFileState=enabled", "ok", "stops when you log out", "loginctl enable-linger"),
-    ("ActiveState=active UnitFileState=enabled Linger", "ok", "goes on when you log out", ""),
-    ("ActiveState=active UnitFileState=enabled NeedDaemonReload=yes", "attention", "has changed", "daemon-reload"),
+    ("ActiveState=active disabled", "attention", "does not start at login", "systemctl --user enable"),
+    ("ActiveState=active", "ok", "stops when you log out", "loginctl enable-linger"),
+    ("ActiveState=active Linger", "ok", "goes on when you log out", ""),
+    ("ActiveState=active NeedDaemonReload=yes", "attention", "has changed", "daemon-reload"),
 ]
 
 
@@ -42,7 +43,9 @@ def test_what_systemd_says_of_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str, state: str, said: str, fix: str
 ) -> None:
     for name, printed in {"systemctl": facts, "loginctl": "yes" if "Linger" in facts else "no"}.items():
-        (tmp_path / name).write_text(SYSTEMCTL.format(facts=printed))
+        (tmp_path / name).write_text(
+            SYSTEMCTL.format(facts=printed, enabled="disabled" if "disabled" in facts else "enabled")
+        )
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     installed(unit.unit_text(["/bin/sh", "run"]))
