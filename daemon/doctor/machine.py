@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.config import Config
+from daemon.control import endpoint
 from daemon.control.answers import Check
 from daemon.display import counted
 from daemon.doctor.rows import attention, broken, not_checked, ok, parted
@@ -91,7 +92,8 @@ def private(config: Config) -> Iterator[Check]:
         yield attention("file modes", message, f"chown -R {os.geteuid()} {root}")
     if not open_places and not others:
         yield ok("file modes", f"{root}: 0700, and nothing beneath it is open to others")
-    yield from _socket(config.socket_path)
+    # A command of cron or su has another runtime directory than the service.
+    yield from _socket(endpoint.recorded(root) or config.socket_path)
 
 
 def _socket(path: Path) -> Iterator[Check]:

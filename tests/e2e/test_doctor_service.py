@@ -72,6 +72,16 @@ def test_a_socket_that_is_open_to_others_is_named(
     assert found["socket"]["fix"] == f"chmod go= {service.socket}"
 
 
+def test_the_socket_is_checked_where_the_service_has_it(
+    service: Daemon, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+) -> None:
+    """Cron knows no runtime directory, or another one."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert main(["--config", str(service.config), "doctor", "--json"]) == 0
+    [row] = [row for row in json.loads(capsys.readouterr().out)["checks"] if row["what"] == "socket"]
+    assert (row["state"], str(service.socket) in row["message"]) == ("ok", True)
+
+
 def test_a_service_with_other_settings_is_named_and_asked_all_the_same(
     service: Daemon, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
 ) -> None:
