@@ -42,15 +42,15 @@ class HealthCalls:
         """See calls.Doctor."""
         if not self.is_served:
             self.sources.refresh()
-        counts = self.archive.figures()
+        names = list(doctor.checks())
 
         def on_check(what: str) -> None:
             self.check_running()
-            progress({"phase": f"checking {what}", "done": 0, "total": None})
+            progress({"phase": "checks", "done": names.index(what), "total": len(names)})
 
         def on_entries(read: int) -> None:
             self.check_running()
-            progress({"phase": f"reading all entries ({counts['messages']} messages)", "done": read, "total": None})
+            progress({"phase": "entries of the archive read", "done": read, "total": None})
 
         rows = doctor.of_archive(self._subject(on_entries if request.full else None), on_check)
         return answers.Doctor(__version__, os.getpid() if self.is_served else None, rows)

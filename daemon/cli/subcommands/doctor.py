@@ -17,7 +17,6 @@ from daemon.cli import terminal
 from daemon.cli.settings import Settings
 from daemon.cli.subcommands import service, service_checks
 from daemon.cli.subcommands.config import checked
-from daemon.cli.terminal import progress
 from daemon.control import calls
 from daemon.control.answers import Check, Doctor
 from daemon.doctor import machine, of_machine, packages
@@ -127,8 +126,7 @@ def _archive(settings: Settings, config: Config, *, is_served: bool, full: bool)
     if not any((place / name).exists() for name in ("leveldb", "leveldb.made")):
         return [attention("archive", f"{place}: nothing is archived yet", "reconstitute index")]
     try:
-        with progress(brief=not full) as step:
-            return settings.ask(calls.Doctor(full=full), progress=step).checks
+        return settings.ask(calls.Doctor(full=full)).checks
     except ArchiveLocked as error:
         cause, _, fix = str(error).partition("; ")
         return [not_checked("archive", f"{cause}, which does not answer", fix)]

@@ -234,7 +234,7 @@ def test_a_service_that_stops_need_not_wait_for_doctor(installation: Installatio
         read = list[int]()
 
         def stop(event: Json) -> None:
-            if event["phase"].startswith("reading all entries"):
+            if event["phase"] == "entries of the archive read":
                 read.append(event["done"])
                 engine.stop()
 
