@@ -27,7 +27,7 @@ OPTIONS = {
 ARGUMENTS = frozenset({
     "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "deleted", "depth_after",
     "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars", "expandBudgetMessages",
-    "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "grade", "group", "have",
+    "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "full", "grade", "group", "have",
     "include",
     "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset",
     "old", "output", "path", "project", "projectID", "query", "questions", "raw", "remove", "results", "reverse",
@@ -53,13 +53,14 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "alias": ("alias", ("old", "new")),
     "index": ("index", ()),
     "status": ("status", ()),
+    "doctor": ("doctor", ()),
 }
 """Each call's command, and the arguments that it takes as words."""
 
 _TOOLS = {"history": "file_history", "content": "read_file", "reconstitute": "reconstitute"}
 """Calls that are tools of MCP, beside those of recall, which have the same names."""
 
-_HINTED = frozenset({"warnings", "hints", "action", "reason", "message"})
+_HINTED = frozenset({"warnings", "hints", "action", "reason", "message", "fix"})
 """Keys of answers whose texts are ours and may hold hints."""
 
 _RECORDED = frozenset({"input", "arguments", "metadata"})

@@ -99,6 +99,9 @@ class _Served(Engine):
             return embedder, why
         return YieldingEmbedder(embedder, self.calm), why
 
+    def watch(self) -> str | None:
+        return None if self.daemon is None else self.safe_mode or self.daemon.watching
+
     def status(self, request: calls.Status) -> answers.Status:
         answer = super().status(request)
         if self.daemon is not None:
@@ -109,10 +112,10 @@ class _Served(Engine):
 class Daemon:
     """One run of the service, from the lock to the last commit."""
 
-    def __init__(self, config: Config, reload: Reload | None = None) -> None:
+    def __init__(self, config: Config, reload: Reload | None = None, file: Path | None = None) -> None:
         """Lock the archive and build everything; nothing runs yet.
 
-        Without `reload`, SIGHUP stops it as SIGTERM does.
+        Without `reload`, SIGHUP stops it as SIGTERM does. `file` is where the configuration was read.
 
         Raises:
             ArchiveLocked: another process holds the archive.
@@ -126,7 +129,7 @@ class Daemon:
         self._config, self._started = config, int(time.time() * 1000)
         self._notifier = Notifier()
         self._engine = _Served(config)
-        self._engine.daemon = self
+        self._engine.daemon, self._engine.config_file = self, file
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -200,9 +203,12 @@ class Daemon:
         """Add to the status what only a running daemon knows."""
         status.running, status.pid, status.started = True, os.getpid(), self._started
         status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
-        status.watch = (
-            "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
-        )
+        status.watch = self.watching
+
+    @property
+    def watching(self) -> str:
+        """How the sources are followed, or why only scans find changes."""
+        return "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
 
     # -- running -------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
 from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
+from daemon.archive.verify import OnPage, Verified, verify
 from daemon.errors import DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, Session, Vector
@@ -358,6 +359,10 @@ class Archive(OwnRecords):
         return backup_before(self._store, self.directory)
 
     # -- figures -------------------------------------------------------------------------------------------------
+
+    def verify(self, on_page: OnPage | None = None) -> Verified:
+        """Read a sample of the archive; with `on_page` all of it, large files too (verify). Raises ArchiveCorrupt."""
+        return verify(self._store, self.large_files, on_page)
 
     def figures(self) -> Json:
         """sessions, messages, parts, bytes on disk."""

@@ -60,6 +60,7 @@ HEADINGS = {
     },
     "Service": {
         "status": "Show what is archived, indexed and waiting.",
+        "doctor": "Check everything, and name what mends it.",
         "index": "Read everything OpenCode has now.",
         "backup": "Back up the archive into a folder, or check the backups there.",
         "restore-archive": "Make an archive of a backup.",

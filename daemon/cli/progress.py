@@ -36,6 +36,7 @@ _WORDS = {
     "restoring": "files restored",
     "export": "sessions exported",
     "models": "models tried",
+    "checks": "checks done",
     "collect": "collecting what is recorded",
     "recover": "file histories worked out",
     "facts": "collecting facts",

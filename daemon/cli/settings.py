@@ -58,6 +58,13 @@ class Settings:
 
         return load(self.config)
 
+    @property
+    def file(self) -> Path:
+        """Where the configuration is read from, whether or not there is a file."""
+        from daemon.config import default_path  # noqa: PLC0415 - as above
+
+        return Path(os.path.abspath(self.config or default_path()))
+
     def log(self, config: Config, *, default_level: str = "") -> None:
         """Set up logging: at debug with --verbose, else at `default_level`, else at the configured level."""
         import msgspec  # noqa: PLC0415
@@ -122,6 +129,6 @@ class Settings:
             logging.getLogger("daemon.cli").debug("no daemon: %s", unreachable)
         from daemon.app import open_engine  # noqa: PLC0415
 
-        with open_engine(config, progress) as engine:
+        with open_engine(config, progress, file=self.file) as engine:
             before()
             return engine.call(request, progress=progress, on_part=on_part)

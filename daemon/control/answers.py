@@ -78,7 +78,11 @@ class ArchiveStatus(Answer):
 
 
 class SourceStatus(Answer):
-    """A database or folder of OpenCode's; the counts are there when it has been read."""
+    """A database or folder of OpenCode's; the counts are there when it has been read.
+
+    `newest` is when its newest message was created, `lag_seconds` by how much the newest archived one is older; null
+    where that cannot be known.
+    """
 
     name: str = "?"
     kind: str = "?"
@@ -91,6 +95,8 @@ class SourceStatus(Answer):
     unknown: dict[str, int] | UnsetType = UNSET
     set_aside: list[Json] | UnsetType = UNSET
     excluded: dict[str, int] | UnsetType = UNSET
+    newest: int | None = None
+    lag_seconds: float | None = None
 
 
 class TargetStatus(Answer):
@@ -148,16 +154,56 @@ class ErrorStatus(Answer):
     type: str = ""
 
 
+class Check(Answer):
+    """The result of one check: what was checked, its state, what that means, and the command that mends it.
+
+    `state` is one of CHECK_STATES.
+    """
+
+    what: str = "?"
+    state: str = "not checked"
+    message: str = ""
+    fix: str = ""
+
+
+CHECK_STATES = ("ok", "attention", "broken", "not checked")
+
+
+class Doctor(Answer):
+    """The checks of whoever holds the archive: the service with its `pid`, or a command, which has none."""
+
+    version: str = "?"
+    pid: int | None = None
+    checks: list[Check] = []
+
+
+class Sizes(Answer):
+    """Bytes on the disk: the archive's database, both indexes, large records, and everything beneath archive.dir."""
+
+    archive: int = 0
+    words: int = 0
+    meaning: int = 0
+    large: int = 0
+    total: int = 0
+
+
 class Status(Answer):
     """`running`: the service answers, with its `pid` and when it `started`; both are null without one.
 
-    `differs`: the settings in which it differs from the caller's.
+    `differs`: the settings in which it differs from the caller's. `newest` is when the newest archived message was
+    created, `lag_seconds` the largest of the sources. `troubles` are the checks that need a person.
     """
 
     version: str = "?"
     pid: int | None = None
     running: bool = False
     started: int | None = None
+    config_file: str = ""
+    newest: int | None = None
+    lag_seconds: float | None = None
+    sizes: Sizes = msgspec.field(default_factory=Sizes)
+    free_bytes: int | None = None
+    troubles: list[Check] = []
     archive: ArchiveStatus = msgspec.field(default_factory=ArchiveStatus)
     sources: list[SourceStatus] = []
     outbox: dict[str, int] = {}

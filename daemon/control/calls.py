@@ -69,6 +69,12 @@ class Status(Request[answers.Status]):
     """What is archived, indexed, followed and waiting, and what failed last."""
 
 
+class Doctor(Request[answers.Doctor]):
+    """Check the archive, the sources, the indexes and the models; with `full` read every record and object."""
+
+    full: bool = False
+
+
 class Index(Request[answers.Index]):
     """Read everything OpenCode has and index it by words; with `wait` by meaning, too, which takes far longer."""
 
@@ -229,6 +235,7 @@ CALLS: dict[type[Request[Any]], Call] = {
         Call(Backup, part=BackupSegment, part_name="segment"),
         Call(Index, changes=True),
         Call(Models),
+        Call(Doctor),
         Call(Reconstitute, changes=True),
         Call(Estimate),
         Call(Trajectories, _SHORT_SECONDS),

@@ -36,7 +36,7 @@ from daemon.model import Json
 from daemon.redact import fingerprint
 from daemon.worker import Worker
 
-_NAME = "belongs-to"
+BELONGS_TO = "belongs-to"  # the file in each index's directory that has the name
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
 _OPENING_S = 10.0  # a question waits this long; a check of 474,000 rows takes a minute
@@ -323,7 +323,7 @@ class Upkeep:
 
         The name is in the directory, so that it moves with it. It is written last.
         """
-        note = place / _NAME
+        note = place / BELONGS_TO
         name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
         if name and name == self._archive.note(f"{stage} index") and name.endswith(f" {fingerprint}"):
             return
@@ -338,7 +338,7 @@ class Upkeep:
         """If the semantic index is not the one that the archive filled, by its name, put everything into the outbox."""
         if self.is_off or not self.is_embedded or self.is_open:
             return
-        note = self._directory / "semantic" / _NAME
+        note = self._directory / "semantic" / BELONGS_TO
         name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
         is_ours = name != "" and name == self._archive.note("semantic index")
         if not is_ours and self._archive.waiting("semantic") < self._archive.message_count():
@@ -375,7 +375,7 @@ class Upkeep:
         """The state of the semantic index without opening it, which would take seconds."""
         if self.is_off:
             return "off (embedding.what is none)"
-        if self.is_embedded and not (self._directory / "semantic" / _NAME).exists():
+        if self.is_embedded and not (self._directory / "semantic" / BELONGS_TO).exists():
             return "not built yet"
         return "built; opened when it is needed" if self.is_embedded else "opened when it is needed"
 

@@ -59,6 +59,7 @@ NO_CLIENTS = {
     "restore-archive": "makes an archive; beside a service that has one there it is refused, see test_backup.py",
     "completion": "prints a script",
     "service": "asks systemd; its status is compared in test_service_unit.py",
+    "doctor": "names whatever service answers, and how it differs; see test_doctor.py",
     "config": "reads the configuration alone",
     "open": "reads the configuration and the pages on the disk",
 }

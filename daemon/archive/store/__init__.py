@@ -27,7 +27,7 @@ from daemon.archive.store.compression import (
     dictionary_key,
 )
 from daemon.archive.store.integrity import Marker, Users, files, lock
-from daemon.archive.store.leveldb import HELD, NO_FILES, NO_ROOM, NOT_ALLOWED, is_one_of, page_of, plyvel, text
+from daemon.archive.store.leveldb import HELD, NO_FILES, NO_ROOM, NOT_ALLOWED, PAGE, is_one_of, page_of, plyvel, text
 from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused, Retry
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes
@@ -245,6 +245,18 @@ class Store:
         finally:
             with self._using:
                 moment.close()
+
+    def page(self, after: bytes, size: int = PAGE) -> list[tuple[bytes, bytes]]:
+        """The pairs that follow the key `after`, about `size` bytes of them, as `stored` gives them; empty at the end.
+
+        It holds LevelDB for a moment only, so that a caller can read everything page by page.
+        """
+        try:
+            with self._using:
+                rows = page_of(self._database(), after, size)
+            return [(key, self._compression.unpack(key, value)) for key, value in rows]
+        except (DamagedError, plyvel.CorruptionError, plyvel.IOError) as error:
+            raise self.corrupt(error) from error
 
     def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         """Write all of `changes`, synced, or none; None deletes. Removes the bodies that the old values referred to.

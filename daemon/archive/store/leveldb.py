@@ -13,13 +13,13 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
 
 from daemon.filesystem.disk_space import FULL
 
-__all__ = ["HELD", "NOT_ALLOWED", "NO_FILES", "NO_ROOM", "is_one_of", "page_of", "plyvel", "text"]
+__all__ = ["HELD", "NOT_ALLOWED", "NO_FILES", "NO_ROOM", "PAGE", "is_one_of", "page_of", "plyvel", "text"]
 
 NO_ROOM = (*FULL, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 HELD = (errno.EAGAIN,)
-_PAGE = 1 << 20
+PAGE = 1 << 20
 """Bytes that are read at a stretch, while nobody may close the database."""
 
 
@@ -37,13 +37,13 @@ def is_one_of(cause: object, numbers: tuple[int, ...]) -> bool:
     return is_systems and any(text(cause).endswith(os.strerror(number)) for number in numbers)
 
 
-def page_of(moment: Any, after: bytes) -> list[tuple[bytes, bytes]]:
-    """The pairs of a snapshot that follow the key `after`, up to a few MB."""
-    page, size = list[tuple[bytes, bytes]](), 0
+def page_of(moment: Any, after: bytes, size: int = PAGE) -> list[tuple[bytes, bytes]]:
+    """The pairs of a database or snapshot that follow the key `after`, about `size` bytes of them."""
+    page = list[tuple[bytes, bytes]]()
     with moment.iterator(start=after, include_start=False, verify_checksums=True, fill_cache=False) as rows:
         for key, value in rows:
             page.append((key, value))
-            size += len(key) + len(value)
-            if size > _PAGE:
+            size -= len(key) + len(value)
+            if size <= 0:
                 break
     return page

@@ -12,6 +12,7 @@ from daemon.cli import terminal
 from daemon.cli.settings import Settings
 from daemon.control import calls
 from daemon.control.answers import SourceStatus, Status
+from daemon.doctor.rows import exit_code
 from daemon.errors import Retry
 from daemon.hints import not_searchable
 
@@ -39,8 +40,11 @@ LISTED = 5
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def status(settings: Settings, as_json: bool) -> None:
-    """Show what is archived, indexed and waiting, and the last errors.
+def status(settings: Settings, as_json: bool) -> int:
+    """Show what is archived, indexed and waiting, how far it is behind, and the last errors.
+
+    It reads nothing new. Ends with 0, with 1 if something needs attention, and with 2 if something is broken; see
+    `reconstitute doctor`.
 
     \b
     Example:
@@ -49,9 +53,10 @@ def status(settings: Settings, as_json: bool) -> None:
     answer = settings.ask(calls.Status())
     if as_json:
         terminal.data(answer)
-        return
+        return exit_code(answer.troubles)
     terminal.say(_headline(answer))
     sections: dict[str, Callable[[Status], Iterator[str]]] = {
+        "Attention": _troubles,
         "Disk": _disk,
         "Settings": _settings,
         "Archive": _archive,
@@ -69,6 +74,7 @@ def status(settings: Settings, as_json: bool) -> None:
             head = label if number == 0 else ""
             folded = terminal.fold(row, " " * LABEL, "  ")
             terminal.say(terminal.bold(head.ljust(LABEL)) + folded[LABEL:])
+    return exit_code(answer.troubles)
 
 
 def _headline(answer: Status) -> str:
@@ -76,6 +82,13 @@ def _headline(answer: Status) -> str:
     if answer.running:
         return f"{name}, running as process {answer.pid} since {terminal.moment(answer.started)}"
     return f"{name}, not running; start it with: reconstitute service install"
+
+
+def _troubles(answer: Status) -> Iterator[str]:
+    for row in answer.troubles:
+        yield f"{row.what}: {row.message}"
+        if row.fix:
+            yield f"  → {row.fix}"
 
 
 def _disk(answer: Status) -> Iterator[str]:
@@ -86,6 +99,9 @@ def _disk(answer: Status) -> Iterator[str]:
 
 
 def _settings(answer: Status) -> Iterator[str]:
+    if answer.config_file:
+        is_there = os.path.exists(answer.config_file)
+        yield f"{answer.config_file}{'' if is_there else ' (not there; the defaults apply)'}"
     if answer.differs:
         keys = ", ".join(answer.differs)
         yield f"the running service uses another configuration than this command: {keys}; restart it to use yours"
@@ -103,6 +119,14 @@ def _archive(answer: Status) -> Iterator[str]:
         yield archive.dir
     if archive.backup_before_migration:
         yield f"{archive.backup_before_migration}: from before the upgrade; remove it when all is well"
+    if answer.sizes.total:
+        sizes = answer.sizes
+        parts = {"archive": sizes.archive, "words": sizes.words, "meaning": sizes.meaning, "large records": sizes.large}
+        listed = ", ".join(f"{name} {terminal.size(count)}" for name, count in parts.items() if count)
+        free = "" if answer.free_bytes is None else f"; {terminal.size(answer.free_bytes)} free"
+        yield f"{terminal.size(sizes.total)} on the disk ({listed}){free}"
+    if answer.newest:
+        yield f"newest message {terminal.moment(answer.newest)}{_behind(answer.lag_seconds)}"
     large = archive.large
     if large.count:
         records = terminal.count(large.count, "record")
@@ -110,6 +134,12 @@ def _archive(answer: Status) -> Iterator[str]:
         for record in large.records[:LISTED]:
             of_part = f", part {record['part']}" if record.get("part") else ""
             yield f"  message {terminal.identifier(record.get('message', '?'))}{of_part}: {record.get('file', '?')}"
+
+
+def _behind(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f", {terminal.duration(seconds)} behind the sources" if seconds else ", up to date with the sources"
 
 
 def _sources(answer: Status) -> Iterator[str]:

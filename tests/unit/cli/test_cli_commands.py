@@ -497,7 +497,7 @@ def answer_without_daemon(cli_environment: dict[str, str], *words: str) -> Any:
 
 def test_without_a_daemon_the_engine_answers_in_this_process(tmp_path: Path) -> None:
     data = tmp_path / "opencode"
-    data.mkdir()
+    (data / "storage").mkdir(parents=True)  # without a source the status would end with 1
     environment = {
         **os.environ,
         "RECONSTITUTE_ARCHIVE_DIR": str(tmp_path / "archive"),

@@ -72,6 +72,7 @@ def examples(root: Path) -> dict[str, Any]:
             "trajectories": engine.trajectories(started=1_790_000_000_000),
             "models": engine.models(),
             "status": engine.status(),
+            "doctor": engine.doctor(),
         }
     error = BadRequest("'/x': not an absolute path; write it from the root")
     return made | {"error": {"error": described(error, str(error))}}
