@@ -57,9 +57,9 @@ def _is_left_out(source: Source, message: Newest, exclusion: Exclusion) -> bool:
         if is_own(session, ()) or exclusion.project(session.directory):
             return True
         reading = ScreenedSource(source, exclusion).read_message(message.session_id, message.message_id)
-        return exclusion.has_agents and AGENTS in reading.excluded
     except (BadRecord, SourceBusy):
         return False
+    return exclusion.has_agents and AGENTS in reading.excluded
 
 
 def sources(subject: Subject) -> Iterator[Check]:
