@@ -79,5 +79,6 @@ def safe_mode_message(crashes: list[float], lasts_s: float) -> str:
     return (
         f"safe mode: the service crashed {len(crashes)} times between {first} and {last}, so it only answers from what "
         "is archived, reads nothing from OpenCode and writes no pages; the reason is in its log (journalctl --user "
-        f"--unit reconstitute); it tries again at {again}, or when it is restarted; systemctl --user restart reconstitute"
+        f"--unit reconstitute); it tries again at {again}, or when it is restarted; "
+        "systemctl --user restart reconstitute"
     )
