@@ -23,6 +23,7 @@ from daemon.filesystem import regular_file
 from daemon.filesystem.large_files import LargeFiles
 from daemon.opencode.json_tree import JsonTree
 from daemon.opencode.watch import Watch
+from daemon.records import OWN_SESSION_TITLE
 from tests.support.processes.daemon_process import until
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import T0, JsonStore, assistant, session, text, tool, user
@@ -271,4 +272,42 @@ def test_a_folder_whose_files_are_refused_costs_only_its_own(place: Path, closed
         engine.scan(everything=True, patient=False, words=False)
         assert engine.archive.message("msg_1") is not None
         assert not engine.archive.is_deleted("msg_1")
+        assert engine.archive.quarantined() == {}
+
+
+def test_a_session_of_ours_whose_record_was_refused_is_not_archived(tmp_path: Path) -> None:
+    """Its messages here do not say that they are ours, so only its title does."""
+    store = JsonStore(tmp_path / "opencode")
+    record = store.session(session("ses_1", title=f"{OWN_SESSION_TITLE} chat"))
+    store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
+    tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        with refused(record):
+            engine.scan(everything=True, patient=False, words=False)
+        engine.scan(everything=True, patient=False, words=False)
+        assert list(engine.archive.all_message_ids()) == []
+        store.session(session("ses_1", title="Renamed by the user"))
+        engine.scan(everything=True, patient=False, words=False)
+        assert list(engine.archive.all_message_ids()) == ["msg_1"]
+
+
+@pytest.mark.parametrize("name", ["todo/ses_1.json", "session_diff/ses_1.json"])
+def test_a_damaged_record_beside_the_messages_is_noted_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    store = JsonStore(tmp_path / "opencode")
+    store.session(session("ses_1"))
+    os.utime(store.raw(name, "{"), (1, 1))
+    tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        engine.scan(everything=True, patient=False, words=False)
+        (first,) = engine.archive.quarantined().values()
+        assert "set aside" in caplog.text
+        caplog.clear()
+        engine.scan(everything=True, patient=False, words=False)
+        (second,) = engine.archive.quarantined().values()
+        assert first == second
+        assert "set aside" not in caplog.text
+        store.raw(name, "[]")
+        engine.scan(everything=True, patient=False, words=False)
         assert engine.archive.quarantined() == {}
