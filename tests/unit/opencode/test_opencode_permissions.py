@@ -311,3 +311,24 @@ def test_a_damaged_record_beside_the_messages_is_noted_once(
         store.raw(name, "[]")
         engine.scan(everything=True, patient=False, words=False)
         assert engine.archive.quarantined() == {}
+
+
+def test_what_was_refused_is_tried_again_without_an_event(tmp_path: Path) -> None:
+    """And not at once at every scan: after a pause."""
+    store = JsonStore(tmp_path / "opencode")
+    store.session(session("ses_1"))
+    store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
+    path = store.storage / "message/ses_1/msg_1.json"
+    os.utime(path, (1, 1))
+    tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        with refused(path):
+            engine.scan(everything=True, patient=False, words=False)
+        engine.scan(everything=False, words=False)
+        assert engine.archive.message("msg_1") is None
+
+        def is_read() -> bool:
+            engine.scan(everything=False, words=False)
+            return engine.archive.message("msg_1") is not None
+
+        until(is_read)
