@@ -1,7 +1,8 @@
 r"""Blocks that somebody marked ``<private>…</private>`` are taken out of texts; MARK remains in their place.
 
-A tag counts in any case, with white space or attributes in it, and as JSON escapes it (``\u003cprivate\u003e``, also
-several times). Blocks nest, and one that is not closed hides the rest of its text. Pure.
+A tag counts in any case but ``<Private>``, an element of .NET's project files; with white space or attributes in it;
+and as JSON escapes it (``\u003cprivate\u003e``, also several times). Blocks nest, and one that is not closed hides the
+rest of its text. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FLAG = "leftOut"
 
 _LT, _GT, _SLASH = r"(?:<|\\+u003[cC])", r"(?:>|\\+u003[eE])", r"(?:\\*/|\\+u002[fF])"
 _SPACE = r"(?:\s|\\+[nrt])*"
-_TAG = re.compile(rf"{_LT}{_SPACE}(?P<closing>{_SLASH}{_SPACE})?(?ai:private)(?![\w-])")
+_TAG = re.compile(rf"{_LT}{_SPACE}(?P<closing>{_SLASH}{_SPACE})?(?!Private)(?ai:private)(?![\w-])")
 _QUOTED = r"\\*\"[^\"]*\"|'[^']*'"
 _ATTRIBUTES = re.compile(
     rf"(?:(?:\s|\\+[nrt])+[\w:.-]+(?:{_SPACE}={_SPACE}(?:{_QUOTED}|(?:(?!{_GT})[^\s\"'])+))?)*{_SPACE}{_SLASH}?{_GT}"

@@ -73,7 +73,7 @@ def calls_on_excluded_paths(mark: Marks) -> Iterator[tuple[str, dict[str, Any]]]
 
 def private_texts(mark: Marks) -> Iterator[str]:
     yield f"{KEPT} <private>{mark()}</private> {KEPT}"
-    yield f"{KEPT} <PRIVATE reason='x'>{mark()}<private>{mark()}</private>{mark()}</Private>"
+    yield f"{KEPT} <PRIVATE reason='x'>{mark()}<private>{mark()}</private>{mark()}</PRIVATE>"
     yield f"{KEPT} < private >{mark()} and never closed {mark()}"
     yield f"{KEPT} " + json.dumps({"a": f"<private>{mark()}</private>"}).replace("<", "\\u003c").replace(">", "\\u003e")
 

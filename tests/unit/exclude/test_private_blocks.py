@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon import private
-from daemon.private import MARK, without_blocks
+from daemon.private import MARK, holds_tag, without_blocks
 from tests.support.examples import examples
 
 INSIDE, OUTSIDE = "¶§¤µ", "abc xyz.\n{}[]()=-"
 """Characters that stand only inside of blocks, and only outside."""
 
-_case = st.sampled_from(["private", "PRIVATE", "Private", "pRiVaTe"])
+_case = st.sampled_from(["private", "PRIVATE", "pRiVaTe"])
 _space = st.sampled_from(["", " ", "\n", "\t "])
 _attributes = st.sampled_from(["", " ", " why", ' why="¶ > ¶"', " a='¶</private>¶' b=¶", ' x="<private>"', " /"])
 
@@ -109,6 +109,14 @@ def test_values_are_cleaned_wherever_a_text_stands() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "utf-32"])
 def test_a_data_url_with_a_block_is_left_out_whole(encoding: str) -> None:
-    body = base64.b64encode("hi <Private>¶".encode(encoding)).decode()
+    body = base64.b64encode("hi <PRIVATE>¶".encode(encoding)).decode()
     assert private.cleaned({"url": f"data:text/plain;base64,{body}"}) == {"url": MARK}
     assert private.cleaned("data:text/plain,%3Cprivate%3Ex") == MARK
+
+
+def test_the_element_of_project_files_is_no_private_block() -> None:
+    """MSBuild writes `<Private>` for every reference that is not copied: such a file is archived whole."""
+    element = '<Reference Include="A"><Private>False</Private></Reference>'
+    assert without_blocks(element) == element
+    assert not holds_tag(element.encode())
+    assert without_blocks(f"a <private>{element} b</private> c") == f"a {MARK} c"
