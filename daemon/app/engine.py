@@ -42,8 +42,6 @@ A = TypeVar("A")
 
 _LOG = log.get("engine")
 _MOST_ERRORS = 20
-_LISTED = 5
-_NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
 class Engine(Scanning, RunCalls, ContentCalls, BackupCalls, ModelCalls, StatusCalls):

@@ -20,8 +20,8 @@ _STEP_S = 120.0
 _NOT_IN_SAFE_MODE = calls.Index | calls.Reconstitute | calls.Estimate
 
 
-class Service(Protocol):
-    """What only the running service knows."""
+class RunningService(Protocol):
+    """Knows what no engine does."""
 
     @property
     def watching(self) -> str:
@@ -34,7 +34,7 @@ class Service(Protocol):
 class Served(Engine):
     """Set `service` after it was made."""
 
-    service: Service | None = None
+    service: RunningService | None = None
     calm: threading.Event | None = None
     is_served = True
     safe_mode = ""

@@ -9,12 +9,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.torture.world import World, pause
+from tests.torture.world import World
 
 _LIBRARIES = ("fiu_run_preload.so", "fiu_posix_preload.so")
 _PLACES = ("/usr/lib/fiu", "/usr/local/lib/fiu", "/usr/lib/x86_64-linux-gnu/fiu", "/usr/lib64/fiu")
@@ -37,15 +38,15 @@ def kill(world: World, chance: random.Random, rounds: int) -> list[str]:
         world.daemon.start()
         if chance.random() < 0.6:
             world.daemon.wait_until_ready()
-            pause(chance.uniform(0, 2))
+            time.sleep(chance.uniform(0, 2))
         else:
-            pause(chance.uniform(0.005, 2))
+            time.sleep(chance.uniform(0.005, 2))
         if chance.random() < 0.2:
             for child in _children(world.pid):
                 with suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
                 world.counts["SIGKILL to the child"] += 1
-            pause(chance.uniform(0, 1))
+            time.sleep(chance.uniform(0, 1))
         if world.has_ended():
             return [f"it ended by itself: {world.daemon.log_end()[-500:]}"]
         world.daemon.kill()
@@ -67,10 +68,10 @@ def fail_calls(world: World, chance: random.Random, rounds: int) -> list[str]:
         call, error = chance.choice(_CALLS), chance.choice(sorted(_ERRORS))
         name, rate = f"name={call}", chance.choice(("1", "0.3", "0.05"))
         _control(control, world.pid, f"enable_random {name},probability={rate},failinfo={_ERRORS[error]}")
-        pause(chance.uniform(0.1, 1.0))
+        time.sleep(chance.uniform(0.1, 1.0))
         _control(control, world.pid, f"disable {name}")
         world.counts[f"{call.removeprefix('posix/')} failed"] += 1
-        pause(chance.uniform(0, 0.5))
+        time.sleep(chance.uniform(0, 0.5))
     world.work.stop()
     if not world.has_ended():
         world.daemon.terminate()
@@ -86,16 +87,16 @@ def fill_disk(world: World, chance: random.Random, rounds: int) -> list[str]:
     for _ in range(rounds):
         if world.has_ended():
             world.daemon.start()
-        pause(chance.uniform(0, 2))
+        time.sleep(chance.uniform(0, 2))
         world.disk.fill(chance.choice((0, 0, 4096, 200_000, 5_000_000)))
         world.counts["the disk was full"] += 1
-        pause(chance.uniform(0.2, 2))
+        time.sleep(chance.uniform(0.2, 2))
         if chance.random() < 0.3:
             world.daemon.kill()
             world.counts["SIGKILL on a full disk"] += 1
             if chance.random() < 0.5:
                 world.daemon.start()
-                pause(chance.uniform(0.2, 2))
+                time.sleep(chance.uniform(0.2, 2))
         world.disk.make_room()
         if world.daemon.process is not None and world.has_ended():
             code = world.daemon.process.poll()
@@ -107,7 +108,7 @@ def fill_disk(world: World, chance: random.Random, rounds: int) -> list[str]:
 def damage(world: World, chance: random.Random, rounds: int) -> list[str]:
     """Bits flip and files go in what the service keeps. An index is rebuilt; an archive is refused, or is whole."""
     world.work.start()
-    pause(3)
+    time.sleep(3)
     world.work.stop()
     world.daemon.run()
     world.daemon.wait_until_drained()
@@ -157,9 +158,9 @@ def _survives(world: World, what: str) -> Iterator[str]:
         world.daemon.wait_until_ready()
     with suppress(Exception):
         if not world.has_ended():
-            found = world.daemon.wait_until_found(world.work.holder, timeout_s=60)
-            if found.keys() != world.work.holder.keys() and not world.has_ended():
-                yield f"{what}: {len(world.work.holder) - len(found)} words are not found"
+            found = world.daemon.wait_until_found(world.work.expected, timeout_s=60)
+            if found.keys() != world.work.expected.keys() and not world.has_ended():
+                yield f"{what}: {len(world.work.expected) - len(found)} words are not found"
             return
     code = world.daemon.process.poll()
     told = world.daemon.log_path.read_bytes()[log_before:].decode(errors="replace")
@@ -183,13 +184,13 @@ def flap_server(world: World, chance: random.Random, rounds: int) -> list[str]:
         world.server.broken = 500 if way == "fails" else 0
         world.server.delay_s = 3.0 if way == "is slow" else 0.0
         world.server.empty_shape = [] if way == "says nonsense" else ...
-        pause(chance.uniform(0.3, 2))
+        time.sleep(chance.uniform(0.3, 2))
         if way == "goes":
             world.server.up()
         world.server.broken, world.server.delay_s, world.server.empty_shape = 0, 0.0, ...
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
-        pause(chance.uniform(0, 0.5))
+        time.sleep(chance.uniform(0, 0.5))
     return []
 
 
@@ -206,7 +207,7 @@ def set_clock(world: World, chance: random.Random, rounds: int) -> list[str]:
     for _ in range(rounds):
         offset.write_text(chance.choice(("-3h", "+1h", "+2d", "-40d", "+400d", "-2y", "+0")))
         world.counts["the clock jumped"] += 1
-        pause(chance.uniform(0.2, 2))
+        time.sleep(chance.uniform(0.2, 2))
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
     world.work.stop()
@@ -240,7 +241,7 @@ def throw_rubbish(world: World, chance: random.Random, rounds: int) -> list[str]
                     chance.choice((b"GET ", b"POST /status HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b"")) + rubbish
                 )
                 sock.recv(1000)
-        pause(chance.uniform(0, 0.3))
+        time.sleep(chance.uniform(0, 0.3))
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
     return []

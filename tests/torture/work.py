@@ -23,14 +23,14 @@ def secret(number: int) -> str:
 
 
 class Work(threading.Thread):
-    """Sessions that go on until told to stop. `holder`: each word that must be found, with its only message."""
+    """Sessions that go on until told to stop. `expected`: each word that must be found, with its only message."""
 
     def __init__(self, data_dir: Path, seed: int) -> None:
         super().__init__(name="work", daemon=True)
         self._data_dir, self._chance = data_dir, random.Random(seed)
         self._ended = threading.Event()
         self._number = 0
-        self.holder: dict[str, str] = {}
+        self.expected: dict[str, str] = {}
         self.of_newest: set[str] = set()
         """Messages of OpenCode 2, which the archive holds in another form than the source."""
         self.secrets: list[str] = []
@@ -96,7 +96,7 @@ class _Life:
             self._stream(message_id, created, word)
         else:
             self._call(kind, message_id, created, word)
-        self._work.holder[word] = message_id
+        self._work.expected[word] = message_id
         self._living.append((word, message_id))
 
     def _stream(self, message_id: str, created: int, word: str) -> None:
@@ -132,7 +132,7 @@ class _Life:
             self._store.remove_message(self._id, message_id)
         else:
             self._store.drop_message(self._id, message_id)
-        del self._work.holder[word]
+        del self._work.expected[word]
 
 
 class _NewestLife:
@@ -147,5 +147,5 @@ class _NewestLife:
         word, message_id = words(number), f"msg_{self._id[4:]}{number:06d}"
         data: dict[str, Any] = {"text": f"What about {word}? {_FILLER}"}
         self._store.message(message_id, self._id, "user", number, data)
-        self._work.holder[word] = message_id
+        self._work.expected[word] = message_id
         self._work.of_newest.add(message_id)

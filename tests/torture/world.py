@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,14 +93,14 @@ class _Check:
                 self._daemon.start()
                 self._is_fresh = True
             self._daemon.wait_until_ready()
-            found = self._daemon.wait_until_found(self._work.holder, timeout_s=FOUND_S)
+            found = self._daemon.wait_until_found(self._work.expected, timeout_s=FOUND_S)
         except AssertionError as error:
             yield f"it does not run: {error}"
             return
-        for word in self._work.holder.keys() - found.keys():
-            yield f"{word} of {self._work.holder[word]} is not found"
+        for word in self._work.expected.keys() - found.keys():
+            yield f"{word} of {self._work.expected[word]} is not found"
         with self._daemon.client() as client:
-            for word, message_id in self._work.holder.items():
+            for word, message_id in self._work.expected.items():
                 hits = {hit["messageID"] for hit in self._daemon.search_with(client, word)}
                 if hits != {message_id}:
                     yield f"{word} is found in {sorted(hits)}, not in {message_id} alone"
@@ -140,7 +139,7 @@ class _Check:
 
     def _newest(self, archive: Archive) -> Iterator[str]:
         """Messages of OpenCode 2 are kept in another form: their words are compared."""
-        words = {message_id: word for word, message_id in self._work.holder.items()}
+        words = {message_id: word for word, message_id in self._work.expected.items()}
         for message_id in self._work.of_newest:
             message = archive.message(message_id)
             if message is None or not any(words[message_id] in str(part.data.get("text")) for part in message.parts):
@@ -166,8 +165,3 @@ class _Check:
             for value in self._work.secrets:
                 if value.encode() in content:
                     yield f"a secret stands in {file.relative_to(ours)}"
-
-
-def pause(seconds: float) -> None:
-    """Let work and service go on."""
-    time.sleep(seconds)

@@ -48,6 +48,17 @@ def place() -> Iterator[Path]:
         shutil.rmtree(made)
 
 
+def assert_everything_is_read(engine: PlainService) -> None:
+    """The one session with its message and todo list, and nothing is set aside."""
+    message, kept = engine.archive.message("msg_1"), engine.archive.session("ses_1")
+    assert message is not None
+    assert [part.data["text"] for part in message.parts] == ["hello"]
+    assert kept is not None
+    assert kept.title == "Here"
+    assert engine.archive.quarantined() == {}
+    assert engine.archive.beside.todos("ses_1") == [{"content": "Dig"}]
+
+
 CLOSED = [
     "part/msg_1", "part/msg_1/prt_1.json", "message/ses_1", "message/ses_1/msg_1.json", "session/pid",
     "session/pid/ses_1.json", "part", "message", "session", "todo/ses_1.json", "todo", "",
@@ -72,13 +83,7 @@ def test_what_was_closed_is_read_when_its_permissions_change(place: Path, closed
             engine.scan(everything=False, words=False)
         path.chmod(usual)
         engine.scan(everything=False, words=False)
-        message, kept = engine.archive.message("msg_1"), engine.archive.session("ses_1")
-        assert message is not None
-        assert [part.data["text"] for part in message.parts] == ["hello"]
-        assert kept is not None
-        assert kept.title == "Here"
-        assert engine.archive.quarantined() == {}
-        assert engine.archive.beside.todos("ses_1") == [{"content": "Dig"}]
+        assert_everything_is_read(engine)
         assert {row["state"] for row in engine.status()["sources"]} == {"ok"}
 
 
@@ -107,13 +112,7 @@ def test_what_the_system_refused_for_a_moment_is_tried_again(tmp_path: Path, nam
         with refused(store.storage / name):
             engine.scan(everything=True, patient=False, words=False)
         engine.scan(everything=True, patient=False, words=False)
-        message, kept = engine.archive.message("msg_1"), engine.archive.session("ses_1")
-        assert message is not None
-        assert [part.data["text"] for part in message.parts] == ["hello"]
-        assert kept is not None
-        assert kept.title == "Here"
-        assert engine.archive.quarantined() == {}
-        assert engine.archive.beside.todos("ses_1") == [{"content": "Dig"}]
+        assert_everything_is_read(engine)
 
 
 def test_what_stays_refused_is_written_down_once(place: Path) -> None:
