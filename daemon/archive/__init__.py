@@ -22,12 +22,15 @@ from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
+from daemon.archive.forgotten import Forgotten
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
+from daemon.archive.removal import Removal
 from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
+from daemon.archive.store.erasure import Erasure, Pulse
 from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, Session, Vector
@@ -70,6 +73,7 @@ class Archive(OwnRecords):
             self.files = FileRecords(self._store)
             self.beside = SessionRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
+            self.forgotten = Forgotten(self._store)
             self._touched: list[str] = []
             self._quarantine_changes = 0
             self._in_doubt: set[bytes] = set()
@@ -117,6 +121,14 @@ class Archive(OwnRecords):
         """An empty commit to fill."""
         return Batch(self._store)
 
+    def removal(self, batch: Batch) -> Removal:
+        """What removes sessions and messages in this batch."""
+        return Removal(self._store, self.objects, self.forgotten, batch)
+
+    def erasure(self, pulse: Pulse) -> Erasure:
+        """What erases the bytes of what was removed."""
+        return Erasure(self._store, self._write, pulse)
+
     def commit(self, batch: Batch) -> None:
         """Write all of it, synced, or none of it.
 
@@ -155,6 +167,8 @@ class Archive(OwnRecords):
         """
         self._touched += [touched for key in written if (touched := keys.session_of_meta(key))]
         self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in written)
+        if any(key.startswith(keys.FORGOTTEN) for key in written):
+            self.forgotten.reread()
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from daemon import records
@@ -13,6 +14,7 @@ from daemon.archive.store import Store
 
 CONTENTS = "semantic contents"
 """The note of the semantic index's contents (outbox.index_contents), readable without opening it or its model."""
+_AT_ONCE = 1000
 
 
 class OwnRecords(ABC):
@@ -135,6 +137,18 @@ class OwnRecords(ABC):
         self._unread_changes += 1
         if is_counted:
             self._unread = (self._unread_changes, contents, counted + added)
+
+    def drop_vectors(self, kept: Collection[str]) -> int:
+        """Remove the embeddings of all texts but those with these hashes; returns their number."""
+        dropped = 0
+        names = (key for key in self._store.keys(keys.VECTOR) if keys.last_field(key) not in kept)
+        while group := list(itertools.islice(names, _AT_ONCE)):
+            batch = self.batch()
+            for key in group:
+                batch.drop(key)
+            self.commit(batch)
+            dropped += len(group)
+        return dropped
 
     def unread_among(self, message_ids: Iterable[str]) -> set[str]:
         """Those that the last opened semantic index lacks, because its model cannot read them."""

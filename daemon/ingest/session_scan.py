@@ -14,6 +14,7 @@ from typing import Self
 
 from daemon import log, records
 from daemon.archive import STAGES, Archive
+from daemon.archive.forgotten import MESSAGE, SESSION
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.versions import Origin, combine, is_own
@@ -94,9 +95,13 @@ class SessionScan:
         # OpenCode deletes a session's record last. So if we read it first, it exists as long as a message is listed,
         # and with it the title by which we recognise our own sessions.
         session = self._read_session()
+        if session is not None and self._is_forgotten(session):
+            return None
         self._listed = self._context.now()
         try:
-            self._units = self._source.messages(self._id)
+            units = self._source.messages(self._id)
+            forgotten = self._archive.forgotten
+            self._units = {name: unit for name, unit in units.items() if not forgotten.has(MESSAGE, name)}
         except BadRecord as error:
             self._quarantine(f"session {self._id}", {"reason": str(error)})
             self._archive.commit(self._batch)
@@ -115,6 +120,15 @@ class SessionScan:
         if len(self._batch):
             self._archive.commit(self._batch)
         return len(self._units), count
+
+    def _is_forgotten(self, session: Session) -> bool:
+        """Whether the session that started this one was forgotten; then this one is too, and what it starts."""
+        forgotten = self._archive.forgotten
+        if not forgotten.has_session(session.id, session.parent_id) or self._archive.session(session.id) is not None:
+            return False
+        forgotten.add(self._batch, SESSION, session.id)
+        self._archive.commit(self._batch)
+        return True
 
     def forget(self) -> int:
         """The source no longer has the session; returns how many records lost their last source."""

@@ -32,6 +32,7 @@ from daemon.archive.store.compression import (
     dictionary_key,
 )
 from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
+from daemon.archive.store.rewriting import Rewriting
 from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes
@@ -50,7 +51,7 @@ _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open, because its write-ahead log does not fit."""
 
 
-class Store:
+class Store(Rewriting):
     """One database directory, ``leveldb`` beneath `directory`, behind ``daemon.lock``."""
 
     def __init__(self, directory: Path) -> None:
