@@ -18,9 +18,9 @@ from daemon import __version__, log
 from daemon.app import targets
 from daemon.app.calls.contents import ContentCalls
 from daemon.app.calls.models import ModelCalls
-from daemon.app.calls.runs import RunCalls
+from daemon.app.forgetting import Forgetting
 from daemon.app.indexing import Unindexed
-from daemon.app.scanning import MOMENT_S, Recovery, Scanning
+from daemon.app.scanning import MOMENT_S, Recovery
 from daemon.archive import STAGES, TOOLS, Archive
 from daemon.config import Config
 from daemon.control import answers, calls
@@ -46,7 +46,7 @@ _LISTED = 5
 _NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
-class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
+class Engine(Forgetting, ContentCalls, ModelCalls):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -105,6 +105,7 @@ class Engine(Scanning, RunCalls, ContentCalls, ModelCalls):
             batch=config.embedding.batch,
             embed_scope=config.embedding.what,
         )
+        self.delete_old_indexes()
 
     def _choose(self) -> tuple[Embedder, str]:
         """The embedder and why; `auto` stays with Ollama if the archive's vectors are from there."""

@@ -60,6 +60,7 @@ HEADINGS = {
     "Service": {
         "status": "Show what is archived, indexed and waiting.",
         "index": "Read everything OpenCode has now.",
+        "forget": "Remove sessions or messages for good.",
         "models": "Show which embedding models are at hand, and which fits.",
         "service": "Install, show or remove the systemd user service.",
         "run": "Run the service in the foreground.",

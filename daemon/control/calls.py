@@ -66,6 +66,19 @@ class Index(Request[answers.Index]):
     wait: bool = False
 
 
+class Forget(Request[answers.Forget]):
+    """Remove for good what was named; without `confirmed` the answer is only a preview.
+
+    `name` is a session, a message or an absolute path. Or `before` is a time, for all sessions that ended before it, or
+    `project` the id or the folder of a project, for all its sessions.
+    """
+
+    name: str = ""
+    before: str = ""
+    project: str = ""
+    confirmed: bool = False
+
+
 class Models(Request[answers.Models]):
     """Which embedding models are at hand, what each reads of this archive, and how fast it is on this machine."""
 
@@ -209,6 +222,7 @@ CALLS: dict[type[Request[Any]], Call] = {
         Call(Recall, _SEARCH_SECONDS, fields_in_address=("call",)),
         Call(Export, part=str, part_name="text"),
         Call(Index, changes=True),
+        Call(Forget, changes=True),
         Call(Models),
         Call(Reconstitute, changes=True),
         Call(Estimate),

@@ -314,16 +314,17 @@ class Upkeep:
             Retry: the Chroma server does not answer.
         """
         with self._opening, self._loading:
-            if not self.is_embedded and not self.is_off:
-                WorkerIndex(self.worker, self._chroma, *self._arguments(self.embedder)).clear()
             self._semantic = self._loaded = None
             self.semantic_state = ""
             self.worker.end()
             self.lexical.close()
             claims.remove(self._directory)
             self.lexical = self._open_lexical()
-        if not self.is_off:
-            self._archive.enqueue_all("semantic")
+        if self.is_off:
+            return
+        self._archive.enqueue_all("semantic")
+        if not self.is_embedded:
+            WorkerIndex(self.worker, self._chroma, *self._arguments(self.embedder)).clear()
 
     # -- ownership by the archive --------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ READING = word_set(
     "history show export trajectory mcp"
 )
 """Our commands whose output quotes the records, as that of `reconstitute PATH` may."""
-DOING = word_set("restore alias status models index run adapter service config completion")
+DOING = word_set("restore alias forget status models index run adapter service config completion")
 """Our other commands, which print only what they did."""
 _PROGRAM = "reconstitute"
 _MODULE = "daemon.cli"
