@@ -16,6 +16,7 @@ from daemon.app.scanning import Scanning
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
 from daemon.control.calls import Progress
+from daemon.display import counted
 from daemon.errors import BadRequest, Retry
 from daemon.forget import erasure, preview, removal, selection
 from daemon.forget.selection import Selection
@@ -46,7 +47,7 @@ class Forgetting(Scanning, RunCalls, ABC):
         warnings = self.current(step)
         chosen = self._selection(request)
         if not chosen:
-            return answers.Forget(notes=[_nothing(request)], warnings=redact_value(warnings))
+            return answers.Forget(notes=[_nothing(request, chosen)], warnings=redact_value(warnings))
         if request.confirmed:
             with self._forgetting:
                 fields = self._forget(request, step)
@@ -58,7 +59,7 @@ class Forgetting(Scanning, RunCalls, ABC):
     def _selection(self, request: calls.Forget) -> Selection:
         named = [value for value in (request.name, request.before, request.project) if value.strip()]
         if len(named) != 1:
-            raise BadRequest("forget: name one thing: a session, a message, a path, `before` or `project`")
+            raise BadRequest("forget: name one thing: a session, a message, `before` or `project`")
         if request.project:
             return selection.of_project(self.archive, request.project)
         if request.before:
@@ -131,5 +132,8 @@ class Forgetting(Scanning, RunCalls, ABC):
         erasure.complete(self.archive, (limits.indexed_kb, limits.embedded_kb), step)
 
 
-def _nothing(request: calls.Forget) -> str:
-    return f"{request.name}: was forgotten before" if request.name else "no session ended before then"
+def _nothing(request: calls.Forget, chosen: Selection) -> str:
+    if request.name:
+        return f"{request.name}: was forgotten before"
+    more = f"; {counted(chosen.later, 'session')} began before it and went on after it" if chosen.later else ""
+    return f"no session ended before then{more}"

@@ -54,8 +54,8 @@ def _notes(archive: Archive, selection: Selection) -> list[str]:
     if parents:
         notes.append(f"what a sub-agent answered stays in the session that asked it: {', '.join(parents)}")
     if selection.later:
-        verb = "stays: it goes" if selection.later == 1 else "stay: they go"
-        notes.append(f"{counted(selection.later, 'session')} that began before then {verb} on after it")
+        later = counted(selection.later, "session")
+        notes.append(f"not among them: {later} that began before then and went on after it")
     if selection.message_id:
         notes.append(
             "the session's title and OpenCode's own summaries of its turns may tell of the message and stay; the "

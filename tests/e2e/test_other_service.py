@@ -46,6 +46,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
     "trajectory": (["trajectory"], ""),
     "status": (["status", "--json"], "meant-archive"),
     "index": (["index"], ""),
+    "forget": (["forget", "ses_meant", "--dry-run"], "ses_meant"),
     "models": (["models"], "in use"),
     ":path": ([MEANT], "Read "),
 }

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from daemon.cli import terminal
-from daemon.cli.settings import NOTHING, Settings, absolute, as_project
+from daemon.cli.settings import NOTHING, Settings, as_project
 from daemon.cli.terminal import progress
 from daemon.control import answers, calls
 
@@ -45,8 +45,7 @@ def forget(
         raise click.UsageError("give one SESSION or MESSAGE, or --before, or --project")
     if dry_run and is_sure:
         raise click.UsageError("--dry-run and --yes exclude each other; give one of them")
-    is_path = "/" in name or name.startswith((".", "~"))
-    request = calls.Forget(absolute(name) if is_path else name, before, as_project(project))
+    request = calls.Forget(name, before, as_project(project))
     if not is_sure:
         preview = _called(settings, request)
         if not as_json:
