@@ -73,12 +73,17 @@ def _agrees(*, as_json: bool) -> bool:
     Raises:
         click.UsageError: nobody can be asked.
     """
-    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if as_json or not _is_answerable():
         raise click.UsageError("nothing was forgotten; give --yes to forget this, or --dry-run to look only")
     if click.confirm("Forget this for good?", default=False, err=True):
         return True
     terminal.note("nothing was forgotten")
     return False
+
+
+def _is_answerable() -> bool:
+    """Whether a person can read a question and type an answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _called(settings: Settings, request: calls.Forget) -> answers.Forget:
