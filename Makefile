@@ -8,7 +8,7 @@ PYTEST = -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(if $(
 # Thousands of processes start in a test run; without compiled files each would compile again what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test unit-tests process-tests laws mutants matrix score secrets rubric screenshots torture bench examples house lint hooks lock config clean
+.PHONY: help run test unit-tests process-tests laws mutants matrix score secrets rubric screenshots torture bench examples house lint hooks lock config man clean
 
 help:                        ## list what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -79,6 +79,9 @@ hooks: .venv/.ready          ## run the checks of `make lint` before every commi
 
 config: .venv/.ready         ## regenerate config.example.toml from the schema
 	$(BIN)/reconstitute config example > config.example.toml.new && mv config.example.toml.new config.example.toml
+
+man: .venv/.ready            ## regenerate the man pages from the help
+	$(BIN)/python -m tools.man
 
 lock: .venv/.ready           ## regenerate requirements.lock 
 	$(BIN)/uv pip compile --universal --python-version 3.11 --group dev pyproject.toml --generate-hashes --no-emit-index-url --no-header -q -o requirements.lock

@@ -54,6 +54,23 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+ID_GAP = ".."
+"""Between the beginning and the end of an id in short."""
+_ID = re.compile(r"(ses|msg|prt)_[0-9a-f]{12}[0-9A-Za-z]{14}")
+"""An id as OpenCode makes it: 36 bits of milliseconds, 12 bits that count, 14 random characters."""
+
+
+def short_id(text: str) -> str:
+    """An id of OpenCode's in short, as archive.ids reads it; any other text unchanged.
+
+    The first four characters are the time to 17 minutes. Among so few, five random ones tell an id from all others.
+
+    >>> short_id("msg_005714f7b1aaFlqGv3foIa4v80"), short_id("msg_1")
+    ('msg_0057..a4v80', 'msg_1')
+    """
+    return f"{text[:8]}{ID_GAP}{text[-5:]}" if _ID.fullmatch(text) else text
+
+
 def counted(number: int, noun: str) -> str:
     """``1 file``, ``2 files``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

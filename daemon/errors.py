@@ -16,6 +16,7 @@ ReconstituteError
 │   ├── BadInput              a text the embedder cannot take
 │   ├── BadReply              a model's reply that cannot be used; it is told what was wrong
 │   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
+│   ├── BadBackup             a backup that is damaged or cannot be read by this version
 │   ├── OutputRefused         a place that is not ours to write to
 │   └── BadRequest            a request file or a control call that makes no sense
 │       └── NotRecorded       nothing is recorded of the path it names
@@ -114,6 +115,10 @@ class BadReply(Skip):
 
 class ContextLost(Skip):
     """A model server dropped part of a conversation without saying so: whatever it answered is void."""
+
+
+class BadBackup(Skip):
+    """A backup that is damaged, is none, or was made by a newer version."""
 
 
 class OutputRefused(Skip):

@@ -27,12 +27,12 @@ OPTIONS = {
 ARGUMENTS = frozenset({
     "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "confirmed", "deleted",
     "depth_after", "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars",
-    "expandBudgetMessages", "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "grade",
-    "group", "include", "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars", "mentions",
-    "messageID", "name", "new", "offset", "old", "output", "path", "project", "projectID", "query", "questions",
-    "raw", "remove", "results", "reverse", "role", "scope", "search", "session", "sessionID", "sessions", "since",
-    "sort", "started", "threshold", "title", "to", "toolName", "type", "until", "wait", "where", "width", "window",
-    "within",
+    "expandBudgetMessages", "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "full",
+    "grade", "group", "have", "include", "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars",
+    "mentions", "messageID", "name", "new", "offset", "old", "output", "path", "project", "projectID", "query",
+    "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session", "sessionID",
+    "sessions", "since", "sort", "started", "threshold", "title", "to", "toolName", "type", "until", "wait",
+    "where", "width", "window", "within",
 })  # fmt: skip
 """The arguments of all calls."""
 
@@ -54,13 +54,14 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "index": ("index", ()),
     "forget": ("forget", ("name",)),
     "status": ("status", ()),
+    "doctor": ("doctor", ()),
 }
 """Each call's command, and the arguments that it takes as words."""
 
 _TOOLS = {"history": "file_history", "content": "read_file", "reconstitute": "reconstitute"}
 """Calls that are tools of MCP, beside those of recall, which have the same names."""
 
-_HINTED = frozenset({"warnings", "hints", "action", "reason", "message"})
+_HINTED = frozenset({"warnings", "hints", "action", "reason", "message", "fix"})
 """Keys of answers whose texts are ours and may hold hints."""
 
 _RECORDED = frozenset({"input", "arguments", "metadata"})
@@ -81,6 +82,36 @@ def hint(call: str, **arguments: str | bool) -> str:
     """
     fields = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
     return f"`{call}({fields})`"
+
+
+def not_searchable(words: int = 0, meaning: int = 0, tools: int = 0, *, is_served: bool | None = None) -> str:
+    """The one sentence about what waits to be indexed; empty if nothing does.
+
+    So many messages are not indexed by words, by meaning, and by meaning without their tool calls. `is_served`: the
+    service answers and works on it; None: that is not known, and nothing is advised.
+
+    >>> not_searchable(meaning=1200, is_served=False)
+    '1,200 messages are not searchable by meaning yet; run `index(wait=true)` once, or keep the service running'
+    >>> not_searchable(words=1, meaning=3, tools=8)
+    '1 message is not searchable by words, 3 messages and the tool calls of 8 not by meaning yet'
+    """
+    by_meaning = [_messages(meaning)] if meaning else []
+    by_meaning += [f"the tool calls of {f'{tools:,}' if meaning else _messages(tools)}"] if tools else []
+    subject = " and ".join(by_meaning)
+    if words:
+        sentence = f"{_messages(words)} {'is' if words == 1 else 'are'} not searchable by words"
+        sentence += f", {subject} not by meaning" if subject else ""
+    elif subject:
+        sentence = f"{subject} {'is' if (meaning, tools) == (1, 0) else 'are'} not searchable by meaning"
+    else:
+        return ""
+    fix = "run `index(wait=true)` once, or keep the service running" if subject else "run `index()`"
+    advice = {None: "", True: "; the service works on it", False: f"; {fix}"}[is_served]
+    return f"{sentence} yet{advice}"
+
+
+def _messages(number: int) -> str:
+    return f"{number:,} message{'' if number == 1 else 's'}"
 
 
 def command(call: str, arguments: Json) -> str:

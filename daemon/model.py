@@ -342,3 +342,5 @@ class SourceCounts:
     skipped: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
     quarantined: int = 0
+    excluded: dict[str, int] = field(default_factory=dict)
+    """What is never read, by reason: see daemon.exclude."""

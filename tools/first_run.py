@@ -18,7 +18,7 @@ import click
 from msgspec.structs import replace
 
 from daemon.app.engine import Engine
-from daemon.cli.terminal import progress
+from daemon.cli.progress import display
 from daemon.config import Config, load
 from daemon.control.calls import Progress
 from daemon.errors import ArchiveLocked, IndexBroken, ModelUnavailable, ReconstituteError
@@ -40,7 +40,7 @@ def main() -> int:
     config = hurried(config)
     click.echo(f"Reading {config.opencode_dir}" + (" (no OpenCode here, so: the sample)" if is_sample else ""))
     try:
-        with Engine(config) as engine, progress() as step:
+        with Engine(config) as engine, display() as step:
             results = [run for folder in folders(feed(engine, step)) if (run := reconstitute(engine, folder, step))]
             waiting = engine.archive.waiting("semantic")
     except ArchiveLocked as error:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -23,10 +24,10 @@ from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress, silent
-from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import ArchiveLocked, DiskFull, ReconstituteError, Retry, Skip
 from daemon.filesystem.disk_space import is_full
+from daemon.hints import not_searchable
 from daemon.ingest import ScanResult
 from daemon.model import Json
 from daemon.notify import Notifier
@@ -37,22 +38,27 @@ _COMMANDS_S, _LOCK_LOOK_S = 5.0, 0.1
 """Seconds that a start waits for a command that holds the archive, and between two tries."""
 
 
-def open_engine(config: Config, progress: Progress = silent) -> Engine:
+def open_engine(config: Config, progress: Progress = silent, *, file: Path | None = None) -> Engine:
     """Open the archive and what stands on it, for one command; a context manager.
 
-    It scans the sources before it answers, because no daemon has. `progress` is called when that takes long.
+    It scans the sources before it answers, because no daemon has. `progress` is called when that takes long. `file` is
+    where the configuration was read.
 
     Raises:
         ArchiveLocked: another process holds the archive.
     """
-    return OneShot(config, progress)
+    engine = OneShot(config, progress)
+    engine.config_file = file
+    return engine
 
 
-def run(config: Config, *, once: bool = False, reread: Callable[[], Config] | None = None) -> int:
+def run(
+    config: Config, *, once: bool = False, reread: Callable[[], Config] | None = None, file: Path | None = None
+) -> int:
     """The daemon in the foreground until a signal, or with `once` until everything there is has been done.
 
-    `reread` gives the configuration as it is now, when SIGHUP asks for it; without it, SIGHUP stops the daemon. The
-    answer is the exit code.
+    `reread` gives the configuration as it is now, when SIGHUP asks for it; without it, SIGHUP stops the daemon. `file`
+    is where the configuration was read. The answer is the exit code.
 
     Raises:
         ArchiveLocked: another daemon runs.
@@ -65,7 +71,7 @@ def run(config: Config, *, once: bool = False, reread: Callable[[], Config] | No
     reload = Reload(reread) if reread is not None else None
     # Until the loops run there is nothing to drain: a stop during the start is simply the end.
     signal.signal(signal.SIGTERM, _end)
-    daemon = _wait_for_disk_space(lambda: Daemon(config, reload))
+    daemon = _wait_for_disk_space(lambda: Daemon(config, reload, file))
     while True:
         code, successor = daemon.run(), daemon.successor
         if successor is None:
@@ -73,10 +79,10 @@ def run(config: Config, *, once: bool = False, reread: Callable[[], Config] | No
         signal.signal(signal.SIGTERM, _end)
         former = config
         try:
-            daemon = _wait_for_disk_space(partial(Daemon, successor, reload), locked_s=math.inf)
+            daemon = _wait_for_disk_space(partial(Daemon, successor, reload, file), locked_s=math.inf)
             config = successor
         except (ReconstituteError, OSError) as error:
-            daemon = _wait_for_disk_space(partial(Daemon, former, reload), locked_s=math.inf)
+            daemon = _wait_for_disk_space(partial(Daemon, former, reload, file), locked_s=math.inf)
             daemon.report("configuration", error)
 
 
@@ -143,11 +149,6 @@ class OneShot(Engine):
             self._unread.setdefault("disk", str(error))
             return ScanResult()
 
-    def status(self, request: calls.Status) -> answers.Status:
-        """See calls.Status."""
-        self.scan(everything=True, patient=False)
-        return super().status(request)
-
     def scan_sources(self, *, match: str = "") -> list[str]:
         """See RecallCalls."""
         self._began = time.monotonic()
@@ -167,9 +168,7 @@ class OneShot(Engine):
         waiting = self.waits_for_meaning
         is_empty = answer.get("matchMode") == "semantic" and not answer["results"] and answer["coverage"]["eligible"]
         if is_empty and waiting:
-            wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
-            fix = "run `index(wait=true)` once, or keep the service running"
-            raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
+            raise Retry(f"nothing was found by meaning so far: {not_searchable(meaning=waiting, is_served=False)}")
         return answer
 
     def reconstitute(self, request: calls.Reconstitute, progress: Progress) -> answers.Run:

@@ -64,6 +64,9 @@ _CHECK_S = 5.0
 _ABANDON_S = 5.0
 """How long a stop waits for a model that does not answer; nothing is lost with its answer."""
 
+_STEP_S = 120.0
+"""Seconds that a step of a migration may take; most take less than one."""
+
 _SAFE_S = 3600.0
 """How long safe mode lasts."""
 
@@ -76,6 +79,13 @@ class _Served(Engine):
     is_served = True
     safe_mode = ""
     """Why it only answers from what is there; empty in a normal run."""
+
+    def on_migration(self) -> None:
+        """As Engine. Without a sign of life systemd would end the start after its time limit."""
+        notifier = Notifier()
+        notifier.status("migrating the archive")
+        notifier.extend(_STEP_S)
+        notifier.watchdog()
 
     def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
         """As Engine. In safe mode nothing is read from OpenCode, and no pages are written."""
@@ -90,6 +100,9 @@ class _Served(Engine):
             return embedder, why
         return YieldingEmbedder(embedder, self.calm), why
 
+    def watch(self) -> str | None:
+        return None if self.daemon is None else self.safe_mode or self.daemon.watching
+
     def status(self, request: calls.Status) -> answers.Status:
         answer = super().status(request)
         if self.daemon is not None:
@@ -100,10 +113,10 @@ class _Served(Engine):
 class Daemon:
     """One run of the service, from the lock to the last commit."""
 
-    def __init__(self, config: Config, reload: Reload | None = None) -> None:
+    def __init__(self, config: Config, reload: Reload | None = None, file: Path | None = None) -> None:
         """Lock the archive and build everything; nothing runs yet.
 
-        Without `reload`, SIGHUP stops it as SIGTERM does.
+        Without `reload`, SIGHUP stops it as SIGTERM does. `file` is where the configuration was read.
 
         Raises:
             ArchiveLocked: another process holds the archive.
@@ -117,7 +130,7 @@ class Daemon:
         self._config, self._started = config, int(time.time() * 1000)
         self._notifier = Notifier()
         self._engine = _Served(config)
-        self._engine.daemon = self
+        self._engine.daemon, self._engine.config_file = self, file
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -194,9 +207,12 @@ class Daemon:
         """Add to the status what only a running daemon knows."""
         status.running, status.pid, status.started = True, os.getpid(), self._started
         status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
-        status.watch = (
-            "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
-        )
+        status.watch = self.watching
+
+    @property
+    def watching(self) -> str:
+        """How the sources are followed, or why only scans find changes."""
+        return "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
 
     # -- running -------------------------------------------------------------------------------------------------
 

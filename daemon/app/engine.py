@@ -10,43 +10,41 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict
 from types import TracebackType
 from typing import Self, TypeVar
 
-from daemon import __version__, log
+from daemon import log
 from daemon.app import targets
+from daemon.app.calls.backups import BackupCalls
 from daemon.app.calls.contents import ContentCalls
 from daemon.app.calls.models import ModelCalls
+from daemon.app.calls.status import StatusCalls
 from daemon.app.forgetting import Forgetting
 from daemon.app.indexing import Unindexed
 from daemon.app.scanning import MOMENT_S, Recovery
-from daemon.archive import STAGES, TOOLS, Archive
+from daemon.archive import Archive
 from daemon.config import Config
-from daemon.control import answers, calls
-from daemon.control.answers import from_json
+from daemon.control import answers
 from daemon.control.calls import OnPart, Progress, Request, perform, silent
 from daemon.embed import Embedder
 from daemon.embed.builtin import WorkerEmbedder
 from daemon.embed.choose import choose
+from daemon.exclude import Exclusion
 from daemon.filesystem.disk_space import DiskSpace
-from daemon.ingest import Intake, Upkeep
+from daemon.ingest import Intake, ScreenedFiles, Upkeep
 from daemon.ingest.evidence import move_events
-from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
 from daemon.recall.candidates.index_query import finish
 from daemon.recall.catalog import Catalog
-from daemon.redact import known, redact
+from daemon.redact import known
 
 A = TypeVar("A")
 
 _LOG = log.get("engine")
 _MOST_ERRORS = 20
-_LISTED = 5
-_NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
-class Engine(Forgetting, ContentCalls, ModelCalls):
+class Engine(Forgetting, ContentCalls, BackupCalls, ModelCalls, StatusCalls):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -62,7 +60,7 @@ class Engine(Forgetting, ContentCalls, ModelCalls):
         self.errors: deque[answers.ErrorStatus] = deque(maxlen=_MOST_ERRORS)
         self._reporting = threading.Lock()
         known.configure(config.redact.extra, config.redact.allow)
-        self.archive = Archive(config.archive_dir)
+        self.archive = Archive(config.archive_dir, on_step=self.on_migration)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
             self._build(embedder or self._choose)
@@ -70,22 +68,27 @@ class Engine(Forgetting, ContentCalls, ModelCalls):
             self.archive.close()
             raise
 
+    def on_migration(self) -> None:
+        """Called after each step of a migration of the archive, which may take minutes."""
+
     def _build(self, embedder: Callable[[], tuple[Embedder, str]]) -> None:
         """Build the objects that use the archive."""
         config = self.config
         move_events(self.archive)
         self.catalog = Catalog(self.archive)
         self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
+        self.exclusion = Exclusion(config.exclude)
         self.archive.large_files.free_mb = config.limits.free_mb
+        large = ScreenedFiles(self.archive.large_files.directory, self.exclusion, config.limits.free_mb)
         first, *further = config.opencode_dirs
         self.sources = Sources(
             first,
             config.limits.record_mb,
-            self.archive.large_files,
+            large,
             further=further,
             databases=config.databases,
         )
-        self.recovery = Recovery(self.archive, config)
+        self.recovery = Recovery(self.archive, config, self.exclusion)
         self.recorded = self.recovery.files
         self.intake = Intake(
             self.archive,
@@ -93,6 +96,7 @@ class Engine(Forgetting, ContentCalls, ModelCalls):
             free_mb=config.limits.free_mb,
             record_mb=config.limits.record_mb,
             evidence=self.recovery.evidence,
+            exclusion=self.exclusion,
         )
         self.upkeep = Upkeep(
             self.archive,
@@ -159,63 +163,4 @@ class Engine(Forgetting, ContentCalls, ModelCalls):
         """The ground of a run that begins now (app.targets)."""
         return targets.ground(
             self.archive, self.upkeep, self.config, unread=len(self.unread), captured=self.recovery.captured
-        )
-
-    # -- status --------------------------------------------------------------------------------------------------
-
-    def status(self, _request: calls.Status) -> answers.Status:
-        """See calls.Status."""
-        disk = self.space.state()
-        return answers.Status(
-            version=__version__,
-            archive=self._archive_status(),
-            sources=self._sources_status(),
-            outbox={stage: self.archive.waiting(stage) for stage in (*STAGES, TOOLS)},
-            index=self._index_status(),
-            answers=redact(self.model_status),
-            targets=[self._target_status(target) for target in targets.known(self.archive, self.config).values()],
-            jobs=answers.JobsStatus(),
-            disk=None if disk is None else from_json(disk, answers.DiskStatus),
-            errors=list(self.errors),
-        )
-
-    def _index_status(self) -> Json:
-        state, seconds_left = self.upkeep.state(), self.embedding_left_s()
-        state["semantic"] |= {"secondsLeft": None if seconds_left is None else round(seconds_left)}
-        return state
-
-    def _archive_status(self) -> answers.ArchiveStatus:
-        large = self.archive.large()
-        records = answers.LargeRecords(len(large), sum(record["bytes"] for record in large), large[:_LISTED])
-        return answers.ArchiveStatus(dir=str(self.config.archive_dir), large=records, **self.archive.figures())
-
-    def _sources_status(self) -> list[answers.SourceStatus]:
-        followed = [
-            answers.SourceStatus(
-                name=source.name,
-                kind=source.kind,
-                state=self._unread.get(source.name, "ok"),
-                last_scan=self.intake.last_scan.get(source.name),
-                **asdict(self.intake.counts(source)),
-                set_aside=self.intake.set_aside(source, _LISTED),
-            )
-            for source in self.sources.current()
-        ]
-        unreadable = [answers.SourceStatus(name, "unreadable", why) for name, why in self.sources.troubles.items()]
-        unfollowed = [
-            answers.SourceStatus(str(path), "SQLite (OpenCode)", _NOT_FOLLOWED) for path in self.sources.unfollowed
-        ]
-        return [*followed, *unreadable, *unfollowed]
-
-    def _target_status(self, target: Target) -> answers.TargetStatus:
-        last = self.archive.target_get(target.path, "last") or {}
-        result = last.get("result", {})
-        return answers.TargetStatus(
-            path=target.path,
-            refresh=target.refresh,
-            schedule=target.schedule,
-            last_run=last.get("time"),
-            state=last.get("state", "not run yet"),
-            warnings=result.get("warnings", []),
-            unanswered=result.get("unanswered", 0),
         )

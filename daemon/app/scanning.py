@@ -12,6 +12,7 @@ from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress
 from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, Retry, SourceBusy
+from daemon.exclude import Exclusion
 from daemon.files import Files
 from daemon.filesystem.disk_space import is_full
 from daemon.ingest import Capture, Captured, Evidence, Intake, ScanResult
@@ -30,7 +31,7 @@ _LOCKED_S = 5.0
 class Recovery:
     """What the engine needs to recover files, built once. Close it before the archive."""
 
-    def __init__(self, archive: Archive, config: Config) -> None:
+    def __init__(self, archive: Archive, config: Config, exclusion: Exclusion) -> None:
         first, *further = config.opencode_dirs
         self._snapshots = Snapshots(first, *further)
         self._capture = Capture(
@@ -41,8 +42,9 @@ class Recovery:
             capture_mb=config.archive.capture_mb,
             capture_gb=config.archive.capture_gb,
             free_mb=config.limits.free_mb,
+            exclusion=exclusion,
         )
-        self.evidence = Evidence(archive, self._capture, first, config.limits.record_mb, further)
+        self.evidence = Evidence(archive, self._capture, first, config.limits.record_mb, further, exclusion=exclusion)
         self.files = Files(archive)
         self.captured = 0
         """Objects captured so far."""

@@ -25,23 +25,30 @@ from daemon.archive.files import FileRecords
 from daemon.archive.forgotten import Forgotten
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
+from daemon.archive.migrations import SCHEMA, backup_before, bring_up_to_date
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
 from daemon.archive.removal import Removal
 from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
 from daemon.archive.store.erasure import Erasure, Pulse
-from daemon.errors import ArchiveCorrupt, DiskFull
+from daemon.archive.verify import OnPage, Verified, verify
+from daemon.errors import DiskFull
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Message, Session, Vector
 
-__all__ = ["CONTENTS", "STAGES", "TOOLS", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
-
-
-SCHEMA = 2
-"""The version of the keys and values. 2: values are compressed, and replays are not stored."""
-
-_AT_ONCE = 5000
+__all__ = [
+    "CONTENTS",
+    "SCHEMA",
+    "STAGES",
+    "TOOLS",
+    "Archive",
+    "Batch",
+    "FileRecords",
+    "Objects",
+    "merged",
+    "superseded",
+]
 
 
 def _now_ms() -> int:
@@ -51,12 +58,15 @@ def _now_ms() -> int:
 class Archive(OwnRecords):
     """Use it as a context manager, or close it. See docs/architecture.md, Keys, for the layout."""
 
-    def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
-        """Open the archive, or create it if there is none.
+    def __init__(
+        self, directory: Path, clock: Callable[[], int] = _now_ms, *, on_step: Callable[[], None] = lambda: None
+    ) -> None:
+        """Open the archive, or create it if there is none. `on_step` is called after each step of a migration.
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
             ArchiveCorrupt: LevelDB refuses the files, or a newer Reconstitute wrote them.
+            DiskFull: there is no space to open it, or for the backup before a migration.
         """
         self.directory = directory
         self.large_files = LargeFiles(directory / "large")
@@ -66,7 +76,7 @@ class Archive(OwnRecords):
         self.off: frozenset[str] = frozenset()
         """Stages of the outbox that nobody empties, because the configuration says so."""
         try:
-            _check_schema(self._store)
+            bring_up_to_date(self._store, directory, on_step)
             self._store.drop_unfinished()
             drop_unnamed(self._store, self.large_files)
             self._count()
@@ -209,9 +219,16 @@ class Archive(OwnRecords):
         """In conversation order."""
         return list(self._load(keys.session_order(session_id)) or ())
 
-    def all_message_ids(self) -> Iterator[str]:
-        """Every message, by id."""
-        for key in self._store.keys(b"msg:"):
+    def all_session_ids(self, begin: str = "") -> Iterator[str]:
+        """Every session whose id begins so, by id, also one of which only messages are known."""
+        names = (
+            key.split(b":", 2)[1] for key in self._store.keys(b"sess:" + keys.escape(begin).encode("utf-8", "replace"))
+        )
+        return (keys.unescape(name.decode()) for name, _ in itertools.groupby(names))
+
+    def all_message_ids(self, begin: str = "") -> Iterator[str]:
+        """Every message whose id begins so, by id."""
+        for key in self._store.keys(b"msg:" + keys.escape(begin).encode("utf-8", "replace")):
             if key.endswith(b":hash"):
                 yield keys.unescape(key.decode()[4:-5])
 
@@ -347,7 +364,19 @@ class Archive(OwnRecords):
             counts[type_] = counts.get(type_, 0) + 1
         return counts
 
+    def stored_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        """Everything in LevelDB at one moment, for a backup (Store.stored_rows)."""
+        return self._store.stored_rows()
+
+    def backup_before_migration(self) -> Path | None:
+        """The folder with the backup that was made before the last migration, while it is there."""
+        return backup_before(self._store, self.directory)
+
     # -- figures -------------------------------------------------------------------------------------------------
+
+    def verify(self, on_page: OnPage | None = None) -> Verified:
+        """Read a sample of the archive; with `on_page` all of it, large files too (verify). Raises ArchiveCorrupt."""
+        return verify(self._store, self.large_files, on_page)
 
     def figures(self) -> Json:
         """sessions, messages, parts, bytes on disk."""
@@ -362,27 +391,6 @@ class Archive(OwnRecords):
     def message_count(self) -> int:
         """How many messages there are; unlike `figures` it does not look at the files, which are many."""
         return self._counts.get("messages", 0)
-
-
-def _check_schema(store: Store) -> None:
-    """Stamp a new archive, bring an older one up to date; refuse a newer one, whose records we might misread."""
-    schema = int(store.get(keys.SCHEMA) or 0)
-    if schema > SCHEMA:
-        raise ArchiveCorrupt(
-            f"the archive has schema {schema}, this Reconstitute knows up to {SCHEMA}; "
-            f"upgrade Reconstitute, or name another archive.dir"
-        )
-    if schema == 1:
-        _drop_replays(store)
-    if schema != SCHEMA:
-        store.write({keys.SCHEMA: str(SCHEMA).encode()})
-
-
-def _drop_replays(store: Store) -> None:
-    """Remove the messages in Ollama's form that schema 1 stored, because they are now made on demand."""
-    replays = (key for key in store.keys(b"msg:") if key.endswith(b":ollama"))
-    while batch_keys := list(itertools.islice(replays, _AT_ONCE)):
-        store.write(dict.fromkeys(batch_keys))
 
 
 def _session(entry: Json) -> Session:

@@ -12,6 +12,8 @@ SCHEMA = b"meta:schema"
 COUNTS = b"meta:counts"
 FORGETTING = b"meta:forgetting"
 """A forgetting that is not complete yet."""
+MIGRATION = b"meta:migration"
+"""The last migration: from which schema to which, and the folder with the backup that was made before."""
 OBJECT = b"obj:"
 TARGET = b"target:"
 NO_RECORDS = (

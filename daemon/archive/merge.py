@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from daemon.model import Json, Message, Part, Parts, part_ids
+from daemon.private import FLAG
 
 _BOOKKEEPING = frozenset({"id", "sessionID", "messageID", "parentID", "callID", "type", "status", "role", "raw"})
 _SETTLED = {"pending": 0, "streaming": 0, "running": 1, "completed": 2, "error": 2}
@@ -85,7 +86,15 @@ def choose(old: Json, new: Json) -> tuple[bool, bool]:
     >>> choose({"text": "a long answer"}, {"text": ""})
     (False, False)
     """
+    if (is_excluded := _is_excluded(new)) != _is_excluded(old):
+        return not is_excluded, False
     return _choice(old, new, replaces=_replaces(old, new))
+
+
+def _is_excluded(data: Json) -> bool:
+    """Whether settings left something out of this version: what is archived already stays, and the whole one wins."""
+    reasons = data.get(FLAG)
+    return isinstance(reasons, dict) and ("paths" in reasons or "agents" in reasons)
 
 
 def choose_message(old: Json, new: Json) -> tuple[bool, bool]:

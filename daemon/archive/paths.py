@@ -129,6 +129,8 @@ def unknown(archive: Archive, path: str) -> str:
     recorded = {*archive.files.paths(), *folders}
     if not recorded:
         return f"{path}: nothing is recorded at all yet; run `index()` where OpenCode was used"
+    if any(_is_within(known_path, path) for known_path in recorded):
+        return f"{path}: is a folder; no file in it is recorded"
     alike = similar(path, recorded)
     known = f"near it: {', '.join(alike)}" if alike else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
     return (

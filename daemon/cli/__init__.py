@@ -54,13 +54,17 @@ HEADINGS = {
         "alias": "Record that a folder was renamed or moved.",
     },
     "Pages and exports": {
+        "open": "Open the pages of a folder.",
         "export": "Export sessions as JSON lines, chat messages or Markdown.",
         "trajectory": "Show how a model found its answers.",
     },
     "Service": {
         "status": "Show what is archived, indexed and waiting.",
+        "doctor": "Check everything, and name what mends it.",
         "index": "Read everything OpenCode has now.",
         "forget": "Remove sessions or messages for good.",
+        "backup": "Back up the archive into a folder, or check the backups there.",
+        "restore-archive": "Make an archive of a backup.",
         "models": "Show which embedding models are at hand, and which fits.",
         "service": "Install, show or remove the systemd user service.",
         "run": "Run the service in the foreground.",
@@ -85,7 +89,9 @@ _PLACES = {
     "history": "files:history",
     "show": "files:show",
     "alias": "files:alias",
+    "open": "pages:open_pages",
     "trajectory": "path:trajectory",
+    "restore-archive": "backup:restore_archive",
     "index": "status:index",
     "models": "config:models",
     "run": "foreground:run",
@@ -264,6 +270,7 @@ def _end(code: int) -> NoReturn:
 def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
     try:
         if "_RECONSTITUTE_COMPLETE" in os.environ:
+            importlib.import_module("daemon.cli.subcommands.completion")  # has what click lacks
             reconstitute.main(arguments, prog_name="reconstitute")
         with reconstitute.make_context("reconstitute", list(arguments)) as context:
             answer = reconstitute.invoke(context)

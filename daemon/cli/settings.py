@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -57,6 +58,13 @@ class Settings:
 
         return load(self.config)
 
+    @property
+    def file(self) -> Path:
+        """Where the configuration is read from, whether or not there is a file."""
+        from daemon.config import default_path  # noqa: PLC0415 - as above
+
+        return Path(os.path.abspath(self.config or default_path()))
+
     def log(self, config: Config, *, default_level: str = "") -> None:
         """Set up logging: at debug with --verbose, else at `default_level`, else at the configured level."""
         import msgspec  # noqa: PLC0415
@@ -77,7 +85,7 @@ class Settings:
     ) -> A:
         """The answer of the running daemon, or of an engine in this process if none runs for this archive.
 
-        `before` is called before each attempt.
+        Without `progress` it is shown on stderr. `before` is called before each attempt.
 
         Raises:
             ArchiveLocked: another process holds the archive and does not answer.
@@ -85,10 +93,23 @@ class Settings:
             ReconstituteError: whatever the call raises.
         """
         config = self.load()
-        from daemon.control.calls import silent  # noqa: PLC0415 - `--version` and help need no calls
+        from daemon.cli.progress import display  # noqa: PLC0415 - `--version` and help need no calls
+
+        with display() if progress is None else nullcontext(progress) as step:
+            return self._ask(config, request, step, on_part, before)
+
+    def _ask(
+        self,
+        config: Config,
+        request: Request[A],
+        progress: Progress,
+        on_part: OnPart | None,
+        before: Callable[[], None],
+    ) -> A:
+        from daemon.control.calls import silent  # noqa: PLC0415
         from daemon.control.client import Client  # noqa: PLC0415
 
-        progress, on_part = progress or silent, on_part or silent
+        on_part = on_part or silent
         try:
             before()
             return Client(config.socket_path, config).call(request, progress=progress, on_part=on_part)
@@ -107,8 +128,7 @@ class Settings:
 
             logging.getLogger("daemon.cli").debug("no daemon: %s", unreachable)
         from daemon.app import open_engine  # noqa: PLC0415
-        from daemon.cli.terminal import progress as progress_bar  # noqa: PLC0415 - an answer of the daemon needs none
 
-        with progress_bar() as step, open_engine(config, step) as engine:
+        with open_engine(config, progress, file=self.file) as engine:
             before()
             return engine.call(request, progress=progress, on_part=on_part)

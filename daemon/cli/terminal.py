@@ -1,7 +1,5 @@
 """How answers look on a terminal: cleaned of control characters, in colour only where a person looks, in local time.
 
-Long work shows a bar on a terminal, a line now and then otherwise, on stderr.
-
 Everything that came out of a transcript goes through `plain`, `bold` or `dim` (docs/reliability.md, T2).
 """
 
@@ -12,23 +10,17 @@ import os
 import re
 import shutil
 import sys
-import time
 import unicodedata
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 import click
 
 from daemon.control.answers import to_json
-from daemon.control.calls import Progress, silent
-from daemon.display import visible
+from daemon.display import short_id, visible
 from daemon.hints import for_commands, rendered
-from daemon.model import Json
 
-LINE_SECONDS = 5.0
-"""Seconds between two progress lines where there is no terminal."""
 _WIDE = (
     "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
 )
@@ -64,6 +56,11 @@ def tint(value: Any, colour: str) -> str:
 def line(value: Any) -> str:
     """As `plain`, in one line: a newline or tab, as a file name may hold, is shown as its escape."""
     return plain(str(value).replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
+
+
+def identifier(value: Any) -> str:
+    """An id: whole where a program may read it, short where a person does. Every command takes both."""
+    return short_id(str(value)) if sys.stdout.isatty() else str(value)
 
 
 def say(text: str = "") -> None:
@@ -207,79 +204,3 @@ def mark(text: str, terms: Any) -> str:
         return text
     longest_first = "|".join(sorted(words, key=len, reverse=True))
     return re.sub(longest_first, lambda match: click.style(match[0], bold=True), text, flags=re.IGNORECASE)
-
-
-# -- long work -------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def progress(*, brief: bool = False) -> Iterator[Progress]:
-    """A progress callback for a long call; with `brief`, nothing is shown unless stderr is a terminal."""
-    if not sys.stderr.isatty():
-        if brief:
-            yield silent
-            return
-        lines = _Lines()
-        yield lines
-        lines.finish()
-        return
-    with ExitStack() as drawing:
-        step: Progress | None = None
-
-        def first(event: Json) -> None:
-            # A quick call shows no bar, and need not load rich.
-            nonlocal step
-            if step is None:
-                step = drawing.enter_context(_bars())
-            step(event)
-
-        yield first
-
-
-class _Lines:
-    """Prints a line when a phase begins, then every LINE_SECONDS, and once more when it ends."""
-
-    def __init__(self) -> None:
-        self._phase = ""
-        self._last = 0.0
-        self._latest: Json | None = None
-
-    def __call__(self, event: Json) -> None:
-        phase, now = str(event.get("phase", "")), time.monotonic()
-        if phase != self._phase:
-            self.finish()
-        elif now - self._last < LINE_SECONDS:
-            self._latest = event
-            return
-        self._phase, self._last, self._latest = phase, now, None
-        self._write(event)
-
-    def finish(self) -> None:
-        """Write the phase's last event, if it is not written yet."""
-        latest, self._latest = self._latest, None
-        if latest is not None:
-            self._write(latest)
-
-    def _write(self, event: Json) -> None:
-        done, total = event.get("done"), event.get("total")
-        note(f"{self._phase}: {done} of {total}" if total else f"{self._phase}: {done}" if done else self._phase)
-
-
-@contextmanager
-def _bars() -> Iterator[Progress]:
-    from rich.console import Console  # noqa: PLC0415 - only where there is a terminal to draw on
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bars  # noqa: PLC0415
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, object] = {}
-
-        def step(event: Json) -> None:
-            phase = str(event.get("phase", ""))
-            if phase not in tasks:
-                tasks[phase] = bars.add_task(escape(plain(phase)), total=None)
-            bars.update(tasks[phase], completed=event.get("done") or 0, total=event.get("total"))  # type: ignore[arg-type]
-
-        yield step

@@ -24,6 +24,7 @@ from daemon.config.sections import (
     Chat,
     Config,
     Embedding,
+    Exclude,
     Index,
     Limits,
     Log,
@@ -38,8 +39,8 @@ from daemon.config.sections import (
 from daemon.errors import ConfigError
 
 __all__ = [
-    "ENVIRONMENT", "Adapter", "Agent", "ArchiveSection", "Chat", "Config", "Embedding", "Index", "Limits", "Log",
-    "OpenCode", "Output", "Redact", "TargetSection", "Watch", "cache_dir", "changes", "check", "default_path",
+    "ENVIRONMENT", "Adapter", "Agent", "ArchiveSection", "Chat", "Config", "Embedding", "Exclude", "Index", "Limits",
+    "Log", "OpenCode", "Output", "Redact", "TargetSection", "Watch", "cache_dir", "changes", "check", "default_path",
     "example", "load",
 ]  # fmt: skip
 

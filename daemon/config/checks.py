@@ -139,6 +139,7 @@ def together(config: Config, blame: Blame) -> Iterator[ConfigError]:
     yield from _addresses(config, blame)
     yield from _targets(config, blame)
     yield from _patterns(config, blame)
+    yield from _excluded(config, blame)
 
 
 def _places(config: Config, blame: Blame) -> Iterator[ConfigError]:
@@ -152,11 +153,8 @@ def _places(config: Config, blame: Blame) -> Iterator[ConfigError]:
         yield blame.error("opencode.databases", "an empty name, or one with a NUL; name a file")
     wrong = set()
     for key, text in places.items():
-        if not text.startswith(("/", "~", "$XDG_DATA_HOME")) or "\0" in text:
-            reason = f"{text!r} is relative; write it from / or ~ on"
-        elif os.path.expanduser(text).startswith("~"):
-            reason = f"{text!r}: there is no such user here; write it from / or ~/ on"
-        else:
+        reason = _not_absolute(text)
+        if not reason:
             continue
         wrong.add(key)
         yield blame.error(key, reason)
@@ -224,6 +222,39 @@ def _patterns(config: Config, blame: Blame) -> Iterator[ConfigError]:
                 continue
             if compiled.fullmatch(""):
                 yield blame.error(place, f"{pattern!r} matches the empty text; make it match at least one character")
+
+
+def _excluded(config: Config, blame: Blame) -> Iterator[ConfigError]:
+    for number, text in enumerate(config.exclude.projects):
+        if reason := _not_absolute(text):
+            yield blame.error(f"exclude.projects[{number}]", reason)
+    if not config.exclude.paths:
+        return
+    from daemon.path_patterns import PathPatterns  # noqa: PLC0415 - a fifth of what a command loads
+
+    for number, text in enumerate(config.exclude.paths):
+        key, body = f"exclude.paths[{number}]", text.removeprefix("!")
+        if body.startswith("~") and (reason := _not_absolute(body)):
+            yield blame.error(key, reason)
+            continue
+        try:
+            PathPatterns([text])
+        except ValueError as error:
+            yield blame.error(key, f"{error}; write a pattern as in a .gitignore file, or a path from / or ~ on")
+            continue
+        if "/" in body.rstrip("/") and not body.startswith(("/", "~", "**/")):
+            yield blame.error(key, f"{text!r} is relative; write it from / or ~ on, or with **/ before it")
+        elif not body.strip("/*"):
+            yield blame.error(key, f"{text!r} matches every file; name a folder, or leave it out")
+
+
+def _not_absolute(text: str) -> str:
+    """Why a path is not one from / or ~ on; empty if it is."""
+    if not text.startswith(("/", "~", "$XDG_DATA_HOME")) or "\0" in text:
+        return f"{text!r} is relative; write it from / or ~ on"
+    if os.path.expanduser(text).startswith("~"):
+        return f"{text!r}: there is no such user here; write it from / or ~/ on"
+    return ""
 
 
 def fix(key: str) -> str:

@@ -51,7 +51,7 @@ class OpenCode(Section, frozen=True):
 
 
 class ArchiveSection(Section, frozen=True):
-    """Where our own archive lives: records, captured files, indexes, requests. Back this directory up."""
+    """Where our own archive lives: records, captured files, indexes, requests. `reconstitute backup` backs it up."""
 
     dir: Annotated[str, Meta(description="archive directory, made with mode 0700")] = "$XDG_DATA_HOME/reconstitute"
     capture_mb: Annotated[
@@ -166,6 +166,9 @@ class Output(Section, frozen=True):
     """Where the markdown trees are written."""
 
     dir: Annotated[str, Meta(description="output directory")] = "~/reconstituted"
+    secret_files: Annotated[
+        bool, Meta(description="publish what files such as .env, *.pem or id_rsa hold; false: pages only name them")
+    ] = False
 
 
 class TargetSection(Section, frozen=True):
@@ -217,6 +220,25 @@ class Redact(Section, frozen=True):
     allow: Annotated[list[str], Meta(description="never hide what one of these matches whole: sample values")] = []
 
 
+class Exclude(Section, frozen=True):
+    """What is never taken in. What is archived already stays; texts in <private>...</private> are never taken in."""
+
+    paths: Annotated[
+        list[str],
+        Meta(
+            description="files whose content is left out, as in a .gitignore file (*.pem, secrets/), or by a path from "
+            "/ or ~ on; calls that name one are archived without their content"
+        ),
+    ] = []
+    projects: Annotated[
+        list[str], Meta(description="folders, from / or ~ on; sessions that ran in or beneath one are not read")
+    ] = []
+    agents: Annotated[
+        list[Annotated[str, Meta(min_length=1)]],
+        Meta(description="names of OpenCode's agents whose messages are not read"),
+    ] = []
+
+
 class Log(Section, frozen=True):
     """What the daemon says of itself. Never message text."""
 
@@ -241,6 +263,7 @@ class Config(Section, frozen=True):
     watch: Watch = Watch()
     limits: Limits = Limits()
     redact: Redact = Redact()
+    exclude: Exclude = Exclude()
     log: Log = Log()
 
     @property

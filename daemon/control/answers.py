@@ -63,7 +63,10 @@ class LargeRecords(Answer):
 
 
 class ArchiveStatus(Answer):
-    """Where the archive is and what it holds; `bytes` is its size on the disk."""
+    """Where the archive is and what it holds; `bytes` is its size on the disk.
+
+    `backup_before_migration` is a folder that the user may remove, once the older version is not needed any more.
+    """
 
     dir: str = ""
     sessions: int | UnsetType = UNSET
@@ -71,10 +74,15 @@ class ArchiveStatus(Answer):
     parts: int | UnsetType = UNSET
     bytes: int | UnsetType = UNSET
     large: LargeRecords = msgspec.field(default_factory=LargeRecords)
+    backup_before_migration: str = ""
 
 
 class SourceStatus(Answer):
-    """A database or folder of OpenCode's; the counts are there when it has been read."""
+    """A database or folder of OpenCode's; the counts are there when it has been read.
+
+    `newest` is when its newest message was created, `lag_seconds` by how much the newest archived one is older; null
+    where that cannot be known.
+    """
 
     name: str = "?"
     kind: str = "?"
@@ -86,6 +94,9 @@ class SourceStatus(Answer):
     quarantined: int | UnsetType = UNSET
     unknown: dict[str, int] | UnsetType = UNSET
     set_aside: list[Json] | UnsetType = UNSET
+    excluded: dict[str, int] | UnsetType = UNSET
+    newest: int | None = None
+    lag_seconds: float | None = None
 
 
 class TargetStatus(Answer):
@@ -115,6 +126,25 @@ class DiskStatus(Answer):
     paused: list[str] = []
 
 
+class BackedUpRecord(Answer):
+    """A record that is kept whole as a file: its hash and its size in bytes."""
+
+    sha256: str = ""
+    size: int = 0
+
+
+class Backup(Answer):
+    """What was handed out for a backup; `large` are the records beside it that the caller copies by itself."""
+
+    archive: str = ""
+    version: str = ""
+    schema: int = 0
+    made: int = 0
+    counts: dict[str, int] = {}
+    large: list[BackedUpRecord] = []
+    warnings: list[str] = []
+
+
 class ErrorStatus(Answer):
     """Something that failed."""
 
@@ -124,16 +154,56 @@ class ErrorStatus(Answer):
     type: str = ""
 
 
+class Check(Answer):
+    """The result of one check: what was checked, its state, what that means, and the command that mends it.
+
+    `state` is one of CHECK_STATES.
+    """
+
+    what: str = "?"
+    state: str = "not checked"
+    message: str = ""
+    fix: str = ""
+
+
+CHECK_STATES = ("ok", "attention", "broken", "not checked")
+
+
+class Doctor(Answer):
+    """The checks of whoever holds the archive: the service with its `pid`, or a command, which has none."""
+
+    version: str = "?"
+    pid: int | None = None
+    checks: list[Check] = []
+
+
+class Sizes(Answer):
+    """Bytes on the disk: the archive's database, both indexes, large records, and everything beneath archive.dir."""
+
+    archive: int = 0
+    words: int = 0
+    meaning: int = 0
+    large: int = 0
+    total: int = 0
+
+
 class Status(Answer):
     """`running`: the service answers, with its `pid` and when it `started`; both are null without one.
 
-    `differs`: the settings in which it differs from the caller's.
+    `differs`: the settings in which it differs from the caller's. `newest` is when the newest archived message was
+    created, `lag_seconds` the largest of the sources. `troubles` are the checks that need a person.
     """
 
     version: str = "?"
     pid: int | None = None
     running: bool = False
     started: int | None = None
+    config_file: str = ""
+    newest: int | None = None
+    lag_seconds: float | None = None
+    sizes: Sizes = msgspec.field(default_factory=Sizes)
+    free_bytes: int | None = None
+    troubles: list[Check] = []
     archive: ArchiveStatus = msgspec.field(default_factory=ArchiveStatus)
     sources: list[SourceStatus] = []
     outbox: dict[str, int] = {}

@@ -2,9 +2,9 @@
 
 The client, the routes and the checking of requests follow from CALLS; the engine has a method of each call's name.
 
-Every answer is redacted, except what `Restore` hands out, and `Content` and `Export` when asked for it raw, with the
-paths that go with it. Errors are ReconstituteError; over the socket they travel as ``{"error": {"type", "message",
-"exitCode"}}`` and are raised again on the other side.
+Every answer is redacted, except what `Restore` and `Backup` hand out, and `Content` and `Export` when asked for it raw,
+with the paths that go with it. Errors are ReconstituteError; over the socket they travel as ``{"error": {"type",
+"message", "exitCode"}}`` and are raised again on the other side.
 """
 
 from __future__ import annotations
@@ -49,6 +49,15 @@ class FileContent(Answer):
     executable: bool = False
 
 
+class BackupSegment(Answer):
+    """A segment of a backup: its hash, its size in bytes, its number of rows, and its file, if the client lacks it."""
+
+    sha256: str
+    size: int
+    rows: int
+    data: bytes | None = None
+
+
 class Request(Struct, Generic[A], forbid_unknown_fields=True, rename=json_name):
     """What a client asks for; A is the answer."""
 
@@ -58,6 +67,12 @@ class Request(Struct, Generic[A], forbid_unknown_fields=True, rename=json_name):
 
 class Status(Request[answers.Status]):
     """What is archived, indexed, followed and waiting, and what failed last."""
+
+
+class Doctor(Request[answers.Doctor]):
+    """Check the archive, the sources, the indexes and the models; with `full` read every record and object."""
+
+    full: bool = False
 
 
 class Index(Request[answers.Index]):
@@ -98,6 +113,15 @@ class Export(Request[answers.Export]):
     """Whole sessions as text, piece by piece; the arguments are those of exports.Export."""
 
     arguments: Json = {}
+
+
+class Backup(Request[answers.Backup]):
+    """Hand out everything in the archive's database at one moment, in segments; the caller writes them.
+
+    `have` names segments that the caller has already, by the first 32 characters of their hash.
+    """
+
+    have: list[str] = []
 
 
 # -- pages -----------------------------------------------------------------------------------------------------------
@@ -221,9 +245,11 @@ CALLS: dict[type[Request[Any]], Call] = {
         Call(Status, _SHORT_SECONDS, method="GET"),
         Call(Recall, _SEARCH_SECONDS, fields_in_address=("call",)),
         Call(Export, part=str, part_name="text"),
+        Call(Backup, part=BackupSegment, part_name="segment"),
         Call(Index, changes=True),
         Call(Forget, changes=True),
         Call(Models),
+        Call(Doctor),
         Call(Reconstitute, changes=True),
         Call(Estimate),
         Call(Trajectories, _SHORT_SECONDS),

@@ -36,7 +36,7 @@ _DEPENDS = {
     "recall/recall_messages": _WORDS,
     "recall/recall_timeline": _WORDS,
     "recall/recall_files": _WORDS,
-    "index": ("embedding", "index", "limits", "archive"),
+    "index": ("embedding", "index", "limits", "archive", "exclude"),
     "models": ("embedding", "limits.indexed_kb", "limits.embedded_kb"),
     "reconstitute": (*_SEARCH, "limits.pages", "chat", "agent", "output", "targets", *_SERVER),
     "estimate": (*_SEARCH, "chat", "agent", "targets", *_SERVER),

@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request as HttpRequest
@@ -35,8 +35,11 @@ WAITING_PARTS = 4
 TOGETHER_BYTES = 1 << 18
 """Parts are sent in pieces of about this size; so many are held for a slow reader, then the work waits."""
 
-_HEADERS = {"connection": "close", "cache-control": "no-store"}
+HEADERS = {"connection": "close", "cache-control": "no-store"}
 _log = logging.getLogger(__name__)
+
+
+T = TypeVar("T")
 
 
 class HungUp(ReconstituteError):
@@ -84,7 +87,12 @@ def _refusal(status: int, message: str) -> BadRequest:
     return error
 
 
-async def answer(where: str, work: Callable[[], object]) -> Response:
+def as_json(value: object) -> Response:
+    """A whole answer in JSON."""
+    return respond(_encode(to_json(value)), 200)
+
+
+async def answer(where: str, work: Callable[[], T], form: Callable[[T], Response] = as_json) -> Response:
     """The answer of `work`, or its error."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Response] = loop.create_future()
@@ -95,7 +103,7 @@ async def answer(where: str, work: Callable[[], object]) -> Response:
 
     def run() -> None:
         try:
-            response = respond(_encode(to_json(work())), 200)
+            response = form(work())
         except BaseException as error:  # noqa: BLE001 - a fault of ours is logged and answered; the daemon goes on
             _log_fault(where, error)
             response = respond(error_bytes(error), status_of(error))
@@ -108,7 +116,7 @@ async def answer(where: str, work: Callable[[], object]) -> Response:
 def stream(where: str, service: Service, call: Call, request: Request[Any]) -> Response:
     """Progress lines and parts while `service` works, then one line with its result or its error."""
     lines = _Lines(where, service, call, request)
-    return StreamingResponse(lines.all(), media_type="application/x-ndjson", headers=_HEADERS)
+    return StreamingResponse(lines.all(), media_type="application/x-ndjson", headers=HEADERS)
 
 
 _UNDER_WAY = set[threading.Thread]()
@@ -242,7 +250,7 @@ def status_of(error: BaseException) -> int:
 
 def respond(body: bytes, status: int) -> Response:
     """A whole response in JSON."""
-    return Response(body, status_code=status, media_type="application/json", headers=_HEADERS)
+    return Response(body, status_code=status, media_type="application/json", headers=HEADERS)
 
 
 def _log_fault(where: str, error: BaseException) -> None:

@@ -30,8 +30,8 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Config
-from daemon.control import answers, endpoint, identity, responses
-from daemon.control.calls import CALLS, A, Call, OnPart, Progress, Request, Service, Status, silent
+from daemon.control import answers, endpoint, identity, metrics, responses
+from daemon.control.calls import CALLS, A, Call, Doctor, OnPart, Progress, Request, Service, Status, silent
 from daemon.days import in_zone
 from daemon.errors import BadRequest, ReconstituteError, Retry
 
@@ -44,7 +44,8 @@ _log = logging.getLogger(__name__)
 def application(service: Service, config: Config | None = None) -> Starlette:
     """The calls of `service`, each at its address; `config` is what it works with, None refuses no caller."""
     routes = [Route(call.address, _endpoint(service, call, config), methods=[call.method]) for call in CALLS.values()]
-    addresses = ", ".join(f"{call.method} {call.address}" for call in CALLS.values())
+    routes.append(Route(metrics.ADDRESS, _metrics(service), methods=["GET"]))
+    addresses = ", ".join([*(f"{call.method} {call.address}" for call in CALLS.values()), f"GET {metrics.ADDRESS}"])
 
     async def refuse(http: HttpRequest, error: Exception) -> Response:
         code = error.status_code if isinstance(error, HTTPException) else 500
@@ -62,7 +63,7 @@ def _endpoint(service: Service, call: Call, config: Config | None) -> Callable[[
     async def endpoint(http: HttpRequest) -> Response:
         settings, where = http.headers.get(identity.HEADER), http.url.path
         differing = identity.differences(config, settings)
-        if call.request is not Status:  # which says how they differ
+        if call.request not in (Status, Doctor):  # `status` says how they differ, and `doctor` asks it
             identity.check(config, settings)
         request = await responses.read(http, call)
         zoned = _Zoned(service, http.headers.get(identity.ZONE, ""))
@@ -76,6 +77,16 @@ def _endpoint(service: Service, call: Call, config: Config | None) -> Callable[[
             return answer
 
         return await responses.answer(where, work)
+
+    return endpoint
+
+
+def _metrics(service: Service) -> Callable[[HttpRequest], Awaitable[Response]]:
+    def form(text: str) -> Response:
+        return Response(text, media_type=metrics.MEDIA_TYPE, headers=responses.HEADERS)
+
+    async def endpoint(http: HttpRequest) -> Response:
+        return await responses.answer(http.url.path, lambda: metrics.text(service.call(Status())), form)
 
     return endpoint
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from daemon.errors import DiskFull, ReconstituteError
@@ -29,6 +31,16 @@ def free_bytes(directory: Path) -> int:
     """Free bytes on the disk of `directory`, which need not exist yet."""
     existing = next(place for place in (directory, *directory.absolute().parents) if place.exists())
     return shutil.disk_usage(existing).free
+
+
+def used_bytes(directory: Path) -> int:
+    """What the files in a directory, and beneath it, take of the disk; 0 where there is none."""
+    total = 0
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):  # others work meanwhile
+                total += os.lstat(os.path.join(folder, name)).st_blocks * 512
+    return total
 
 
 def check(directory: Path, free_mb: int, stopped: str) -> None:

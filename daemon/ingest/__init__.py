@@ -8,16 +8,19 @@ that is already archived is never dropped, even if its title changes.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from daemon.archive import Archive
 from daemon.embed import BadInput, Embedder, Vector
+from daemon.exclude import Exclusion
 from daemon.filesystem import disk_space
 from daemon.ingest.capture import Capture, Captured
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.indexes import Upkeep
 from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of, index_fingerprint
-from daemon.ingest.session_scan import ScanContext, ScanResult, SessionScan
+from daemon.ingest.screened_source import ScreenedFiles, ScreenedSource
+from daemon.ingest.session_scan import ScanContext, ScanResult, SessionCounts, SessionScan
 from daemon.model import Json, SourceCounts
 from daemon.opencode import Source
 from daemon.redact import redact_value
@@ -32,6 +35,7 @@ __all__ = [
     "LazyEmbedder",
     "LexicalDrain",
     "ScanResult",
+    "ScreenedFiles",
     "SemanticDrain",
     "Upkeep",
     "entry_of",
@@ -52,12 +56,13 @@ class Intake:
         record_mb: int = 64,
         evidence: Evidence,
         clock: Callable[[], float] = time.time,
+        exclusion: Exclusion | None = None,
     ) -> None:
         self._archive = archive
         self._evidence = evidence
         self._free_mb = free_mb
-        self._context = ScanContext(archive, evidence, quiet_s, record_mb, clock)
-        self._figures: dict[str, dict[str, tuple[int, int]]] = {}  # source -> session -> (seen, kept)
+        self._context = ScanContext(archive, evidence, quiet_s, record_mb, clock, exclusion or Exclusion())
+        self._figures: dict[str, dict[str, SessionCounts]] = {}  # by source and session
         self.last_scan: dict[str, int] = {}
 
     def scan(
@@ -100,20 +105,21 @@ class Intake:
             for session_id in sorted(self._archive.marked_sessions(source.name) - set(listed)):
                 total.removed += SessionScan(self._context, source, session_id, patient=False).forget()
             self._figures[source.name] = {name: counts for name, counts in figures.items() if name in listed}
-            self._evidence.of_projects(source)
+            self._evidence.of_projects(ScreenedSource(source, self._context.exclusion))
             self.last_scan[source.name] = self._context.now()
         return total
 
     def counts(self, source: Source) -> SourceCounts:
         """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""
         figures = list(self._figures.get(source.name, {}).values())  # another thread may be scanning
-        listed, archived = sum(s for s, _ in figures), sum(k for _, k in figures)
+        listed, archived = sum(counts.seen for counts in figures), sum(counts.kept for counts in figures)
         return SourceCounts(
             listed,
             archived,
             listed - archived,
             self._archive.unknown_types(),
             len(self._archive.quarantined(source.name)),
+            dict(sum((Counter(counts.excluded) for counts in figures), Counter())),
         )
 
     def set_aside(self, source: Source, most: int) -> list[Json]:

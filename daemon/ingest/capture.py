@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon import log, records
-from daemon.archive import Archive, Batch
+from daemon import log, private, records
+from daemon.archive import Archive, Batch, keys
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
+from daemon.exclude import EXCLUDED, Exclusion
 from daemon.filesystem import disk_space
 from daemon.filesystem.regular_file import NotRegularError
-from daemon.model import FileEdit, Json
+from daemon.model import FileEdit, Json, Operation
 from daemon.opencode import json_files
-from daemon.opencode.snapshots import Snapshots
+from daemon.opencode.snapshots import GitObject, Snapshots
 
 _LOG = log.get("capture")
 _COMMIT_BYTES = 4 << 20
@@ -35,6 +36,9 @@ _RETRY_S = 600
 
 _RESTING_MS = 2000
 """A spilled output that changed this recently may be unfinished."""
+
+LEFT_OUT = "captures left out by exclude.paths"
+"""The note that says under which settings something was left out; other settings look for it again."""
 
 _MOST_KNOWN = 500_000
 _ID = re.compile(r"[0-9a-f]{40}")
@@ -68,7 +72,9 @@ class _TreeWalk:
     """One tree during the descent: its remaining entries, and remarks on what was left out beneath it."""
 
     id: str
-    entries: Iterator[tuple[int, str]]
+    entries: Iterator[tuple[str, tuple[int, str]]]
+    places: list[str]
+    """The folders that it may be of."""
     remarks: set[str] = field(default_factory=set)
 
 
@@ -86,7 +92,10 @@ class Capture:
         capture_gb: int = 8,
         free_mb: int = 0,
         clock: Callable[[], float] = time.time,
+        exclusion: Exclusion | None = None,
     ) -> None:
+        self._exclusion = exclusion or Exclusion()
+        self._by_setting = f"exclude:{self._exclusion.fingerprint}"
         self._archive = archive
         self._objects = archive.objects
         self._snapshots = snapshots
@@ -110,12 +119,15 @@ class Capture:
         """Queue the objects that a message's edits name, in the message's own batch, unless they are archived."""
         for edit in edits:
             if self._total and _ID.fullmatch(edit.blob) and not self._is_done(batch, edit.blob):
-                self._objects.want(batch, edit.blob, self._entry(edit.time, edit.path))
+                self._objects.want(batch, edit.blob, self._entry(edit.time, edit.path, _roots(edit)))
 
-    def want_file(self, batch: Batch, path: str, time_ms: int) -> None:
-        """Queue a spilled tool output by the absolute path that the part names (``metadata.outputPath``)."""
+    def want_file(self, batch: Batch, path: str, time_ms: int, bases: Sequence[str] = ()) -> None:
+        """Queue a spilled tool output by the absolute path that the part names (``metadata.outputPath``).
+
+        `bases` are the folders that relative names in it start from.
+        """
         if self._total and json_files.output_name(path) and self._objects.spill(path) is None:
-            self._objects.want(batch, path, self._entry(time_ms))
+            self._objects.want(batch, path, self._entry(time_ms, roots=bases))
 
     def forget_known(self) -> None:
         """Look again which objects the archive has, because some were removed."""
@@ -126,9 +138,9 @@ class Capture:
         """How many entries the queue has."""
         return len(self._objects.capture_queue())
 
-    def _entry(self, time_ms: int, place: str = "") -> bytes:
-        """`place` is the path whose history depends on the object."""
-        return records.dumps({"time": time_ms, "seen": self._now(), "place": place})
+    def _entry(self, time_ms: int, place: str = "", roots: Sequence[str] = ()) -> bytes:
+        """`place` is the path whose history depends on the object; `roots` are the folders that a tree may be of."""
+        return records.dumps({"time": time_ms, "seen": self._now(), "place": place, "roots": list(roots)})
 
     # -- processing the queue ------------------------------------------------------------------------------------
 
@@ -210,9 +222,10 @@ class Capture:
             git_object = self._snapshots.read(object_id, self._most)
             if not git_object.kind:
                 return False
-        kind, _ = self._keep(object_id)
+        roots = entry.get("roots") or _ancestors(entry.get("place") or "/")
+        kind, _ = self._keep(object_id, roots)
         if kind == TREE:
-            self._descend(object_id)
+            self._descend(object_id, roots)
         return True
 
     def _may_come(self, entry: Json) -> bool:
@@ -221,49 +234,48 @@ class Capture:
 
     # -- trees ---------------------------------------------------------------------------------------------------
 
-    def _descend(self, root: str) -> None:
+    def _descend(self, root: str, places: list[str]) -> None:
         """Capture everything beneath a stored tree. A tree is settled after all its content, so it can be skipped."""
-        stack = [self._walk(root)]
+        stack = [self._walk(root, places)]
         while stack:
             walk = stack[-1]
-            mode, id_ = next(walk.entries, (-1, ""))
+            name, (mode, id_) = next(walk.entries, ("", (-1, "")))
+            inner = [f"{place.rstrip('/')}/{name}" for place in walk.places]
             if mode < 0:
                 self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
                 stack.pop()
                 if stack:
                     stack[-1].remarks |= walk.remarks
-            elif mode == FOLDER:
+            elif mode == FOLDER and not any(map(self._exclusion.path, inner)):
                 remark = self._settled_remark(self._batch, id_)
                 if remark is not None:
                     walk.remarks.update(remark.split())
                     continue
-                kind, remark = self._keep(id_)
+                kind, remark = self._keep(id_, inner)
                 if kind == TREE:
-                    stack.append(self._walk(id_))
+                    stack.append(self._walk(id_, inner))
                 elif remark:
                     walk.remarks.add(remark)
             elif mode != SUBMODULE and not self._has(id_):
-                _, remark = self._keep(id_)
+                _, remark = self._keep(id_, inner)
                 walk.remarks.update(remark.split())
 
-    def _walk(self, tree_id: str) -> _TreeWalk:
+    def _walk(self, tree_id: str, places: list[str]) -> _TreeWalk:
         entries = self._objects.entries(self._batch, tree_id)
-        return _TreeWalk(tree_id, iter(list(entries.values())))
+        return _TreeWalk(tree_id, iter(list(entries.items())), places)
 
-    def _keep(self, object_id: str) -> tuple[str, str]:
+    def _keep(self, object_id: str, places: list[str]) -> tuple[str, str]:
         """Put one object into the batch: (its kind, "") or ("", remark that says why not)."""
+        if any(map(self._exclusion.path, places)):
+            return self._leave_out(object_id, EXCLUDED, self._by_setting)
         if self._objects.kind(self._batch, object_id) == TREE:
             return TREE, ""
         self._pause()
         git_object = self._snapshots.read(object_id, self._most)
-        if git_object.size:
-            return self._leave_out(object_id, f"too large: {git_object.size} bytes, {self._too_large}", self._limits)
-        if not git_object.kind:
-            return self._leave_out(object_id, git_object.reason, self._gone)
+        reason, remark = self._refusal(git_object)
+        if reason:
+            return self._leave_out(object_id, reason, remark)
         kind = TREE if git_object.kind == "tree" else BLOB
-        # Trees are small, and prove that a file existed, so they are stored even beyond the limit.
-        if kind == BLOB and self._is_full(len(git_object.raw)):
-            return self._leave_out(object_id, self._too_much, self._limits)
         try:
             self._objects.put(self._batch, kind, git_object.raw)
         except BadRecord as error:
@@ -271,8 +283,25 @@ class Capture:
         self._count(kind, object_id, len(git_object.raw))
         return kind, ""
 
+    def _refusal(self, git_object: GitObject) -> tuple[str, str]:
+        """Why an object is not stored, and the remark; empty if it is.
+
+        Trees are small, and prove that a file existed, so they are stored even beyond the limit.
+        """
+        if git_object.size:
+            return f"too large: {git_object.size} bytes, {self._too_large}", self._limits
+        if not git_object.kind:
+            return git_object.reason, self._gone
+        if git_object.kind == "tree":
+            return "", ""
+        if private.holds_tag(git_object.raw):
+            return "holds a private block", ""
+        return (self._too_much, self._limits) if self._is_full(len(git_object.raw)) else ("", "")
+
     def _leave_out(self, object_id: str, reason: str, remark: str) -> tuple[str, str]:
         self._objects.skip(self._batch, object_id, reason)
+        if remark == self._by_setting:
+            self._batch.put(keys.note(LEFT_OUT), self._exclusion.fingerprint.encode())
         self._figures.left_out += 1
         _LOG.debug("left out", object=object_id, reason=reason)
         return "", remark
@@ -310,7 +339,7 @@ class Capture:
         remark = self._objects.settled(batch, tree_id)
         for word in (remark or "").split():
             name, _, value = word.partition(":")
-            if name == "limits" and word != self._limits:
+            if (name == "limits" and word != self._limits) or (name == "exclude" and word != self._by_setting):
                 return None
             if name == "gone" and self._clock() - int(value) >= _RETRY_S:
                 return None
@@ -337,11 +366,24 @@ class Capture:
                 reason = f"too large: {self._too_large}"
             elif self._is_full(len(raw)):
                 reason = self._too_much
+            elif reason := self._exclusion.spill(raw, entry.get("roots") or []):
+                pass
             else:
                 self._count(BLOB, self._objects.put_spill(self._batch, path, raw), len(raw))
                 return True
-        self._leave_out(path, reason, "")
+        self._leave_out(path, reason, self._by_setting if reason == EXCLUDED else "")
         return True
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
+
+
+def _roots(edit: FileEdit) -> list[str]:
+    """The folders that the tree of an edit may be of: its work tree, or those at and above its path."""
+    return [edit.other] if edit.operation is Operation.SNAPSHOT and edit.other else _ancestors(edit.path)
+
+
+def _ancestors(path: str) -> list[str]:
+    """The path and every folder above it, but the root."""
+    parts = path.strip("/").split("/")
+    return ["/" + "/".join(parts[:count]) for count in range(len(parts), 0, -1)]

@@ -17,7 +17,8 @@ from daemon.archive import Archive, Batch, keys
 from daemon.archive.forgotten import DIFFS
 from daemon.archive.objects import BLOB
 from daemon.errors import BadRecord, SourceBusy
-from daemon.ingest.capture import Capture
+from daemon.exclude import Exclusion
+from daemon.ingest.capture import LEFT_OUT, Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
 from daemon.opencode.database_v2 import TYPE, is_session_event, session_event
@@ -25,6 +26,7 @@ from daemon.opencode.json_files import session_diffs
 from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
+from daemon.transcript.tool_calls import working_directory, worktree
 
 VERSION = "6"
 """Version of the extraction; raise it to extract the file edits of existing archives again."""
@@ -43,8 +45,16 @@ class Evidence:
     """Extracts file evidence from records; `data_dir` and `further` are OpenCode's folders with session_diff files."""
 
     def __init__(
-        self, archive: Archive, capture: Capture, data_dir: Path, record_mb: int, further: Sequence[Path] = ()
+        self,
+        archive: Archive,
+        capture: Capture,
+        data_dir: Path,
+        record_mb: int,
+        further: Sequence[Path] = (),
+        *,
+        exclusion: Exclusion | None = None,
     ) -> None:
+        self._exclusion = exclusion or Exclusion()
         self._archive = archive
         self._capture = capture
         self._data_dirs = (data_dir, *further)
@@ -81,7 +91,8 @@ class Evidence:
                 state = records.table(part.data.get("state"))
                 spilled = records.text(records.table(state.get("metadata")).get("outputPath"))
                 if spilled:
-                    self._capture.want_file(batch, spilled, message.created)
+                    bases = dict.fromkeys((working_directory(message, session), worktree(message, session)))
+                    self._capture.want_file(batch, spilled, message.created, [base for base in bases if base])
 
     def _root(self, session_id: str, peek: Callable[[], Iterable[Message]]) -> str:
         """The work tree from a session's answers, because a prompt does not have it."""
@@ -126,8 +137,10 @@ class Evidence:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         if not any(reverts.values()) and not diffs and not old:
             return False
-        extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         root = self._root(session.id, peek) if diffs else ""
+        diffs = self._exclusion.diffs(diffs, [place for place in (root, session.directory) if place])
+        diffs = self._exclusion.values(diffs)
+        extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         edits = session_diff_edits(session, diffs, written, root=root)
         is_new = batch.session_extra(session.id, extra, edits)
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
@@ -178,8 +191,12 @@ class Evidence:
     # -- renewal -------------------------------------------------------------------------------------------------
 
     def renew(self, progress: Progress | None = None) -> int:
-        """Extract the file edits of every message again if an older version did; returns the number of messages."""
-        if self._archive.note(_NOTE) == VERSION:
+        """Extract the file edits of every message again if an older version did; returns the number of messages.
+
+        Also after a change of exclude.paths, because that queues again what was not captured under the former one.
+        """
+        is_left_out = self._archive.note(LEFT_OUT) not in ("", self._exclusion.fingerprint)
+        if self._archive.note(_NOTE) == VERSION and not is_left_out:
             return 0
         order = list(self._archive.all_message_ids())
         batch = self._archive.batch()
@@ -195,6 +212,7 @@ class Evidence:
                 if progress is not None:
                     progress(number, len(order))
         self._archive.set_note(_NOTE, VERSION)
+        self._archive.set_note(LEFT_OUT, "")
         return len(order)
 
 

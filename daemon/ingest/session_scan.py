@@ -8,15 +8,19 @@ one is left for the next scan.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 from daemon import log, records
 from daemon.archive import STAGES, Archive
 from daemon.archive.forgotten import MESSAGE, SESSION
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy
+from daemon.exclude import AGENTS, Exclusion
 from daemon.ingest.evidence import Evidence
+from daemon.ingest.screened_source import ScreenedSource
+from daemon.ingest.session_exclusion import COUNTED, SESSIONS_BY_AGENTS, SESSIONS_BY_PROJECTS, SessionExclusion
 from daemon.ingest.versions import Origin, combine, is_own
 from daemon.model import Json, Message, Session
 from daemon.opencode import Problem, Reading, Source, Unit
@@ -30,6 +34,14 @@ _DOUBT_MS = 2000
 
 _PATIENCE_S = 5.0
 """A message that keeps changing is archived this often, as it is."""
+
+
+class SessionCounts(NamedTuple):
+    """How many messages of a session were listed, how many of them are archived, and what was excluded."""
+
+    seen: int
+    kept: int
+    excluded: Mapping[str, int] = {}
 
 
 @dataclass(slots=True)
@@ -62,6 +74,7 @@ class ScanContext:
     quiet_s: float
     record_mb: int
     clock: Callable[[], float] = time.time
+    exclusion: Exclusion = field(default_factory=Exclusion)
     begun: dict[str, float] = field(default_factory=dict)
     """Message id -> when it was first seen unfinished."""
 
@@ -77,7 +90,9 @@ class SessionScan:
         """`patient`: an unfinished message is left for the next scan."""
         self._context = context
         self._archive = context.archive
-        self._source = source
+        self._source = ScreenedSource(source, context.exclusion)
+        self._exclusion = SessionExclusion(context.exclusion, self._source, session_id)
+        self._excluded: Counter[str] = Counter()
         self._name = source.name
         self._id = session_id
         self._patient = patient
@@ -87,17 +102,19 @@ class SessionScan:
         self._listed = 0
         self.result = ScanResult()
 
-    def run(self, pulse: Callable[[], None]) -> tuple[int, int] | None:
-        """Scan the session; returns how many messages (were listed, are archived), or None if it could not be listed.
+    def run(self, pulse: Callable[[], None]) -> SessionCounts | None:
+        """Scan the session; returns None if it could not be listed.
 
         `pulse` is called after each commit of a long one.
         """
         # OpenCode deletes a session's record last. So if we read it first, it exists as long as a message is listed,
         # and with it the title by which we recognise our own sessions.
         session = self._read_session()
-        if session is not None and self._is_forgotten(session):
-            return None
+        self._source.session = session or self._session
         self._listed = self._context.now()
+        folder = self._source.session.directory if self._source.session is not None else ""
+        if self._context.exclusion.project(folder):
+            return SessionCounts(0, 0, {SESSIONS_BY_PROJECTS: 1})
         try:
             units = self._source.messages(self._id)
             forgotten = self._archive.forgotten
@@ -106,12 +123,17 @@ class SessionScan:
             self._quarantine(f"session {self._id}", {"reason": str(error)})
             self._archive.commit(self._batch)
             return None
+        if self._exclusion.by_project(folder, self._units):
+            return SessionCounts(0, 0, {SESSIONS_BY_PROJECTS: 1})
+        marks = self._archive.marks(self._name, self._id)
+        has_agent = self._exclusion.has_agent(self._units, marks)
+        if has_agent and self._session is None and next(self._read_messages(), None) is None:
+            return SessionCounts(len(self._units), 0, {SESSIONS_BY_AGENTS: 1})
         if self._session is None and self._is_left_out(session):
             self.result = ScanResult()
-            return len(self._units), 0
+            return SessionCounts(len(self._units), 0)
         if session is not None:
-            self._record_session(session)
-        marks = self._archive.marks(self._name, self._id)
+            self._record_session(self._context.exclusion.untitled(session) if has_agent else session)
         count = self._scan_messages(marks, pulse)
         self._forget(marks.keys() - self._units.keys() - {""})
         session = self._archive.session(self._id) or self._session
@@ -119,16 +141,7 @@ class SessionScan:
             self._beside_messages(session)
         if len(self._batch):
             self._archive.commit(self._batch)
-        return len(self._units), count
-
-    def _is_forgotten(self, session: Session) -> bool:
-        """Whether the session that started this one was forgotten; then this one is too, and what it starts."""
-        forgotten = self._archive.forgotten
-        if not forgotten.has_session(session.id, session.parent_id) or self._archive.session(session.id) is not None:
-            return False
-        forgotten.add(self._batch, SESSION, session.id)
-        self._archive.commit(self._batch)
-        return True
+        return SessionCounts(len(self._units), count, self._excluded)
 
     def forget(self) -> int:
         """The source no longer has the session; returns how many records lost their last source."""
@@ -159,7 +172,11 @@ class SessionScan:
         self.result.places |= self._batch.places(self._id) | ({session.directory} - {""})
 
     def _is_left_out(self, session: Session | None) -> bool:
-        """Whether a session that is not archived is one of ours, or has nothing but events."""
+        """Whether a session that is not archived is ours, has nothing but events, or goes with a forgotten one."""
+        if session is not None and self._archive.forgotten.has_session(session.id, session.parent_id):
+            self._archive.forgotten.add(self._batch, SESSION, session.id)  # so that what it starts is left out too
+            self._archive.commit(self._batch)
+            return True
         if session is not None and session.raw == b"{}" and all(unit.is_event for unit in self._units.values()):
             return True
         return is_own(session, self._read_messages())
@@ -208,9 +225,10 @@ class SessionScan:
         count = waiting = 0
         altered: list[str] = []
         for message_id, unit in self._units.items():
-            mark = marks.get(message_id, "")
+            mark, reasons = self._exclusion.read_mark(marks.get(message_id, ""))
             if mark in (unit.stamp, self._failed(unit), self._failed(unit, partly=True)):
-                count += not mark.startswith("!")
+                count += not mark.startswith("!") and AGENTS not in reasons
+                self._excluded.update(COUNTED[reason] for reason in reasons)
             else:
                 altered.append(message_id)
         for message_id, read in self._source.readings(self._id, altered):
@@ -244,15 +262,18 @@ class SessionScan:
             return False
         self._context.begun.pop(message_id, None)
         self._set_aside(message_id, unit, reading)
+        self._excluded.update(COUNTED[reason] for reason in reading.excluded)
         waits = "?" if any(problem.waits for problem in reading.problems) else ""
+        prefix = self._exclusion.prefix(reading.excluded)
         if reading.message is None:
-            self._batch.mark(self._name, self._id, message_id, self._failed(unit) + waits)
+            mark = unit.stamp if AGENTS in reading.excluded else self._failed(unit)
+            self._batch.mark(self._name, self._id, message_id, prefix + mark + waits)
             return False
         self.result.changed += self._store(reading.message, unit, orphan=reading.orphan)
         # Judged by the time of the listing: it may take long from reading a record to archiving it.
         doubt = waits or ("?" if self._listed - unit.changed < _DOUBT_MS else "")
         mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
-        self._batch.mark(self._name, self._id, message_id, mark + doubt)
+        self._batch.mark(self._name, self._id, message_id, prefix + mark + doubt)
         return True
 
     def _stored_and_new(self) -> Iterator[Message]:

@@ -34,7 +34,8 @@ class Problem:
     """A record that could not be read: its place, the reason, its size and the hash of its bytes.
 
     `part_id` is empty for the record of the message itself. `is_kept`: the whole record was copied to a file named by
-    its hash. `waits`: it could not be read or copied now, and is tried again at every look.
+    its hash. `waits`: it could not be read or copied now, and is tried again at every look. `is_excluded`: it must not
+    be copied.
     """
 
     place: str
@@ -44,6 +45,7 @@ class Problem:
     part_id: str = ""
     is_kept: bool = False
     waits: bool = False
+    is_excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,15 @@ class Reading:
 
     `message` is None if nothing was usable. `orphan`: only the parts exist, because OpenCode's clean-up after a revert
     removes the message and leaves the parts (opencode-formats.md, Writing). `event` is the record of a unit that is not
-    a message: ``{id, sessionID, type, time, data}``, `data` as it was written.
+    a message: ``{id, sessionID, type, time, data}``, `data` as it was written. `excluded`: why something of the message
+    was left out (daemon.exclude); all of it, if there is neither a message nor a problem.
     """
 
     message: Message | None
     problems: tuple[Problem, ...] = ()
     orphan: bool = False
     event: bytes = b""
+    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

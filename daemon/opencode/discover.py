@@ -20,11 +20,12 @@ from urllib.parse import quote
 from daemon.errors import SourceBusy, SourceMissing
 from daemon.filesystem import regular_file
 from daemon.filesystem.large_files import LargeFiles
-from daemon.opencode import Source
+from daemon.opencode import DATABASE_2, JSON_TREE, Source
 from daemon.opencode.connection import Connection, irregular
 from daemon.opencode.database import Database
 from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
+from daemon.opencode.newest import Newest, newest_files, newest_rows
 
 KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"})
 
@@ -55,6 +56,8 @@ class Sources:
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
         self._unconfigured = OtherDatabases()
+        self.has_looked = False
+        """Whether `refresh` was called; until then `current` says nothing."""
         self.troubles: dict[str, str] = {}
         self.unfollowed: list[Path] = []
         """OpenCode's databases beside the ones we read, which no setting names."""
@@ -95,7 +98,7 @@ class Sources:
         for path in sorted(followed.values()):
             self._add_database(path, troubles)
         self.unfollowed = self._unconfigured.among(path for path in files if os.path.realpath(path) not in followed)
-        self.troubles = troubles
+        self.troubles, self.has_looked = troubles, True
         return self.current()
 
     def _add_tree(self, storage: Path) -> None:
@@ -130,6 +133,18 @@ class Sources:
                 f"{path}: unknown layout: none of {', '.join(sorted(KNOWN))} among its tables "
                 f"({', '.join(sorted(tables))}); this OpenCode may be newer than this Reconstitute"
             )
+
+    def newest(self, source: Source) -> list[Newest]:
+        """The newest messages of a source of `current`, newest first; its records are not read.
+
+        Raises:
+            SourceBusy, SourceMissing: it cannot be read now.
+        """
+        place = Path(source.name.partition(":")[2])
+        if source.generation == JSON_TREE:
+            return newest_files(place)
+        table = "session_message" if source.generation == DATABASE_2 else "message"
+        return newest_rows(self._connections[place], table)
 
     def close(self) -> None:
         """Close every source and connection."""

@@ -86,6 +86,8 @@ def oversize(large: LargeFiles | None, place: str, part_id: str, size: int, piec
         return Problem(place, reason, size, part_id=part_id)
     try:
         sha256 = large.keep(pieces, size)
+    except BadRecord as error:
+        return Problem(place, f"{reason}; not kept: {error}", size, part_id=part_id, is_excluded=True)
     except DiskFull as error:
         return Problem(place, f"{reason}; not kept: {error}", size, part_id=part_id, waits=True)
     return Problem(place, f"{reason}; kept whole, not searched", size, sha256, part_id, is_kept=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.errors import BadRequest
-from daemon.hints import hint
+from daemon.hints import hint, not_searchable
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json, Kind, Message
 from daemon.recall.answer.messages import around, cut_to_fit, item
@@ -93,7 +93,7 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
         held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _NO_LIMIT)}
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
-            warnings.append(f"not indexed yet, so not searched for `query`: {counted(waiting, 'archived message')}")
+            warnings.append(f"not everything was searched for `query`: {not_searchable(waiting)}")
     elif role:
         ids = [message.id for message in archive.messages(session_id) if message.role == role]
     if request.reverse:

@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from daemon.archive import Archive
 from daemon.archive.paths import CHANGES
-from daemon.display import counted, one_line, shorten
+from daemon.display import one_line, shorten
 from daemon.errors import BadRequest
+from daemon.hints import not_searchable
 from daemon.index import Filters, LexicalIndex, Match
 from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
 from daemon.moments import parse_time
@@ -73,7 +74,7 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
     before = list(itertools.islice(walk.entries(key, is_before=True), request.depth_before + 1))
     after = list(itertools.islice(walk.entries(key, is_before=False), request.depth_after + 1))
     if waiting := archive.waiting("lexical"):
-        walk.warnings.append(f"not indexed yet, so not shown: {counted(waiting, 'archived message')}")
+        walk.warnings.append(f"not everything is shown: {not_searchable(waiting)}")
     selected = [*reversed(before[: request.depth_before]), *own, *after[: request.depth_after]]
     return {
         "ok": True,

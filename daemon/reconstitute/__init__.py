@@ -26,7 +26,7 @@ from daemon.hints import for_commands
 from daemon.model import FileEdit, Json, Target
 from daemon.moments import parse_moment
 from daemon.recall.search import RecallEngine
-from daemon.reconstitute import output, passages, repeat
+from daemon.reconstitute import output, passages, repeat, withheld
 from daemon.reconstitute.agent import AllQuestions, QuestionRun
 from daemon.reconstitute.agent.context import Case
 from daemon.reconstitute.agent.limits import LARGE_CALLS, Estimate
@@ -93,19 +93,22 @@ class Reconstitution:
         pages: int = 5000,
         spare_mb: int = 200,
         forbidden: Sequence[Path] = (),
+        secret_files: bool = False,
         ground: Json | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """`pages` limits the pages of one tree; `spare_mb` of the disk stay free. No page is written into the
-        `forbidden` directories, which hold the records.
+        `forbidden` directories, which hold the records. Without `secret_files` they show nothing of what a file such as
+        .env holds.
 
         `ground` says what a run depends on besides its evidence (app.targets), and is stored with the run. Searches
         made while some work was `pending` are repeated by the next run. `notes` stores what runs learned, for this
         target and others. `clock` (epoch ms) only dates trajectories and the record of the last run, never a page.
         """
-        self._archive = archive
+        self._archive = archive if secret_files else withheld.view(archive)
+        self._shows_secret_files = secret_files
         self._recall = recall
-        self._files = files
+        self._files = files if secret_files else withheld.files_view(files)
         self._output_root = output_root
         self._answerer = answerer or Answerer()
         self._notes = notes
@@ -251,6 +254,8 @@ class Reconstitution:
         progress({"phase": "collect", "done": 0, "total": None})
         folder = self._files.folder(target.path, target.at)
         histories = folder.histories
+        if not self._shows_secret_files:
+            histories = list(map(withheld.without_content, histories))
         scope = collect(self._archive, self._recall, target.path, histories, target.at)
         files = []
         for number, file in enumerate(recover(histories, target.path), start=1):

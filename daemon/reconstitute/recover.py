@@ -17,6 +17,7 @@ from daemon.files.content import Fragments
 from daemon.files.history import DIFF, SNAPSHOT, is_lost_folder
 from daemon.files.trees import above
 from daemon.model import Operation
+from daemon.reconstitute.withheld import REASON
 from daemon.redact import redact
 from daemon.transcript.shell import NOTE_PREFIX
 
@@ -34,6 +35,7 @@ class State(StrEnum):
     STALE = Grade.STALE.value
     PARTIAL = Grade.PARTIAL.value
     LOST = Grade.LOST.value
+    WITHHELD = "withheld"
 
 
 CERTAIN = frozenset({State.VERIFIED, State.PROVEN, State.DELETED})
@@ -45,6 +47,7 @@ MEANING = {
     State.STALE: "a whole content is known, but it is not certain that the file still was like that",
     State.PARTIAL: "lines of it are known, but not the whole content, byte by byte",
     State.LOST: "it is recorded that the file was there or was changed, but not what it held",
+    State.WITHHELD: "what it held is not published, because files of its name hold secrets",
 }
 """Each state explained for people who see it for the first time; follows a colon."""
 
@@ -140,6 +143,7 @@ def _recovered(history: FileHistory, target: str) -> Recovered | None:
         return None  # perhaps never made, or only ever taken away: a temporary file, or a folder
     certain = next((r for r in reversed(revisions) if r.proven and r.whole is not None), None)
     state = State.DELETED if last.proven and last.deleted else State(last.grade.value)
+    state = State.WITHHELD if last.note == REASON else state
     name = history.path.rsplit("/", 1)[-1]
     relative = name if history.path == target else history.path[len(target.rstrip("/")) + 1 :]
     disk = _on_disk(history.path, None if state is State.DELETED else certain)

@@ -21,10 +21,12 @@ from daemon.transcript.tool_calls import valid_text
 
 READING = word_set(
     "recall recall-get recall-context recall-messages recall-sessions recall-timeline recall-files search files "
-    "history show export trajectory mcp"
+    "history show open export trajectory mcp"
 )
 """Our commands whose output quotes the records, as that of `reconstitute PATH` may."""
-DOING = word_set("restore alias forget status models index run adapter service config completion")
+DOING = word_set(
+    "restore alias forget backup restore-archive status doctor models index run adapter service config completion"
+)
 """Our other commands, which print only what they did."""
 _PROGRAM = "reconstitute"
 _MODULE = "daemon.cli"

@@ -44,6 +44,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
     "export": (["export", "--format", "jsonl", "--session", "ses_meant"], "kingfisher"),
     "alias": (["alias", "--list"], "/old/meant is now"),
     "trajectory": (["trajectory"], ""),
+    "backup": (["backup", "TO", "--json"], "meant-archive"),
     "status": (["status", "--json"], "meant-archive"),
     "index": (["index"], ""),
     "forget": (["forget", "ses_meant", "--dry-run"], "ses_meant"),
@@ -56,9 +57,12 @@ NO_CLIENTS = {
     "run": "is the service; beside another one it is refused by the socket, --once needs none",
     "mcp": "asks as `ServiceCaller` does, see below",
     "adapter": "asks OpenCode, never the service",
+    "restore-archive": "makes an archive; beside a service that has one there it is refused, see test_backup.py",
     "completion": "prints a script",
     "service": "asks systemd; its status is compared in test_service_unit.py",
+    "doctor": "names whatever service answers, and how it differs; see test_doctor.py",
     "config": "reads the configuration alone",
+    "open": "reads the configuration and the pages on the disk",
 }
 
 

@@ -49,6 +49,9 @@ def test_after_several_crashes_it_answers_and_reads_nothing(supervised: Daemon, 
     assert error["where"] == "safe mode"
     assert "crashed 5 times" in error["message"]
     assert status["watch"] == "nothing: safe mode"
+    (trouble,) = [row for row in status["troubles"] if row["what"] == "watch"]
+    assert trouble["message"].startswith("it crashed 5 times")
+    assert trouble["fix"].endswith("systemctl --user restart reconstitute")
     assert [hit["messageID"] for hit in supervised.search(words(1))] == [first]
     assert supervised.search(words(2)) == []
     index = supervised.ask("index")

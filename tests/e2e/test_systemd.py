@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -103,6 +104,22 @@ def test_it_is_ready_when_it_answers_and_systemctl_says_so(service: Service, sto
     assert "active (running)" in shown.stdout
     assert "following OpenCode" in shown.stdout
     assert service.reconstitute("status").returncode == 0
+
+
+def test_doctor_finds_unit_process_and_restrictions_in_order(service: Service, store: JsonStore) -> None:
+    message = Talk(store).ask(f"About {words(1)}.")
+    assert service.daemon.wait_until_found({words(1): message})
+    done = service.reconstitute("doctor", "--json")
+    rows = {row["what"]: row for row in json.loads(done.stdout)["checks"]}
+    assert {row["state"] for row in rows.values()} <= {"ok", "not checked"}, rows
+    assert (
+        "starts at every login" in rows["systemd"]["message"] or "starts with the machine" in rows["systemd"]["message"]
+    )
+    assert "no new privileges, system calls filtered" in rows["hardening"]["message"]
+    assert done.returncode == 0
+    service.manager.systemctl("disable", UNIT)
+    rows = {row["what"]: row for row in json.loads(service.reconstitute("doctor", "--json").stdout)["checks"]}
+    assert (rows["systemd"]["state"], rows["systemd"]["fix"]) == ("attention", f"systemctl --user enable {UNIT}")
 
 
 def test_what_it_writes_is_for_its_user_alone(service: Service, store: JsonStore) -> None:

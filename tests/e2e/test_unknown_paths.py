@@ -15,7 +15,8 @@ from daemon.cli.settings import Settings
 from daemon.config import load
 from daemon.errors import BadRequest, NotRecorded
 from daemon.mcp import ServiceCaller, tools
-from tests.support.stores.make_opencode import one_written_file
+from tests.e2e.talk import Talk
+from tests.support.stores.make_opencode import JsonStore, one_written_file
 
 KNOWN, UNKNOWN = "/work/shop", "/elsewhere/work/shop"
 
@@ -34,6 +35,7 @@ CALLS: dict[str, list[list[str]]] = {
 OTHERWISE = {
     "trajectory": "says that no run of the path is kept, and which paths have one",
     "search": "is `recall`",
+    "open": "knows the pages alone, and says how to make them",
     "alias": "is what one says of a path; of an unknown one it warns, see below",
 }
 _NAMES = {"path", "file", "old", "--path"}
@@ -43,11 +45,12 @@ each_call = pytest.mark.parametrize("words", [words for calls in CALLS.values() 
 
 
 @pytest.fixture(autouse=True)
-def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one_written_file(tmp_path / "opencode", "shop", "kingfisher")
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JsonStore:
+    store = one_written_file(tmp_path / "opencode", "shop", "kingfisher")
     places = {"OPENCODE_DIR": "opencode", "ARCHIVE_DIR": "archive", "OUTPUT_DIR": "output"}
     for name, place in places.items():
         monkeypatch.setenv(f"RECONSTITUTE_{name}", str(tmp_path / place))
+    return store
 
 
 def _run(words: list[str], path: str, tmp_path: Path) -> int:
@@ -93,6 +96,14 @@ def test_before_its_first_record_a_path_is_not_said_to_be_whole(words: list[str]
 def test_a_folder_is_not_said_to_be_unknown(command: str, capfd: Any) -> None:
     assert main([command, KNOWN]) == 4
     assert "is a folder; `reconstitute files /work/shop` lists what is recorded" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["files", "history", "show"])
+def test_a_folder_without_files_is_called_one(command: str, store: JsonStore, capfd: Any) -> None:
+    Talk(store, "ses_empty", "/work/empty").call("bash", {"command": "mkdir -p /work/shop/new"}, "")
+    for folder in ("/work/empty", "/work/shop/new"):
+        assert main([command, folder]) == 4
+        assert f"{folder}: is a folder; no file in it is recorded" in capfd.readouterr().err
 
 
 def test_an_alias_of_an_unknown_folder_is_warned_of(capfd: Any) -> None:

@@ -21,7 +21,10 @@ ENDS = {
     "app/daemon.py": "the service ends, or a reload does",
     "app/loops.py": "the service ends",
     "cli/__init__.py": "the command ends",
+    "cli/subcommands/doctor.py": "it becomes a row of the report, with which the command ends",
+    "cli/subcommands/service_checks.py": "it becomes a row of the report, with which the command ends",
     "cli/subcommands/config.py": "it is listed among the mistakes, with which the command ends",
+    "doctor/rows.py": "it becomes a row of the report; the other checks look at other things",
     "mcp/__init__.py": "the call ends",
     "worker.py": "a call of a child process ends with it, which the parent raises again",
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 from daemon.app.indexing import NEWEST, Unindexed
 from daemon.archive import Archive
+from daemon.archive.ids import with_whole_ids
 from daemon.archive.paths import is_touched, unknown
 from daemon.config import Config
 from daemon.control import answers, calls
@@ -81,6 +82,7 @@ class RecallCalls:
         """
         query, about_arguments = read(request.call, request.arguments)
         about_archive = self.scan_sources(match=query.match if isinstance(query, queries.Recall) else "")
+        query = with_whole_ids(self.archive, query)
         answer = self._answer(query, request.here)
         path = getattr(query, "path", "")
         is_empty = not (answer.get("results") or answer.get("sessions"))
@@ -111,6 +113,7 @@ class RecallCalls:
         """
         query, about_arguments = read("export", request.arguments, EXPORT)
         about_archive = self.current(progress)
+        query = with_whole_ids(self.archive, query)
         answer = from_json(export(self.archive, query, on_part, progress), answers.Export)
         answer.warnings = [*(redact(warning) for warning in (*about_arguments, *about_archive)), *answer.warnings]
         return answer

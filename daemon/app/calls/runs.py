@@ -217,6 +217,7 @@ class RunCalls(RecallCalls, ABC):
             notes=notes,
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,
+            secret_files=self.config.output.secret_files,
             forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
             ground=ground,
         )

@@ -1,4 +1,4 @@
-"""LevelDB, held by one process: the only importer of plyvel.
+"""LevelDB, held by one process.
 
 We take our own flock before we touch LevelDB, because a second open in one process silently drops LevelDB's lock
 (docs/reliability.md, L1). Every read verifies checksums, because LevelDB otherwise ignores a flipped bit (L2). Every
@@ -8,17 +8,12 @@ written in pieces (bodies).
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
-
-try:
-    import plyvel
-except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wheels, under a module name of its own
-    import plyvel_next as plyvel
 
 from daemon import log
 from daemon.archive import keys
@@ -31,20 +26,17 @@ from daemon.archive.store.compression import (
     dictionaries_by_number,
     dictionary_key,
 )
-from daemon.archive.store.integrity import MARKER, Marker, Users, files, lock
+from daemon.archive.store.integrity import Marker, Users, files, lock
+from daemon.archive.store.leveldb import HELD, NO_FILES, NO_ROOM, NOT_ALLOWED, PAGE, is_one_of, page_of, plyvel, text
 from daemon.archive.store.rewriting import Rewriting
-from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused
+from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused, Retry
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes
 
 _LOG = log.get("archive")
-_NO_ROOM = (*FULL, errno.EFBIG)
-_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-_NO_FILES = (errno.EMFILE, errno.ENFILE)
-_HELD = (errno.EAGAIN,)
 _ASIDE = (
-    f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
-    "what OpenCode still has"
+    "move the whole archive directory aside, then restore it from a backup with `reconstitute restore-archive`; "
+    "without a backup the next start reads what OpenCode still has"
 )
 _USERS_S, _USERS_AT_THE_END_S = 2.0, 1.0
 _LEAST_FREE = 1 << 20
@@ -97,10 +89,7 @@ class Store(Rewriting):
     def _check_whole(self) -> None:
         trouble = self._marker.trouble()
         if trouble:
-            raise ArchiveCorrupt(
-                f"{self._place}: not a whole archive: {trouble}; nothing was changed; restore all of it from a backup "
-                f"made while Reconstitute was stopped, or {_ASIDE}"
-            )
+            raise ArchiveCorrupt(f"{self._place}: not a whole archive: {trouble}; nothing was changed; {_ASIDE}")
 
     def _open(self, *, is_new: bool) -> Any:
         """Open it twice, because only paranoid checks find a flipped bit in the index of a table, which hides keys.
@@ -146,8 +135,8 @@ class Store(Rewriting):
 
     def _refused(self, action: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
         """The error for an action that LevelDB refused: DiskFull if the disk is full."""
-        kind = DiskFull if _is(cause, FULL) or self._is_full() else ArchiveCorrupt
-        return kind(f"{self._place}: {action}: {_text(cause)}; {self._outer_fix(cause) or fix}")
+        kind = DiskFull if is_one_of(cause, FULL) or self._is_full() else ArchiveCorrupt
+        return kind(f"{self._place}: {action}: {text(cause)}; {self._outer_fix(cause) or fix}")
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless.
@@ -228,6 +217,48 @@ class Store(Rewriting):
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
+    def stored_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        """All pairs of one moment as they are stored, in key order. Writing and closing need not wait for the reader.
+
+        Raises:
+            ArchiveCorrupt: one failed its checksum.
+            Retry: the database was closed or opened again meanwhile.
+        """
+        for number, raw in self._dictionary_files.read().items():
+            if self.stored(dictionary_key(number)) is None:  # no value could be read without it
+                self._keep_dictionary(number, raw)
+        with self._using:
+            database = self._database()
+            moment = database.snapshot()
+        page, after = list[tuple[bytes, bytes]](), b""
+        try:
+            while True:
+                with self._using:
+                    if self._db is not database:
+                        raise Retry(f"{self._place}: was closed meanwhile; run it again")
+                    page = page_of(moment, after)
+                if not page:
+                    return
+                yield from page
+                after = page[-1][0]
+        except (plyvel.CorruptionError, plyvel.IOError) as error:
+            raise self.corrupt(error) from error
+        finally:
+            with self._using:
+                moment.close()
+
+    def page(self, after: bytes, size: int = PAGE) -> list[tuple[bytes, bytes]]:
+        """The pairs that follow the key `after`, about `size` bytes of them, as `stored` gives them; empty at the end.
+
+        It holds LevelDB for a moment only, so that a caller can read everything page by page.
+        """
+        try:
+            with self._using:
+                rows = page_of(self._database(), after, size)
+            return [(key, self._compression.unpack(key, value)) for key, value in rows]
+        except (DamagedError, plyvel.CorruptionError, plyvel.IOError) as error:
+            raise self.corrupt(error) from error
+
     def write(self, changes: Mapping[bytes, bytes | None], fresh: Collection[bytes] = ()) -> None:
         """Write all of `changes`, synced, or none; None deletes. Removes the bodies that the old values referred to.
 
@@ -253,15 +284,22 @@ class Store(Rewriting):
 
     def _write(self, changes: Mapping[bytes, bytes | None], dropped: Iterable[bytes]) -> None:
         pack = self._compression.pack
+        packed = ((key, value if value is None else pack(key, value)) for key, value in changes.items())
+        self.write_stored(chain(packed, zip(dropped, repeat(None))))
+
+    def write_stored(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Write all pairs as they are, synced, or none; None deletes.
+
+        Raises:
+            DiskFull, ArchiveCorrupt: as `write`.
+        """
         try:
             with self._using, self._database().write_batch(transaction=True, sync=True) as writing:
-                for key, value in changes.items():
+                for key, value in rows:
                     if value is None:
                         writing.delete(key)
                     else:
-                        writing.put(key, pack(key, value))
-                for piece in dropped:
-                    writing.delete(piece)
+                        writing.put(key, value)
         except plyvel.Error as error:
             fix = "see to the disk and start again"
             refused = self._refused("the archive cannot be written", error, fix)
@@ -338,25 +376,20 @@ class Store(Rewriting):
         """The error for a failed check, or for a read that the disk refused."""
         fix = self._outer_fix(cause)
         if fix:
-            return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {_text(cause)}; {fix}")
+            return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {text(cause)}; {fix}")
         return ArchiveCorrupt(
-            f"{self._place}: the archive failed a check: {_text(cause)}; stop the daemon, copy the directory away, "
-            f"then restore it from a backup or move it aside together with {MARKER}: the next start reads what "
-            f"OpenCode still has"
+            f"{self._place}: the archive failed a check: {text(cause)}; stop the service, then {_ASIDE}"
         )
 
     def _outer_fix(self, cause: object) -> str:
-        """The fix for a problem outside the archive; empty if the archive itself may be damaged.
-
-        LevelDB reports errors of the system only by their text.
-        """
-        if _is(cause, _NOT_ALLOWED):
+        """The fix for a problem outside the archive; empty if the archive itself may be damaged."""
+        if is_one_of(cause, NOT_ALLOWED):
             return f"check owner and permissions of {self._place} and its files, and start again"
-        if _is(cause, _NO_FILES):
+        if is_one_of(cause, NO_FILES):
             return "allow the process more open files, and start again"
-        if _is(cause, _HELD):
+        if is_one_of(cause, HELD):
             return "another program holds it; end that one, and start again"
-        if _is(cause, _NO_ROOM) or self._is_full():
+        if is_one_of(cause, NO_ROOM) or self._is_full():
             return "free some space there: a running service goes on by itself; the archive is left as it is"
         return ""
 
@@ -365,16 +398,3 @@ class Store(Rewriting):
             return shutil.disk_usage(self._place.parent).free < _LEAST_FREE
         except OSError:
             return False
-
-
-def _text(cause: object) -> str:
-    """An error's own text, which plyvel gives as bytes."""
-    words = cause.args[0] if isinstance(cause, plyvel.Error) and cause.args else cause
-    return words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
-
-
-def _is(cause: object, numbers: tuple[int, ...]) -> bool:
-    if isinstance(cause, OSError) and cause.errno in numbers:
-        return True
-    is_systems = isinstance(cause, plyvel.Error) and not isinstance(cause, plyvel.CorruptionError)
-    return is_systems and any(_text(cause).endswith(os.strerror(number)) for number in numbers)

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ZshComplete
+from click.shell_completion import BashComplete, FishComplete, ZshComplete, add_completion_class
 
 VARIABLE = "_RECONSTITUTE_COMPLETE"
 """Set by the script; what it holds is click's (click.shell_completion)."""
 
-_SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+class Bash(BashComplete):
+    """As click's, but for `--option=value`, which bash gives as three words: it breaks them at `=`."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the one that is completed, and this one."""
+        words, incomplete = super().get_completion_args()
+        joined: list[str] = []
+        for word in words:
+            if joined and (word == "=" or joined[-1].endswith("=")):
+                joined[-1] += word
+            else:
+                joined.append(word)
+        if joined and joined[-1].startswith("--"):
+            joined[-1] = joined[-1].removesuffix("=")
+        return joined, incomplete
+
+
+add_completion_class(Bash, "bash")
+_SHELLS = {"bash": Bash, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.terminal import progress
 from daemon.control import calls
 from daemon.control.answers import EmbeddingModel, Models
 from daemon.errors import ConfigError
@@ -45,22 +45,15 @@ def check(settings: Settings) -> int:
     Example:
       reconstitute --config ./new.toml config check
     """  # noqa: D301 - click's mark for text that is not to be filled
-    from daemon.config import ENVIRONMENT, default_path  # noqa: PLC0415
-    from daemon.config import check as checked  # noqa: PLC0415
+    from daemon.config import ENVIRONMENT  # noqa: PLC0415
     from daemon.config.checks import Blame  # noqa: PLC0415
-    from daemon.schedule import parse  # noqa: PLC0415
+    from daemon.doctor.machine import unusable  # noqa: PLC0415
 
-    path = settings.config or default_path()
-    config, mistakes = checked(settings.config)
-    for number, target in enumerate(config.targets):
-        try:
-            parse(target.schedule or "@daily", key=f"{path}: targets[{number}].schedule")
-        except ConfigError as error:
-            mistakes.append(error)
+    path, config, mistakes = checked(settings)
     if not mistakes:  # otherwise a place may be the default in place of a wrong one
         overridden = {".".join(key): name for name, key in ENVIRONMENT.items() if name in os.environ}
         blame = Blame(path, overridden)
-        mistakes += [blame.error(key, reason) for key, reason in _unusable(config)]
+        mistakes += [blame.error(key, reason) for key, reason in unusable(config)]
     if mistakes:
         terminal.notes(map(str, mistakes))
         return ConfigError.exit_code
@@ -69,6 +62,26 @@ def check(settings: Settings) -> int:
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
     return 0
+
+
+def checked(settings: Settings) -> tuple[Path, Config, list[ConfigError]]:
+    """The file, what it says with defaults in place of what is wrong, and all its mistakes.
+
+    Raises:
+        ConfigError: the file is missing, cannot be read, or is not TOML.
+    """
+    from daemon.config import check as all_mistakes  # noqa: PLC0415 - each command loads what it needs
+    from daemon.config import default_path  # noqa: PLC0415
+    from daemon.schedule import parse  # noqa: PLC0415
+
+    path = settings.config or default_path()
+    config, mistakes = all_mistakes(settings.config)
+    for number, target in enumerate(config.targets):
+        try:
+            parse(target.schedule or "@daily", key=f"{path}: targets[{number}].schedule")
+        except ConfigError as error:
+            mistakes.append(error)
+    return path, config, mistakes
 
 
 def _show_places(config: Config) -> None:
@@ -86,28 +99,6 @@ def _show_places(config: Config) -> None:
     for place in config.opencode_dirs:
         if not place.exists():
             terminal.note(f"{place} is not there yet; it is followed as soon as OpenCode makes it")
-
-
-def _unusable(config: Config) -> Iterator[tuple[str, str]]:
-    """(key, what is wrong and the fix) for places of the configuration that exist and cannot be used."""
-    for place in config.opencode_dirs:
-        key = "opencode.data_dir" if place == config.opencode_dir else "opencode.data_dirs"
-        try:
-            is_usable = not place.exists() or (place.is_dir() and os.access(place, os.R_OK | os.X_OK))
-        except OSError as error:  # a folder above it is closed, or its name is too long
-            yield key, f"{place} cannot be read: {error.strerror}; check its permissions, or name another place"
-            continue
-        if not is_usable:
-            yield key, f"{place} is not a directory that can be read; check its permissions"
-    ours = {"archive.dir": config.archive_dir, "output.dir": config.output_dir}
-    if config.watch.requests_dir:  # otherwise it is in archive.dir
-        ours["watch.requests_dir"] = config.requests_dir
-    for key, place in ours.items():
-        there = next(parent for parent in (place, *place.parents) if os.path.lexists(parent))
-        if not there.is_dir():
-            yield key, f"{there} is not a directory; move it away, or name another place"
-        elif not os.access(there, os.W_OK | os.X_OK):
-            yield key, f"{there} cannot be written to by this user; change its permissions, or name another place"
 
 
 @config.command()
@@ -151,8 +142,7 @@ def models(settings: Settings, as_json: bool) -> None:
       reconstitute models
       reconstitute models --json
     """  # noqa: D301 - click's mark for text that is not to be filled
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.Models(), progress=step)
+    answer = settings.ask(calls.Models())
     if as_json:
         terminal.data(answer)
         return

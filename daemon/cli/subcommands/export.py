@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -18,7 +18,6 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOTHING, Settings, absolute, as_project
-from daemon.cli.terminal import progress
 from daemon.control import answers, calls
 from daemon.control.answers import to_json
 from daemon.control.calls import silent
@@ -75,10 +74,9 @@ def export(settings: Settings, /, *, output: str | None, as_json: bool, **condit
     _refuse_blanks(output=output, **conditions)
     arguments = _arguments(**conditions)
     with _File(settings, output) if output else _Stdout() as target:
-        # A bar and the text itself cannot share a terminal; and who has no terminal is told of errors only.
-        shares = not output and sys.stdout.isatty()
-        with nullcontext(silent) if shares else progress(brief=True) as step:
-            answer = settings.ask(calls.Export(arguments), progress=step, on_part=target.write, before=target.begin)
+        # A bar and the text itself cannot share a terminal.
+        progress = silent if not output and sys.stdout.isatty() else None
+        answer = settings.ask(calls.Export(arguments), progress=progress, on_part=target.write, before=target.begin)
         if answer.sessions:
             target.finish()
     if as_json:

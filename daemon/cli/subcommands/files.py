@@ -16,7 +16,6 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
-from daemon.cli.terminal import progress
 from daemon.control import calls, file_answers
 from daemon.control.file_answers import FileLine, FileRevision, RecordedFile
 from daemon.moments import written_local
@@ -52,8 +51,7 @@ def files(settings: Settings, *, path: str, at: str, lost: bool, as_json: bool) 
       reconstitute files ~/projects/shop --at 2026-05-31T18:00 --json
     """  # noqa: D301 - click's mark for text that is not to be filled
     place = absolute(path)
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.Files(place, at, lost), progress=step)
+    answer = settings.ask(calls.Files(place, at, lost))
     terminal.notes(answer.warnings)
     if as_json:
         terminal.data(answer)
@@ -138,8 +136,7 @@ def history(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: 
       reconstitute history src/cart.py --lines
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = absolute(file)
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.History(path, diff, lines), progress=step)
+    answer = settings.ask(calls.History(path, diff, lines))
     terminal.notes(answer.warnings)
     if as_json:
         terminal.data(answer)
@@ -165,7 +162,7 @@ def _show_revision(revision: FileRevision) -> None:
         terminal.tint(f"{revision.grade:<8}", COLOURS.get(revision.grade, "white")),
         f"{'deleted' if revision.deleted else terminal.size(revision.size):>8}",
         terminal.line(operation if tool in {"", operation} else f"{operation} by {tool}"),
-        terminal.bold(" ".join((revision.session_title or revision.session_id).split())),
+        terminal.bold(" ".join((revision.session_title or terminal.identifier(revision.session_id)).split())),
     ]
     terminal.say("  ".join(facts))
     for remark in _remarks(revision):
@@ -182,7 +179,7 @@ def _remarks(revision: FileRevision) -> list[str]:
         revision.note,
         "something outside OpenCode had changed it before" if revision.outside_change else "",
         f"moved from {terminal.line(revision.moved_from)}" if revision.moved_from else "",
-        f"message {revision.message_id}" if revision.message_id else "",
+        f"message {terminal.identifier(revision.message_id)}" if revision.message_id else "",
     ]
     return [remark for remark in remarks if remark]
 
@@ -203,7 +200,7 @@ def show_diff(text: str) -> None:
 
 def _show_lines(lines: list[FileLine]) -> None:
     for number, line in enumerate(lines, start=1):
-        author = f"{terminal.moment(line.time)}  {terminal.line(line.message_id or '-')}"
+        author = f"{terminal.moment(line.time)}  {terminal.line(terminal.identifier(line.message_id or '-'))}"
         terminal.say(f"{terminal.dim(author)}  {number:>5}  {terminal.plain(line.text)}")
 
 
@@ -226,8 +223,7 @@ def show(settings: Settings, *, file: str, at: str, raw: bool, as_json: bool) ->
       reconstitute show logo.png --raw > logo.png
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = absolute(file)
-    with progress(brief=True) as step:
-        answer = settings.ask(calls.Content(path, at, raw), progress=step)
+    answer = settings.ask(calls.Content(path, at, raw))
     terminal.notes(answer.warnings)
     encoded = answer.content_base64
     if as_json:

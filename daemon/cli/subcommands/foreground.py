@@ -38,7 +38,7 @@ def run(settings: Settings, once: bool) -> int:
         return config
 
     is_in_terminal = sys.stdin is not None and sys.stdin.isatty()
-    return run_daemon(config, once=once, reread=None if is_in_terminal else reread)
+    return run_daemon(config, once=once, reread=None if is_in_terminal else reread, file=settings.file)
 
 
 @click.command()

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOTHING, Settings, as_project
-from daemon.cli.terminal import progress
 from daemon.control import answers, calls
 
 _MOST_LISTED = 20
@@ -87,8 +86,7 @@ def _is_answerable() -> bool:
 
 
 def _called(settings: Settings, request: calls.Forget) -> answers.Forget:
-    with progress() as step:
-        answer = settings.ask(request, progress=step)
+    answer = settings.ask(request)
     terminal.notes(answer.warnings)
     return answer
 

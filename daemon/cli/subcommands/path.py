@@ -8,7 +8,6 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOTHING, Settings, absolute
-from daemon.cli.terminal import progress
 from daemon.control import answers, calls
 from daemon.control.answers import Trajectory
 from daemon.errors import BadRequest
@@ -58,18 +57,11 @@ def command(
     place = absolute(path)
     where = absolute(output) if output else ""
     own_questions = list(questions)
-    with progress() as step:
-
-        def note(event: Json) -> None:
-            if event.get("note"):
-                terminal.note(event["note"])
-            step(event)
-
-        answer: answers.Run | answers.Estimate
-        if estimate:
-            answer = settings.ask(calls.Estimate(place, own_questions, at), progress=note)
-        else:
-            answer = settings.ask(calls.Reconstitute(place, own_questions, at, where), progress=note)
+    answer: answers.Run | answers.Estimate
+    if estimate:
+        answer = settings.ask(calls.Estimate(place, own_questions, at))
+    else:
+        answer = settings.ask(calls.Reconstitute(place, own_questions, at, where))
     if as_json:
         terminal.data(answer)
     elif isinstance(answer, answers.Estimate):

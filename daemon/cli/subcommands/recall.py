@@ -80,10 +80,10 @@ def show_result(result: dict[str, Any]) -> None:
         "deleted in OpenCode" if result.get("deleted") else "",
     ]
     details = " · ".join(fact for fact in facts if fact)
-    title = " ".join(str(result.get("sessionTitle") or result.get("sessionID") or "").split())
+    title = " ".join(str(result.get("sessionTitle") or terminal.identifier(result.get("sessionID") or "")).split())
     limit = max(20, terminal.width() - terminal.columns(details) - 3)
     terminal.say(f"{terminal.bold(terminal.shorten(title, limit))} {terminal.dim('· ' + details)}")
-    places = [str(result[key]) for key in ("directory", "sessionID", "messageID") if result.get(key)]
+    places = [terminal.identifier(result[key]) for key in ("directory", "sessionID", "messageID") if result.get(key)]
     terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
     for line in snippet_lines(str(result.get("snippet") or "")):
         terminal.say(INDENT + terminal.mark(line, result.get("matchedTerms")))
@@ -114,7 +114,7 @@ def _remarks(result: dict[str, Any]) -> list[str]:
 
 def _miss(miss: dict[str, Any]) -> str:
     """One near miss: a session and why it almost matched."""
-    place = " · ".join(str(miss[key]) for key in ("title", "sessionID") if miss.get(key))
+    place = " · ".join(terminal.identifier(miss[key]) for key in ("title", "sessionID") if miss.get(key))
     terms = f" ({', '.join(map(str, miss['terms']))})" if miss.get("terms") else ""
     return f"near: {place}: {miss.get('reason', '')}{terms}"
 

@@ -85,7 +85,7 @@ def _show_item(item: dict[str, Any]) -> None:
         terminal.moment(message.get("time")),
         str(message.get("agent") or ""),
         str(message.get("model") or ""),
-        str(message.get("id") or ""),
+        terminal.identifier(message.get("id") or ""),
         "deleted in OpenCode" if message.get("deleted") else "",
     ]
     mark = "▶ " if item.get("center") else ""
@@ -147,7 +147,7 @@ def show_all(messages: list[dict[str, Any]]) -> None:
 def _show_where(answer: dict[str, Any]) -> None:
     where = answer.get("context") or {}
     title = " ".join(str(where.get("sessionTitle") or "").split())
-    places = [str(where[key]) for key in ("directory", "sessionID") if where.get(key)]
+    places = [terminal.identifier(where[key]) for key in ("directory", "sessionID") if where.get(key)]
     terminal.say(f"{terminal.bold(title)} {terminal.dim('· ' + terminal.line(' · '.join(places)))}")
     terminal.say()
 
@@ -200,7 +200,7 @@ def _show_session(session: dict[str, Any]) -> None:
     ]
     title = " ".join(str(session.get("title") or "(no title)").split())
     terminal.say(f"{terminal.bold(title)} {terminal.dim('· ' + ' · '.join(fact for fact in facts if fact))}")
-    places = [str(session[key]) for key in ("directory", "id") if session.get(key)]
+    places = [terminal.identifier(session[key]) for key in ("directory", "id") if session.get(key)]
     terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
 
 
@@ -243,7 +243,8 @@ def _show_entry(entry: dict[str, Any]) -> None:
     head = terminal.line(change) if change else terminal.plain(text.partition("\n")[0])
     terminal.say(f"{mark} {terminal.dim(terminal.moment(entry.get('time')))}  {kind:<8} {head}")
     title = " ".join(str(entry.get("sessionTitle") or "").split())
-    places = " · ".join(str(part) for part in (title, entry.get("messageID") or entry.get("sessionID")) if part)
+    anchor = terminal.identifier(entry.get("messageID") or entry.get("sessionID") or "")
+    places = " · ".join(part for part in (title, anchor) if part)
     terminal.say(INDENT + terminal.dim(terminal.line(places)))
     body = text if change else text.partition("\n")[2]
     # The text of a change is its operation and path from the session's directory; what is said already is not repeated.
@@ -286,7 +287,7 @@ def _show_touching(session: dict[str, Any]) -> None:
         "deleted in OpenCode" if session.get("deleted") else "",
     ]
     terminal.say(f"{terminal.bold(title)} {terminal.dim('· ' + ' · '.join(fact for fact in facts if fact))}")
-    places = [str(session[key]) for key in ("directory", "sessionID") if session.get(key)]
+    places = [terminal.identifier(session[key]) for key in ("directory", "sessionID") if session.get(key)]
     terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
     for path in session.get("files") or ():
         terminal.say(INDENT + terminal.line(path))

@@ -15,7 +15,6 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
-from daemon.cli.terminal import progress
 from daemon.control import calls
 from daemon.control.answers import Answer
 from daemon.control.calls import FileContent
@@ -68,8 +67,7 @@ def restore(settings: Settings, /, *, path: str, to: str, dry_run: bool, as_json
     request, config = calls.Restore(absolute(path), **_lists(chosen)), settings.load()
     with NewFolder(Path(absolute(to)), (*config.opencode_dirs, config.archive_dir)) if to else nullcontext() as folder:
         writing = _Writing(None if dry_run else folder)
-        with progress() as step:
-            answer = settings.ask(request, progress=step, on_part=writing.write, before=writing.begin)
+        answer = settings.ask(request, on_part=writing.write, before=writing.begin)
         if folder is not None and not dry_run:
             folder.finish()
     terminal.notes(answer.warnings)

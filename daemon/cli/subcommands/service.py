@@ -72,7 +72,7 @@ def install(settings: Settings, force: bool) -> int:
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip
-    if not _manager_answers():
+    if not manager_answers():
         terminal.say("systemd's user manager does not answer here. After a login, type:")
         for line in ("systemctl --user daemon-reload", f"systemctl --user enable --now {UNIT}"):
             terminal.say(f"  {line}")
@@ -85,7 +85,7 @@ def install(settings: Settings, force: bool) -> int:
             terminal.note(f"systemctl --user {' '.join(step)}: {result.stderr.strip() or 'failed'}; see: {_journal()}")
             return 1
     terminal.say("The service runs, and starts at every login.")
-    if not _lingers():
+    if not lingers():
         terminal.say("It stops when you log out. To keep it: loginctl enable-linger")
     return 0
 
@@ -101,12 +101,10 @@ def status(settings: Settings) -> int:
     Example:
       reconstitute service status
     """  # noqa: D301 - click's mark for text that is not to be filled
-    if not _manager_answers():
+    if not manager_answers():
         terminal.note("systemd's user manager does not answer here; try: reconstitute status")
         return 1
-    properties = "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result"
-    output = _systemctl("show", UNIT, f"--property={properties}").stdout
-    facts = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    facts = unit_facts()
     if facts.get("LoadState") == "not-found":
         terminal.say("Not installed. Install it with: reconstitute service install")
         return NOT_INSTALLED
@@ -119,7 +117,7 @@ def status(settings: Settings) -> int:
     terminal.say(f"process {facts.get('MainPID', '-')}, memory {used}, restarts {facts.get('NRestarts', '-')}")
     if facts.get("ActiveState") == "failed":
         terminal.say(f"It failed ({terminal.plain(facts.get('Result', '?'))}). The reason: {_journal()}")
-    for line in _last_lines():
+    for line in last_lines():
         terminal.say(f"  {terminal.plain(line)}")
     is_running = facts.get("ActiveState") in {"active", "reloading"}
     if is_running:
@@ -158,9 +156,9 @@ def uninstall(force: bool) -> int:
     if not os.path.lexists(path):
         terminal.say(f"{terminal.plain(path)} is not there: nothing to remove.")
         return 0
-    if not force and not (path.is_file() and is_untouched(_read(path))):
+    if not force and not (path.is_file() and is_untouched(read_unit(path))):
         raise OutputRefused(f"{path}: was edited, or is not ours; remove it with --force")
-    answers = _manager_answers()
+    answers = manager_answers()
     if answers:
         result = _systemctl("disable", "--now", UNIT)
         if result.returncode:
@@ -179,7 +177,7 @@ def _write(path: Path, unit: str, *, force: bool) -> bool:
     Raises:
         OutputRefused: the unit there was edited, or the directory cannot be written.
     """
-    present = _read(path) if path.is_file() else None
+    present = read_unit(path) if path.is_file() else None
     if present == unit and not path.is_symlink():
         terminal.say(f"{terminal.plain(path)} is up to date.")
         return False
@@ -202,7 +200,8 @@ def _write(path: Path, unit: str, *, force: bool) -> bool:
     return True
 
 
-def _read(path: Path) -> str:
+def read_unit(path: Path) -> str:
+    """The text of a unit, whatever bytes are in it."""
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
@@ -218,11 +217,28 @@ def _systemctl(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(words, 124, "", f"no answer within {SECONDS} s")
 
 
-def _manager_answers() -> bool:
+def unit_facts() -> dict[str, str]:
+    """What systemd says of the unit, by its names of the properties."""
+    properties = (
+        "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result,"
+        "NeedDaemonReload"
+    )
+    output = _systemctl("show", UNIT, f"--property={properties}").stdout
+    return dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+
+
+def manager_answers() -> bool:
+    """Whether systemd's user manager can be asked."""
     return _systemctl("show", "--property=Version").returncode == 0
 
 
-def _lingers() -> bool:
+def is_enabled() -> bool:
+    """Whether the unit is started at login. The property UnitFileState of a running unit may be out of date."""
+    return _systemctl("is-enabled", UNIT).stdout.strip() == "enabled"
+
+
+def lingers() -> bool:
+    """Whether the user's services go on after a logout."""
     try:
         result = subprocess.run(
             ["loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"],
@@ -233,9 +249,9 @@ def _lingers() -> bool:
     return result.stdout.strip() == "yes"
 
 
-def _last_lines() -> list[str]:
+def last_lines(most: int = _LINES) -> list[str]:
     """The newest lines of the service's log; where the journal cannot be read, the reason."""
-    words = ["journalctl", "--user", f"--unit={UNIT}", f"--lines={_LINES}", "--no-pager", "--quiet", "--output=short"]
+    words = ["journalctl", "--user", f"--unit={UNIT}", f"--lines={most}", "--no-pager", "--quiet", "--output=short"]
     try:
         result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=10, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:
@@ -271,6 +287,24 @@ def is_untouched(unit: str) -> bool:
     stamp = _STAMP.match(unit)
     body = unit[stamp.end() :] if stamp else ""
     return stamp is not None and hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest() == stamp[1]
+
+
+def is_of_this_version(unit: str) -> bool:
+    """Whether an untouched unit is as this version writes it, whatever it starts and with what variables."""
+    return _body(unit) == _body(unit_template())
+
+
+def _body(unit: str) -> list[str]:
+    """The lines of a unit without those that belong to an installation."""
+    own = {line for line in unit_template().splitlines() if line.startswith("Environment=")}
+    lines = _STAMP.sub("", unit).splitlines()
+    return [line for line in lines if line in own or not line.startswith(("ExecStart=", "Environment="))]
+
+
+def program(unit: str) -> str:
+    """The program that a unit starts; "" where it is quoted, so that only systemd can read it."""
+    start = re.search(r"^ExecStart=(\S+)", unit, flags=re.MULTILINE)
+    return start[1] if start and start[1].startswith("/") else ""
 
 
 def quote(word: str) -> str:

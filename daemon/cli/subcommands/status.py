@@ -10,10 +10,11 @@ from msgspec import UNSET
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.terminal import progress
 from daemon.control import calls
-from daemon.control.answers import Index, SourceStatus, Status
+from daemon.control.answers import SourceStatus, Status
+from daemon.doctor.rows import exit_code
 from daemon.errors import Retry
+from daemon.hints import not_searchable
 
 LABEL = 10
 _WORKS = {
@@ -23,6 +24,15 @@ _WORKS = {
     "views": "file lists",
     "jobs": "requests and pages",
 }
+_EXCLUDED = {
+    "sessionsByProjects": ("session", "{} excluded by projects"),
+    "sessionsByAgents": ("session", "{} excluded by agents"),
+    "messagesByAgents": ("message", "{} excluded by agents"),
+    "messagesWithExcludedTasks": ("message", "{} with tasks of excluded agents"),
+    "messagesByPaths": ("message", "{} with content excluded by paths"),
+    "messagesWithPrivateBlocks": ("message", "{} with private blocks"),
+    "messagesWithLargeRecords": ("message", "{} with a large record that may hold what is excluded"),
+}
 LISTED = 5
 """Most entries shown of a kind: of what a source could not give (the newest first), of a target's warnings."""
 
@@ -30,8 +40,11 @@ LISTED = 5
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def status(settings: Settings, as_json: bool) -> None:
-    """Show what is archived, indexed and waiting, and the last errors.
+def status(settings: Settings, as_json: bool) -> int:
+    """Show what is archived, indexed and waiting, how far it is behind, and the last errors.
+
+    It reads nothing new. Ends with 0, with 1 if something needs attention, and with 2 if something is broken; see
+    `reconstitute doctor`.
 
     \b
     Example:
@@ -40,9 +53,10 @@ def status(settings: Settings, as_json: bool) -> None:
     answer = settings.ask(calls.Status())
     if as_json:
         terminal.data(answer)
-        return
+        return exit_code(answer.troubles)
     terminal.say(_headline(answer))
     sections: dict[str, Callable[[Status], Iterator[str]]] = {
+        "Attention": _troubles,
         "Disk": _disk,
         "Settings": _settings,
         "Archive": _archive,
@@ -60,6 +74,7 @@ def status(settings: Settings, as_json: bool) -> None:
             head = label if number == 0 else ""
             folded = terminal.fold(row, " " * LABEL, "  ")
             terminal.say(terminal.bold(head.ljust(LABEL)) + folded[LABEL:])
+    return exit_code(answer.troubles)
 
 
 def _headline(answer: Status) -> str:
@@ -67,6 +82,13 @@ def _headline(answer: Status) -> str:
     if answer.running:
         return f"{name}, running as process {answer.pid} since {terminal.moment(answer.started)}"
     return f"{name}, not running; start it with: reconstitute service install"
+
+
+def _troubles(answer: Status) -> Iterator[str]:
+    for row in answer.troubles:
+        yield f"{row.what}: {row.message}"
+        if row.fix:
+            yield f"  → {row.fix}"
 
 
 def _disk(answer: Status) -> Iterator[str]:
@@ -77,6 +99,9 @@ def _disk(answer: Status) -> Iterator[str]:
 
 
 def _settings(answer: Status) -> Iterator[str]:
+    if answer.config_file:
+        is_there = os.path.exists(answer.config_file)
+        yield f"{answer.config_file}{'' if is_there else ' (not there; the defaults apply)'}"
     if answer.differs:
         keys = ", ".join(answer.differs)
         yield f"the running service uses another configuration than this command: {keys}; restart it to use yours"
@@ -92,13 +117,29 @@ def _archive(answer: Status) -> Iterator[str]:
         yield ", ".join(counts)
     if archive.dir:
         yield archive.dir
+    if archive.backup_before_migration:
+        yield f"{archive.backup_before_migration}: from before the upgrade; remove it when all is well"
+    if answer.sizes.total:
+        sizes = answer.sizes
+        parts = {"archive": sizes.archive, "words": sizes.words, "meaning": sizes.meaning, "large records": sizes.large}
+        listed = ", ".join(f"{name} {terminal.size(count)}" for name, count in parts.items() if count)
+        free = "" if answer.free_bytes is None else f"; {terminal.size(answer.free_bytes)} free"
+        yield f"{terminal.size(sizes.total)} on the disk ({listed}){free}"
+    if answer.newest:
+        yield f"newest message {terminal.moment(answer.newest)}{_behind(answer.lag_seconds)}"
     large = archive.large
     if large.count:
         records = terminal.count(large.count, "record")
         yield f"{records} over limits.record_mb, {terminal.size(large.bytes)}, kept whole as files, not searched:"
         for record in large.records[:LISTED]:
             of_part = f", part {record['part']}" if record.get("part") else ""
-            yield f"  message {record.get('message', '?')}{of_part}: {record.get('file', '?')}"
+            yield f"  message {terminal.identifier(record.get('message', '?'))}{of_part}: {record.get('file', '?')}"
+
+
+def _behind(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f", {terminal.duration(seconds)} behind the sources" if seconds else ", up to date with the sources"
 
 
 def _sources(answer: Status) -> Iterator[str]:
@@ -128,6 +169,13 @@ def _source(source: SourceStatus) -> Iterator[str]:
     counts = [f"{number} {text}" for text, number in words.items() if number is not UNSET]
     if counts:
         yield "  " + ", ".join(counts)
+    if source.excluded:
+        shown = [
+            text.format(terminal.count(source.excluded[name], noun))
+            for name, (noun, text) in _EXCLUDED.items()
+            if source.excluded.get(name)
+        ]
+        yield "  " + ", ".join(shown)
     for entry in (source.set_aside or [])[:LISTED]:
         yield "    " + _shortened(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
     if source.unknown:
@@ -144,11 +192,10 @@ def _waiting(answer: Status) -> Iterator[str]:
     if answer.outbox:
         by_words, by_meaning = (answer.outbox.get(stage, 0) for stage in ("lexical", "semantic"))
         tools, semantic = answer.outbox.get("tools", 0), answer.index.get("semantic", {})
-        counts = f"not indexed yet: {terminal.count(by_words, 'message')} by words, {by_meaning} by meaning"
-        counts += f", and the tool calls of {tools} by meaning" if tools else ""
+        counts = not_searchable(by_words, by_meaning, tools)
         seconds_left = semantic.get("secondsLeft") or 0
-        counts += f"; about {terminal.duration(seconds_left)} left" if seconds_left else ""
-        yield counts if by_words or by_meaning or tools else "nothing; every message is indexed"
+        counts += f"; about {terminal.duration(seconds_left)} left" if counts and seconds_left else ""
+        yield counts or "nothing; every message is indexed"
 
 
 def _indexes(answer: Status) -> Iterator[str]:
@@ -214,8 +261,7 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
       reconstitute index
       reconstitute index --wait
     """  # noqa: D301 - click's mark for text that is not to be filled
-    with progress() as step:
-        answer = settings.ask(calls.Index(wait=wait), progress=step)
+    answer = settings.ask(calls.Index(wait=wait))
     code = Retry.exit_code if answer.warnings and not answer.changed else 0
     if as_json:
         terminal.data(answer)
@@ -233,17 +279,5 @@ def index(settings: Settings, wait: bool, as_json: bool) -> int:
     )
     terminal.say(terminal.plain("; ".join(changes) or no_change) + ".")
     if answer.waiting:
-        terminal.say(_what_follows(answer))
+        terminal.note(not_searchable(meaning=answer.waiting, is_served=answer.running))
     return code
-
-
-def _what_follows(answer: Index) -> str:
-    is_one = answer.waiting == 1
-    waiting = f"{terminal.count(answer.waiting, 'message')} {'is' if is_one else 'are'} not embedded yet"
-    pronoun = "it" if is_one else "them"
-    embedder = (
-        f"the running service embeds {pronoun}"
-        if answer.running
-        else f"`reconstitute index --wait` embeds {pronoun}, and so does the service"
-    )
-    return f"All of it can be searched by words. {waiting}: {embedder}, newest first."

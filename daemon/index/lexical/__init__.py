@@ -89,6 +89,18 @@ class Lexical:
         index.config_reader("manual")
         return index
 
+    @staticmethod
+    def verify(directory: Path) -> None:
+        """Check every file of the index in a directory, which may be open.
+
+        Raises:
+            IndexBroken: naming the file and what is wrong with it.
+        """
+        try:
+            files.verify(directory, mark())
+        except IndexBroken:  # a commit or a merge may have replaced files since they were listed
+            files.verify(directory, mark())
+
     # -- writing -------------------------------------------------------------------------------------------------
 
     def replace(self, entries: Iterable[Entry]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon.display import counted, shorten
+from daemon.hints import not_searchable
 from daemon.index import TOOLS
 from daemon.model import Kind
 from daemon.recall.query import names
@@ -252,10 +253,6 @@ def outside_days(query: Query, times: Sequence[int]) -> list[str]:
 # -- what is not indexed yet -------------------------------------------------------------------------------------------
 
 
-_FIXES = {"lexical": "run `index()`", "semantic": "run `index(wait=true)` once, or keep the service running"}
-_SERVED = "the service is working on it"
-
-
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """How many of the `messages` each index, lexical or semantic, does not hold yet.
@@ -273,33 +270,23 @@ class Backlog:
     def shortfalls(
         self, states: Mapping[str, str], model: str, *, by_meaning_alone: bool, kinds: Collection[str] = ()
     ) -> list[str]:
-        """A sentence for each index that was searched and is not complete.
+        """What the searched indexes lack: a sentence about what waits, others about what will never be there.
 
         Messages that the model cannot read count only for a search by meaning alone. `kinds`: the only kinds searched.
         """
         searched = {index for index, state in states.items() if state != "off"}
         unread = self.unread if by_meaning_alone and "semantic" in searched else 0
-        sentences = [
-            self._sentence(stage, unread) for stage, missing in self.missing.items() if missing and stage in searched
-        ]
+        waits = {stage: self.missing.get(stage, 0) if stage in searched else 0 for stage in ("lexical", "semantic")}
+        shows_tools = "semantic" in searched and (not kinds or TOOLS & set(kinds))
+        tools = self.missing.get("tools", 0) if shows_tools else 0
+        waiting = not_searchable(waits["lexical"], waits["semantic"], tools, is_served=self.is_served)
+        sentences = [waiting] if waiting else []
         if unread:
             share = f"{self._share(self.missing['semantic'] + unread)} % of the messages are indexed by meaning"
             sentences.append(f"{share}; {model} cannot read {counted(unread, 'message')}; search by words for them")
-        tools = self.missing.get("tools", 0)
-        if tools and "semantic" in searched and (not kinds or TOOLS & set(kinds)):
-            wait = f"the tool calls of {counted(tools, 'message')} are not embedded yet, so meaning does not find them"
-            sentences.append(f"{wait}; {_SERVED if self.is_served else _FIXES['semantic']}")
         if not self.has_tools and by_meaning_alone and kinds and set(kinds) <= TOOLS:
             sentences.append('embedding.what is "said", so tool calls are found by words only; use `match=smart`')
         return sentences
 
     def _share(self, missing: int) -> int:
         return max(0, self.messages - missing) * 100 // max(1, self.messages)
-
-    def _sentence(self, stage: str, unread: int) -> str:
-        missing = self.missing[stage]
-        known = self._share(missing + (unread if stage == "semantic" else 0))
-        by = "words" if stage == "lexical" else "meaning"
-        waiting = f"a search by {by} does not find {counted(missing, 'message')} yet"
-        fix = _SERVED if self.is_served else _FIXES[stage]
-        return f"{known} % of the messages are indexed by {by}; {waiting}; {fix}"

@@ -16,7 +16,7 @@ from dataclasses import replace
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.transcript import patch_text, shell
-from daemon.transcript.evidence import attachments, call_results, unified_diffs
+from daemon.transcript.evidence import attachments, call_results, left_out, unified_diffs
 from daemon.transcript.evidence.call_results import Texts, files, listed, recorded, settled
 from daemon.transcript.evidence.recorded_diffs import summary_edits
 from daemon.transcript.evidence.steps import step_edits
@@ -43,6 +43,7 @@ _RUNNING_NAME = re.compile(
     r"exec|run|command|shell|bash|terminal|pty|script|refactor|rename|checkout|reset|stash|merge"
 )
 """Names of tools that may do anything, or change more files than they name."""
+_SHELLS = frozenset({"bash", "shell"})
 _MORE_PATHS = (
     "source", "destination", "src", "dst", "from", "to", "old_path", "new_path", "oldPath", "newPath", "relative_path",
     "relativePath", "target",
@@ -71,6 +72,7 @@ def _part_edits(message: Message, session: Session | None, root: str) -> Iterato
         if part.type == "tool":
             tool_call = call(part, message, session)
             reader = _READERS.get(tool_call.tool.lower(), _of_unknown_tool)
+            reader = _of_incomplete_record if left_out.is_in(part.data) else reader
             by_call = reader(tool_call, call_results.version_of(tool_call, session))
             yield from (
                 [replace(edit, until=NEVER_ENDED) for edit in by_call] if tool_call.status == "running" else by_call
@@ -78,7 +80,8 @@ def _part_edits(message: Message, session: Session | None, root: str) -> Iterato
         elif part.type == "text" and part.data.get("synthetic") is True:
             text = records.text(part.data.get("text"))
             attached = attachments.announced_path(text) or attached
-            yield from attachments.announced_read(part, message, session, text, attached)
+            seen = attachments.announced_read(part, message, session, text, attached)
+            yield from left_out.without_content(seen) if left_out.is_in(part.data) else seen
         elif part.type == "file":
             yield from attachments.attached_state(message, session, number)
         yield from steps.get(number, [])
@@ -202,6 +205,20 @@ def _read(tool_call: Call, version: str) -> list[FileEdit]:
     if lines is None:
         return [*attachments.state_by_read(tool_call, version), *call_results.read_as_picture(tool_call, version, path)]
     return [call_results.observation(tool_call, version, path, lines)]
+
+
+def _of_incomplete_record(tool_call: Call, version: str) -> list[FileEdit]:
+    """The edits of a call from whose record something was left out."""
+    tool = tool_call.tool.lower()
+    if tool in _SHELLS and left_out.is_output_only(tool_call.part.data):
+        return shell.edits(replace(tool_call, metadata={**tool_call.metadata, "truncated": True}), version)
+    if tool in _HARMLESS.split() and tool != "read":
+        return []
+    items = [records.table(item) for item in listed(tool_call.input.get("edits"))]
+    names = [*_named_in_lists(tool_call), *(first_text(item, PATH_KEYS) for item in items)]
+    named = [tool_call.path(), *patched_paths(tool_call, version)]
+    named += [absolute(name, tool_call.base) for name in names]
+    return left_out.of_call(tool_call, version, [path for path in named if path and "\n" not in path])
 
 
 def _of_unknown_tool(tool_call: Call, version: str) -> list[FileEdit]:

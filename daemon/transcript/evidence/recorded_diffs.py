@@ -11,6 +11,7 @@ from __future__ import annotations
 from daemon import records
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Operation, Session
+from daemon.transcript.evidence import left_out
 from daemon.transcript.evidence.unified_diffs import full_diff
 from daemon.transcript.paths import session_tree, unquoted, work_tree
 from daemon.transcript.tool_calls import absolute, release, valid_text
@@ -94,7 +95,7 @@ def recorded_sides(diff: Json) -> tuple[str | None, str | None] | None:
 
     Use it only to compare with content that has a hash, because unlike a STATE the result is not proven.
     """
-    texts = _texts(diff, complete=True)
+    texts = None if left_out.is_in_diff(diff) else _texts(diff, complete=True)
     if texts is None or not _adds_up(diff, *texts):
         return None
     status = records.text(diff.get("status"))
@@ -124,7 +125,9 @@ class _Maker:
         )
 
     def states(self, path: str, diff: Json, notes: dict[str, str]) -> list[FileEdit]:
-        """A STATE for each side in `notes` that the diff proves."""
+        """A STATE for each side in `notes` that the diff proves; UNCLEAR if something was left out of it."""
+        if left_out.is_in_diff(diff):
+            return [self.edit(path, Operation.UNCLEAR, f"{next(reversed(notes.values()))}; {left_out.NOTE}")]
         sides = _proven_sides(diff, self._version)
         mark = NO_MARK if "patch" in diff else ""
         return [

@@ -13,5 +13,6 @@ from daemon.opencode.snapshots import Snapshots
 def intake_of(archive: Archive, data_dir: Path | None = None, **options: Any) -> Intake:
     """`data_dir` is OpenCode's; without one there are no snapshots and no session_diff files."""
     place = data_dir or archive.directory / "no-opencode"
-    capture = Capture(archive, Snapshots(place), data_dir=place)
-    return Intake(archive, evidence=Evidence(archive, capture, place, 64), **options)
+    exclusion = options.get("exclusion")
+    capture = Capture(archive, Snapshots(place), data_dir=place, exclusion=exclusion)
+    return Intake(archive, evidence=Evidence(archive, capture, place, 64, exclusion=exclusion), **options)

@@ -126,7 +126,7 @@ def test_an_empty_archive_has_models_but_no_share(tmp_path: Path) -> None:
 
 def test_the_command_says_it_in_lines_or_json(tmp_path: Path) -> None:
     with engine(tmp_path, *ENGLISH, JAPANESE) as made:
-        settings = SimpleNamespace(ask=lambda request, progress: made._service.call(request, progress=progress))
+        settings = SimpleNamespace(ask=made._service.call)
         lines = CliRunner().invoke(command, [], obj=settings, catch_exceptions=False)
         as_json = CliRunner().invoke(command, ["--json"], obj=settings, catch_exceptions=False)
     assert (lines.exit_code, as_json.exit_code) == (0, 0)

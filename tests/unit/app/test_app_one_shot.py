@@ -79,7 +79,7 @@ def test_nothing_found_by_meaning_while_everything_waits_is_no_answer(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(app._EMBEDDING_S, "semantic", 0.0)
-    waits = r"40 archived messages wait to be embedded; run `index"
+    waits = r"40 messages are not searchable by meaning yet; run `index"
     with _alone(data) as engine, pytest.raises(Retry, match=waits):
         engine.recall("recall", {"query": "apples", "match": "semantic"})
 

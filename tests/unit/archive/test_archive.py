@@ -338,10 +338,10 @@ def test_a_database_without_permission_asks_for_permissions_not_for_moving(tmp_p
     assert "aside" not in said
 
 
-def test_a_damaged_database_is_to_be_copied_away_before_it_is_moved(tmp_path: Path) -> None:
+def test_a_damaged_database_is_to_be_moved_aside_whole(tmp_path: Path) -> None:
     Archive(tmp_path / "a").close()
     (tmp_path / "a" / "leveldb" / "CURRENT").write_text("nonsense\n")
-    with pytest.raises(ArchiveCorrupt, match="copy the directory away before anything else, then move it aside"):
+    with pytest.raises(ArchiveCorrupt, match="move the whole archive directory aside, then restore"):
         Archive(tmp_path / "a")
 
 

@@ -72,7 +72,7 @@ def test_status_fits_80_columns_and_shows_every_figure(cli: Cli) -> None:
         "opencode.db: ok",
         "1 unreadable, kept aside",
         "12 sticker",
-        "7 by meaning",
+        "7 messages are not searchable by meaning yet",
         "rebuilding",
         "all-MiniLM-L6-v2",
         "/home/ada/shop: ok, continuous",
@@ -118,10 +118,10 @@ def test_a_global_option_behind_the_command_is_told_its_place(cli: Cli) -> None:
     assert "write it before the command: reconstitute --verbose" in done.stderr
 
 
-def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None:
+def test_index_reports_what_it_did_and_prints_no_progress_if_it_is_quick(cli: Cli) -> None:
     done = cli("index")
     assert done.stdout == "3 records new or changed; 1 deleted by OpenCode and kept here; 5 embedded.\n"
-    assert done.stderr == "reconstitute: scan: 1 of 3\nreconstitute: scan: 3 of 3\n"
+    assert done.stderr == ""
     assert json.loads(cli("index", "--json").stdout)["embedded"] == 5
 
 
@@ -132,16 +132,6 @@ def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None
         ({"changed": 1}, 0, "1 record new or changed.\n"),
         ({"changed": 0, "warnings": ["db: locked"]}, 75, "nothing new, but not everything could be read or embedded"),
         ({"changed": 2, "warnings": ["db: locked"]}, 0, "2 records new or changed.\n"),
-        (
-            {"changed": 2, "waiting": 9},
-            0,
-            "2 records new or changed.\nAll of it can be searched by words. 9 messages are not embedded yet: `reconstitute",
-        ),
-        (
-            {"waiting": 1, "running": True},
-            0,
-            "nothing new.\nAll of it can be searched by words. 1 message is not embedded yet: the running service embeds it",
-        ),
     ],
 )
 def test_index_that_could_not_read_does_not_say_that_all_is_well(
@@ -152,6 +142,29 @@ def test_index_that_could_not_read_does_not_say_that_all_is_well(
     assert (done.returncode, done.stdout[: len(says)]) == (code, says)
     assert ("db: locked" in done.stderr) is ("warnings" in answer)
     assert cli("index", "--json").returncode == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({}, ""),
+        (
+            {"waiting": 1200},
+            (
+                "1,200 messages are not searchable by meaning yet; "
+                "run `reconstitute index --wait` once, or keep the service running"
+            ),
+        ),
+        ({"waiting": 1, "running": True}, "1 message is not searchable by meaning yet; the service works on it"),
+    ],
+)
+def test_index_says_in_one_line_on_stderr_what_waits(cli: Cli, answer: dict[str, Any], says: str) -> None:
+    cli.service.answers["index"] = {"changed": 2, **answer}
+    done = cli("index")
+    assert (done.stdout, done.stderr) == (
+        "2 records new or changed.\n",
+        f"reconstitute: {says}\n" if says else "",
+    )
 
 
 def test_status_lists_the_newest_set_aside_records_one_per_line(cli: Cli) -> None:
@@ -172,10 +185,13 @@ def test_one_is_said_in_the_singular(cli: Cli) -> None:
     assert "ok, 1 entry\n" in shown
 
 
-def test_index_on_a_terminal_draws_a_bar(cli: Cli) -> None:
-    seen = cli.on_terminal("index")
+@pytest.mark.parametrize("words", [["index"], ["index", "--json"]], ids=" ".join)
+def test_progress_on_a_terminal_is_a_bar_with_words_that_users_know(cli: Cli, words: list[str]) -> None:
+    cli.service.phase = "reading SQLite (OpenCode 1.2 and later)"
+    seen = cli.on_terminal(*words)
     assert "\x1b[" in seen
-    assert "3/3" in seen
+    assert "sessions read: 3 of 3" in seen
+    assert "SQLite" not in seen
 
 
 PLACES: list[tuple[list[str], str]] = [
@@ -481,7 +497,7 @@ def answer_without_daemon(cli_environment: dict[str, str], *words: str) -> Any:
 
 def test_without_a_daemon_the_engine_answers_in_this_process(tmp_path: Path) -> None:
     data = tmp_path / "opencode"
-    data.mkdir()
+    (data / "storage").mkdir(parents=True)  # without a source the status would end with 1
     environment = {
         **os.environ,
         "RECONSTITUTE_ARCHIVE_DIR": str(tmp_path / "archive"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +47,10 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (["sta"], ["status"]),
         (["recall-m"], ["recall-messages"]),
         (["recall", "--match", "s"], ["smart", "semantic"]),
+        (["recall", "--match", "=", "s"], ["smart", "semantic"]),
+        (["recall", "--match", "="], ["hybrid", "literal", "smart", "fuzzy", "regex", "semantic"]),
+        (["recall", "--tool", "=", "bash", "--match", "=", "s"], ["smart", "semantic"]),
+        (["recall", "--tool", "=", "bash", "--mat"], ["--match"]),
         (["config", "ch"], ["check"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["~/projects/shop", "--est"], ["--estimate"]),
@@ -51,6 +58,23 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 )
 def test_a_word_is_completed(complete, words, expected):
     assert complete(*words) == expected
+
+
+def test_an_option_with_an_equals_sign_is_completed_as_without(tmp_path, complete):
+    """Tab itself, typed at a bash with readline on a terminal, which breaks words as it does by default."""
+    mine, theirs = pty.openpty()
+    script = tmp_path / "rc"
+    script.write_text('PS1="$ "; bind "set enable-bracketed-paste off"; eval "$(reconstitute completion bash)"\n')
+    command = ["bash", "--noprofile", "--rcfile", str(script), "-i"]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as shell:
+        os.close(theirs)
+        os.write(mine, b"reconstitute recall --match=sm\t")
+        seen = b""
+        while b"--match=smart" not in seen and select.select([mine], [], [], 60)[0]:
+            seen += os.read(mine, 4096)
+        shell.kill()
+    os.close(mine)
+    assert b"--match=smart" in seen
 
 
 @pytest.mark.parametrize(

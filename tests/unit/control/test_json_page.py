@@ -67,11 +67,13 @@ def examples(root: Path) -> dict[str, Any]:
             "export": engine.export({"format": "jsonl"}),
             "index": engine.index(),
             "forget": engine.forget(talk.session_id),
+            "backup": engine.backup(),
             "reconstitute": engine.reconstitute(PROJECT, questions=["Why are the rows numbered?"]),
             "estimate": engine.estimate(PROJECT),
             "trajectories": engine.trajectories(started=1_790_000_000_000),
             "models": engine.models(),
             "status": engine.status(),
+            "doctor": engine.doctor(),
         }
     error = BadRequest("'/x': not an absolute path; write it from the root")
     return made | {"error": {"error": described(error, str(error))}}

@@ -559,7 +559,8 @@ async def test_a_wrong_configuration_is_reported_and_mended_without_a_restart(
 async def test_calls_without_a_daemon_run_one_by_one_and_hold_nothing_between(
     tmp_path: Path, clean_environment: Path
 ) -> None:
-    (clean_environment / ".local" / "share" / "opencode").mkdir(parents=True)
+    # Without a source the status would end with 1.
+    (clean_environment / ".local" / "share" / "opencode" / "storage").mkdir(parents=True)
     async with client(tmp_path) as session:
         calls = [session.call_tool("file_history", {"path": f"/x/{n}"}) for n in range(3)]
         answers = await asyncio.gather(*calls)

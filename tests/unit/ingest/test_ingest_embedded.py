@@ -147,7 +147,10 @@ def test_while_tool_calls_wait_answers_by_meaning_and_the_status_say_so(house: H
         assert engine.status()["outbox"] == {"lexical": 0, "semantic": 0, TOOLS: TALKS}
         answer = engine.recall("recall", {"query": "said", "match": "semantic"})
         assert answer["degradeKind"] == "indexing"
-        assert any(f"the tool calls of {TALKS} messages are not embedded yet" in each for each in answer["degraded"])
+        assert any(
+            f"the tool calls of {TALKS} messages are not searchable by meaning yet" in each
+            for each in answer["degraded"]
+        )
         of_said = engine.recall("recall", {"query": "said", "match": "semantic", "kinds": ["answer"]})
         assert of_said["degradeKind"] == "none"
 

@@ -282,7 +282,7 @@ def test_an_offset_behind_the_last_message_is_said(house: House):
 
 def test_unindexed_messages_are_reported_if_a_query_could_miss_them(town: House):
     town.say(town.begin("ses_a", SHOP), "user", "fresh")
-    assert "not indexed yet" in town.messages(sessionID="ses_a", query="fresh")["warnings"][0]
+    assert "1 message is not searchable by words yet" in town.messages(sessionID="ses_a", query="fresh")["warnings"][0]
     assert town.messages(sessionID="ses_a")["warnings"] == []
 
 

@@ -233,7 +233,7 @@ def test_a_senseless_search_is_refused_with_what_is_wrong(house: Recorded, query
 def test_messages_that_wait_to_be_indexed_are_announced(house: Recorded):
     house.say("ses_b", "user", "not yet indexed")
     answer = house.recall().search("indexed")
-    assert any("does not find 1 message yet" in warning for warning in answer.warnings)
+    assert any("1 message is not searchable by words" in warning for warning in answer.warnings)
 
 
 def test_a_hit_the_archive_does_not_have_is_left_out_and_said(house: Recorded, tmp_path: Path):

@@ -187,7 +187,7 @@ def test_a_call_beside_a_read_in_one_message_is_not_missed(town: Recorded):
 def test_what_is_not_indexed_yet_is_said(town: Recorded):
     town.session("ses_a", "/w")
     town.say("ses_a", "user", "fresh")
-    assert "not indexed yet" in _ask(town)["warnings"][0]
+    assert "1 message is not searchable by words yet" in _ask(town)["warnings"][0]
 
 
 @pytest.mark.parametrize(

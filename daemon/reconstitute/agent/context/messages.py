@@ -26,6 +26,7 @@ from daemon.reconstitute.agent.context.blocks import (
     shorten,
     size,
 )
+from daemon.reconstitute.withheld import visible_hit
 from daemon.records import table
 from daemon.redact import redact_value
 from daemon.transcript.document import RECALL_BEGIN, capped, document, readable
@@ -225,6 +226,7 @@ def _shares(sizes: Sequence[tuple[int, int]], limit: int) -> list[int]:
 
 def hit_block(archive: Archive, hit: Hit, limit: int) -> Block | None:
     """The excerpt of a result in at most `limit` bytes; None where that is too little for any of it."""
+    hit = visible_hit(archive, hit)
     origin = Origin(hit.message_id, hit.session_id, hit.title, hit.role, hit.created)
     about = f"{hit.kind} of {name(hit.tool)}" if hit.tool else hit.kind
     block = text_block(origin, hit.snippet, limit, about)

@@ -39,6 +39,7 @@ _STATE_TEXTS = {
     State.STALE: "an older state",
     State.PARTIAL: "in part",
     State.LOST: "only that it existed",
+    State.WITHHELD: "withheld",
 }
 _LOST_FOLDER = "a folder, its files unknown"
 _EXACTLY = "“exactly”: every byte follows from the records"
