@@ -135,13 +135,13 @@ class OneShot(Engine):
         super().__init__(config, embedder=embedder)
         self._on_progress = progress
         self._began = time.monotonic()
-        try:
-            self.complete_forgetting(progress)
-        except (Retry, Skip) as error:  # a later command goes on with it
-            self.report("forgetting", error)
 
     def scan(self, **options: Any) -> ScanResult:
-        """As Engine. On a full disk nothing new is read, and the answer says so."""
+        """As Engine. On a full disk nothing new is read, and the answer says so. A forgetting is completed first."""
+        try:
+            self.complete_forgetting(self._on_progress)
+        except (Retry, Skip) as error:  # a later command goes on with it
+            self.report("forgetting", error)
         try:
             return super().scan(**options)
         except DiskFull as error:

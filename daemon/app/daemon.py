@@ -88,8 +88,8 @@ class _Served(Engine):
         notifier.watchdog()
 
     def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
-        """As Engine. In safe mode nothing is read from OpenCode, and no pages are written."""
-        if self.safe_mode and isinstance(request, calls.Index | calls.Reconstitute):
+        """As Engine. In safe mode nothing is read from OpenCode, no pages are written, and nothing is forgotten."""
+        if self.safe_mode and isinstance(request, calls.Forget | calls.Index | calls.Reconstitute):
             raise Retry(self.safe_mode)
         return super().call(request, progress=progress, on_part=on_part)
 

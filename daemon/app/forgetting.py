@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from daemon.app.calls.runs import RunCalls, with_json_names
 from daemon.app.scanning import Scanning
+from daemon.archive.ids import whole_id
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
 from daemon.control.calls import Progress
@@ -65,7 +66,7 @@ class Forgetting(Scanning, RunCalls, ABC):
         if request.before:
             moment = parse_time(request.before, int(time.time() * 1000), "before")
             return selection.before(self.archive, moment or 0)
-        return selection.by_id(self.archive, request.name)
+        return selection.by_id(self.archive, whole_id(self.archive, request.name))
 
     def _plan(self, chosen: Selection, step: Progress) -> removal.Plan:
         def pulse(done: int) -> None:

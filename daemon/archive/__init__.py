@@ -25,7 +25,7 @@ from daemon.archive.files import FileRecords
 from daemon.archive.forgotten import Forgotten
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
-from daemon.archive.migrations import SCHEMA, backup_before, bring_up_to_date
+from daemon.archive.migrations import SCHEMA, backup_before, backups_before, bring_up_to_date
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
 from daemon.archive.removal import Removal
@@ -371,6 +371,10 @@ class Archive(OwnRecords):
     def backup_before_migration(self) -> Path | None:
         """The folder with the backup that was made before the last migration, while it is there."""
         return backup_before(self._store, self.directory)
+
+    def backups_before_migrations(self) -> list[Path]:
+        """The folders with all such backups, which hold what the archive held then."""
+        return backups_before(self.directory)
 
     # -- figures -------------------------------------------------------------------------------------------------
 

@@ -4,15 +4,18 @@
 2. `vectors`: those of texts that no message has any more are removed.
 3. `files`: LevelDB is written anew (archive.store.erasure), because its files and its dictionary keep deleted bytes.
 
+Before all of them, backups in the archive's directory are removed, which were made before migrations.
+
 No stage needs to know what was removed, so nothing names it.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 
 from daemon.archive import Archive
-from daemon.errors import DiskFull
+from daemon.errors import DiskFull, Retry
 from daemon.filesystem.disk_space import free_bytes
 from daemon.ingest import Entries
 from daemon.ingest.outbox import chunk_digest, chunks_of
@@ -59,9 +62,11 @@ def complete(archive: Archive, kb: tuple[int, int], step: Step) -> None:
     """Do the stages after the indexes that are still due. `kb` are limits.indexed_kb and limits.embedded_kb.
 
     Raises:
-        Retry: the archive was read all the time; call it again.
+        Retry: the archive was read all the time, or a backup cannot be removed; call it again.
         DiskFull: there is not enough space; call it again.
     """
+    if is_pending(archive):
+        _remove_backups(archive)
     if archive.forgotten.pending().get("stage") == VECTORS:
         archive.drop_vectors(_texts(archive, kb, step))
         _note(archive, {"stage": FILES})
@@ -76,6 +81,15 @@ def complete(archive: Archive, kb: tuple[int, int], step: Step) -> None:
     erasure.run(pending["dictionary"])
     step({"phase": "written anew", "done": 1, "total": 1})
     _note(archive, {})
+
+
+def _remove_backups(archive: Archive) -> None:
+    for folder in archive.backups_before_migrations():
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            reason = f"{error.filename}: {error.strerror}"
+            raise Retry(f"{folder} is a backup from before an upgrade and cannot be removed: {reason}") from error
 
 
 def _texts(archive: Archive, kb: tuple[int, int], step: Step) -> set[str]:

@@ -14,7 +14,10 @@ from daemon.model import Json, Session
 
 _QUOTED = "what other sessions quote of it cannot be known and stays: search for its words, and forget those too"
 _SOURCE = "OpenCode still has it; it is never read from there again"
-_OUTSIDE = "backups and snapshots of your file system are not touched, and pages are yours: see the folders named here"
+_OUTSIDE = (
+    "pages, backups and snapshots of your file system are yours and stay; an archive that is restored from an older "
+    "backup has it again"
+)
 
 
 def of(archive: Archive, selection: Selection, plan: Plan) -> Json:
@@ -45,6 +48,10 @@ def _session(archive: Archive, session: Session) -> Json:
 
 def _notes(archive: Archive, selection: Selection) -> list[str]:
     notes = [_SOURCE, _QUOTED, _OUTSIDE]
+    notes += [
+        f"the backup from before an upgrade goes too, and with it the way back to the older version: {folder}"
+        for folder in archive.backups_before_migrations()
+    ]
     chosen = {session.id for session in selection.sessions}
     agents = sum(session.parent_id in chosen for session in selection.sessions)
     if agents:

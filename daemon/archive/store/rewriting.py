@@ -81,10 +81,10 @@ class Rewriting(ABC):
             self._write(values, ())
 
     def drop_other_dictionaries(self) -> None:
-        """Remove all but the one in use from LevelDB and from the files."""
+        """Remove all but the one in use, first from the files, because a backup puts back what only they have."""
         number = self._compression.number
-        self._write({key: None for key in self.keys(DICTIONARIES) if key != dictionary_key(number)}, ())
         self._dictionary_files.keep_only(number)
+        self._write({key: None for key in self.keys(DICTIONARIES) if key != dictionary_key(number)}, ())
 
     def reopen(self) -> None:
         """Open LevelDB again, with no reader of an older state and only the dictionaries that are stored.

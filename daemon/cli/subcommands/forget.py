@@ -103,14 +103,16 @@ def _counted(answer: answers.Forget) -> str:
 
 def _show(answer: answers.Forget) -> None:
     for session in answer.sessions[:_MOST_LISTED]:
-        facts = [terminal.moment(session.updated), session.id, terminal.count(session.messages, "message")]
+        name = terminal.identifier(session.id)
+        facts = [terminal.moment(session.updated), name, terminal.count(session.messages, "message")]
         title = terminal.bold(" ".join(session.title.split()))
-        by = terminal.dim(f"  (sub-agent of {terminal.line(session.parent_id)})") if session.parent_id else ""
+        parent = terminal.line(terminal.identifier(session.parent_id))
+        by = terminal.dim(f"  (sub-agent of {parent})") if parent else ""
         terminal.say(f"{'  '.join(map(terminal.line, facts))}  {title}{by}")
     if len(answer.sessions) > _MOST_LISTED:
         terminal.say(f"and {terminal.count(len(answer.sessions) - _MOST_LISTED, 'more session', 'more sessions')}")
     if answer.message_id:
-        terminal.say(f"message {terminal.line(answer.message_id)}")
+        terminal.say(f"message {terminal.line(terminal.identifier(answer.message_id))}")
     if answer.messages or answer.sessions:
         terminal.say(f"{'Forgotten' if answer.forgotten else 'Would go'}: {_counted(answer)}")
     for folder in answer.pages:

@@ -15,11 +15,12 @@ import pytest
 
 from daemon import config
 from daemon.app.engine import Engine
+from daemon.archive import SCHEMA, Archive, keys
 from daemon.errors import BadRequest
 from tests.support.processes.daemon_process import CHECKOUT
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.leveldb_files import texts
-from tests.support.stores.make_opencode import T0, session, text, user
+from tests.support.stores.make_opencode import T0, assistant, session, text, user
 from tests.support.stores.marked_sessions import KEPT_WORD, KINDS, MARK, Marked, mark
 from tests.unit.ingest.test_ingest_upkeep import Hashed
 
@@ -45,9 +46,9 @@ VOLATILE = (
 """Begins keys that scans of the same records may write otherwise."""
 
 
-def opened(data: Path, archive: Path, embedded: str = "none") -> PlainService:
+def opened(data: Path, archive: Path, embedded: str = "none", **tables: Any) -> PlainService:
     """Without Chroma, whose process takes seconds to start, unless something is `embedded`."""
-    tables: dict[str, Any] = {"opencode": {"data_dir": str(data)}, "archive": {"dir": str(archive)}}
+    tables |= {"opencode": {"data_dir": str(data)}, "archive": {"dir": str(archive)}}
     tables["embedding"] = {"what": embedded}
     model = Hashed()
     return PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (model, "a test")))
@@ -215,6 +216,44 @@ def test_one_thing_is_named(engine: PlainService) -> None:
         engine.forget("ses_gone", before="2026-01-01")
     with pytest.raises(BadRequest, match="is no session or message"):
         engine.forget("ses_nobody")
+
+
+def test_ids_may_be_short(engine: PlainService) -> None:
+    assert engine.forget("ses_g")["sessions"][0]["id"] == "ses_gone"
+    assert engine.forget("msg_..ne2")["messageID"] == "msg_gone2"
+    with pytest.raises(BadRequest, match="ambiguous"):
+        engine.forget("msg_gone")
+
+
+def test_backups_before_upgrades_go_too(engine: PlainService, archive: Path, tmp_path: Path) -> None:
+    engine.close()
+    with Archive(archive) as older:
+        older._store.write({keys.SCHEMA: b"1"})
+    with opened(tmp_path / "oc", archive) as migrated:
+        folder = archive / f"before-schema-{SCHEMA}"
+        assert folder.is_dir()
+        assert any(str(folder) in note for note in migrated.forget("ses_gone")["notes"])
+        assert folder.is_dir()
+        migrated.forget("ses_gone", confirmed=True)
+        assert not folder.exists()
+    assert found(archive) == set()
+
+
+def test_what_exclusion_left_in_part_is_forgotten(marked: Marked, archive: Path) -> None:
+    """The excluded agent's message has a cursor and no record; nothing of the session may stay."""
+    ids = ("msg_gone4", "ses_gone")
+    marked.store.message(assistant(*ids, created=T0 + 30, agent="spy"), text("prt_j1", *ids, mark("agent")))
+    with opened(marked.data, archive, exclude={"agents": ["spy"]}) as engine:
+        engine.index(wait=True)
+        assert list(engine.archive._store.keys(b"cur:"))
+        assert engine.archive.message_ids("ses_gone") == ["msg_gone1", "msg_gone2", "msg_gone3"]
+        engine.forget("ses_gone", confirmed=True)
+        engine.index(wait=True)
+        assert not [key for key in rows(engine, ()) if b"gone" in key]
+    with opened(marked.data, archive) as engine:  # what is no longer excluded is read again, but for this
+        engine.index(wait=True)
+        assert not [key for key in rows(engine, ()) if b"gone" in key]
+    assert found(archive) == set()
 
 
 FORGET_UNTIL = """
