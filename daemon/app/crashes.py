@@ -1,7 +1,7 @@
 """How often the service ended without having been told to, counted over its restarts.
 
 A service that systemd starts again after every crash would crash on the same record for ever, and serve nobody
-meanwhile. So after some crashes in a short time the next run is calm: it answers, and touches nothing new (D6).
+meanwhile. So after some crashes in a short time the next run is in safe mode: it answers, and touches nothing new (D6).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from daemon.filesystem import durable
 
 _LOG = log.get("daemon")
 _NAME = "crashes.json"
-MOST, WITHIN_S = 5, 600
-"""So many crashes within so many seconds are too many. The unit lets systemd start it more often than that."""
+MAX_CRASHES, WINDOW_S = 5, 1800
+"""So many crashes within so many seconds are too many: one that hangs is ended only after some minutes. The unit lets
+systemd start it more often than that."""
 
 
-class _Kept(msgspec.Struct):
+class _State(msgspec.Struct):
     """What the file says: whether a run has not ended yet, and when earlier ones were found to have crashed."""
 
     running: bool = False
@@ -41,39 +42,43 @@ class Crashes:
 
         A run that crashes is noticed by the next one, so these are the times of starts.
         """
-        kept, now = self._read(), self._clock()
-        if kept.running:
-            kept.crashed.append(now)
-        kept.crashed = [at for at in kept.crashed[-MOST:] if 0 <= now - at <= WITHIN_S]
-        kept.running = True
-        self._write(kept)
-        return kept.crashed if len(kept.crashed) == MOST else []
+        state, now = self._read(), self._clock()
+        if state.running:
+            state.crashed.append(now)
+        state.crashed = [at for at in state.crashed[-MAX_CRASHES:] if 0 <= now - at <= WINDOW_S]
+        state.running = True
+        self._write(state)
+        return state.crashed if len(state.crashed) == MAX_CRASHES else []
 
     def end(self) -> None:
         """Note that the run ends because it was told to; earlier crashes no longer count."""
-        self._write(_Kept())
+        self._write(_State())
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _State:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+            return msgspec.json.decode(self._path.read_bytes(), type=_State)
         except FileNotFoundError:
-            return _Kept()
+            return _State()
         except (OSError, msgspec.DecodeError) as error:
             _LOG.warning("earlier crashes are not known", file=str(self._path), error=str(error))
-            return _Kept()
+            return _State()
 
-    def _write(self, kept: _Kept) -> None:
+    def _write(self, state: _State) -> None:
         try:
-            durable.atomic_write(self._path, msgspec.json.encode(kept))
+            durable.atomic_write(self._path, msgspec.json.encode(state))
         except (OSError, OutputRefused) as error:  # a full disk must not keep the service from running
             _LOG.warning("crashes are not counted", file=str(self._path), error=str(error))
 
 
-def explained(crashed: list[float], retry_s: float) -> str:
-    """What these crashes mean to a user, if a normal run is tried again after `retry_s` seconds."""
-    first, last = (time.strftime("%H:%M:%S", time.localtime(at)) for at in (crashed[0], crashed[-1]))
+def safe_mode_message(crashes: list[float], lasts_s: float) -> str:
+    """What these crashes mean to a user, if safe mode lasts so many seconds from now; empty without any."""
+    if not crashes:
+        return ""
+    first, last = (time.strftime("%H:%M:%S", time.localtime(at)) for at in (crashes[0], crashes[-1]))
+    again = time.strftime("%H:%M", time.localtime(time.time() + lasts_s))
     return (
-        f"it crashed {len(crashed)} times between {first} and {last}, so it only answers from what is archived: "
-        "nothing is read from OpenCode, no pages are written; its log (journalctl --user --unit reconstitute) has the "
-        f"reason; it tries again after {retry_s / 3600:.0f} h, or now with: systemctl --user restart reconstitute"
+        f"safe mode: the service crashed {len(crashes)} times between {first} and {last}, so it only answers from what "
+        "is archived, reads nothing from OpenCode and writes no pages; the reason is in its log (journalctl --user "
+        f"--unit reconstitute); it tries again at {again}, or when it is restarted; "
+        "systemctl --user restart reconstitute"
     )

@@ -14,27 +14,21 @@ import gc
 import os
 import signal
 import sys
-import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from daemon import log
 from daemon.app import targets
-from daemon.app.crashes import Crashes, explained
-from daemon.app.engine import Engine
+from daemon.app.crashes import Crashes, safe_mode_message
 from daemon.app.erasure_loop import ErasureLoop
 from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.app.reload import Reload, check_schedules
-from daemon.app.yielding import YieldingEmbedder
+from daemon.app.served import Served
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
-from daemon.control.calls import OnPart, Progress, Request, silent
 from daemon.control.server import Server
-from daemon.embed import Embedder
-from daemon.embed.builtin import WorkerEmbedder
 from daemon.errors import ConfigError, DiskFull, OutputRefused, Retry, Stop
 from daemon.heap import return_large_blocks
 from daemon.ingest import ScanResult
@@ -43,8 +37,6 @@ from daemon.opencode.watch import Watch
 from daemon.publish import recover
 from daemon.requests import Requests
 from daemon.schedule import Scheduler, due_since
-
-A = TypeVar("A")
 
 _LOG = log.get("daemon")
 _DRAIN_S = 14.0
@@ -64,50 +56,8 @@ _CHECK_S = 5.0
 _ABANDON_S = 5.0
 """How long a stop waits for a model that does not answer; nothing is lost with its answer."""
 
-_STEP_S = 120.0
-"""Seconds that a step of a migration may take; most take less than one."""
-
 _SAFE_S = 3600.0
 """How long safe mode lasts."""
-
-
-class _Served(Engine):
-    """The engine as clients see it: its status has the daemon's own figures."""
-
-    daemon: Daemon | None = None
-    calm: threading.Event | None = None
-    is_served = True
-    safe_mode = ""
-    """Why it only answers from what is there; empty in a normal run."""
-
-    def on_migration(self) -> None:
-        """As Engine. Without a sign of life systemd would end the start after its time limit."""
-        notifier = Notifier()
-        notifier.status("migrating the archive")
-        notifier.extend(_STEP_S)
-        notifier.watchdog()
-
-    def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
-        """As Engine. In safe mode nothing is read from OpenCode, no pages are written, and nothing is forgotten."""
-        if self.safe_mode and isinstance(request, calls.Forget | calls.Index | calls.Reconstitute):
-            raise Retry(self.safe_mode)
-        return super().call(request, progress=progress, on_part=on_part)
-
-    def _choose(self) -> tuple[Embedder, str]:
-        """As Engine. The built-in embedder yields to new messages; a model server has its own processor."""
-        embedder, why = super()._choose()
-        if self.calm is None or not isinstance(embedder, WorkerEmbedder):
-            return embedder, why
-        return YieldingEmbedder(embedder, self.calm), why
-
-    def watch(self) -> str | None:
-        return None if self.daemon is None else self.safe_mode or self.daemon.watching
-
-    def status(self, request: calls.Status) -> answers.Status:
-        answer = super().status(request)
-        if self.daemon is not None:
-            self.daemon.add_figures(answer)
-        return answer
 
 
 class Daemon:
@@ -129,8 +79,8 @@ class Daemon:
         """The configuration to go on with after `run`, in a Daemon of its own; None: this is the end."""
         self._config, self._started = config, int(time.time() * 1000)
         self._notifier = Notifier()
-        self._engine = _Served(config)
-        self._engine.daemon, self._engine.config_file = self, file
+        self._engine = Served(config)
+        self._engine.service, self._engine.config_file = self, file
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -141,9 +91,6 @@ class Daemon:
             raise
         # Whoever starts it by hand sees it crash, and tries again on purpose.
         self._crashes = Crashes(config.archive_dir) if self._notifier.is_supervised else None
-        crashed = self._crashes.begin() if self._crashes is not None else []
-        self._engine.safe_mode = explained(crashed, _SAFE_S) if crashed else ""
-        self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._fatal)
         self._engine.calm = self._intake.calm
         self._words = WordsLoop(self._engine, self._fatal)
@@ -227,8 +174,6 @@ class Daemon:
             if self._reload is not None:
                 self._reload.on_asked = lambda: None
             self._requests.close()
-            if self._crashes is not None and not self._code:
-                self._crashes.end()
             self._engine.close()
         return self._code
 
@@ -237,13 +182,15 @@ class Daemon:
         stops = (signal.SIGTERM, signal.SIGINT) if self._reload else (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         for number in stops:
             self._loop.add_signal_handler(number, self._on_stop_signal)
+        if self._crashes is not None:
+            self._engine.safe_mode = safe_mode_message(self._crashes.begin(), _SAFE_S)
         server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
         endpoint.record(self._config.archive_dir, self._config.socket_path)
         if self._engine.safe_mode:
             self._engine.report("safe mode", Retry(self._engine.safe_mode))
             self._engine.unindexed.is_off = True
-            self._intake.calm.set()
+            self._intake.calm.set()  # nothing waits for the intake
             self._loop.call_later(_SAFE_S, self._leave_safe_mode)
         else:
             self._start()
@@ -253,6 +200,8 @@ class Daemon:
         self._follow_reloads(self._loop)
         await self._end.wait()
         watching.cancel()
+        if self._crashes is not None and not self._code:
+            self._crashes.end()  # before the loops end, which may take longer than the process is given
         if self.successor is None:
             self._notifier.stopping()
         _LOG.info("stopping")
@@ -300,6 +249,7 @@ class Daemon:
         self._end.set()
 
     def _start(self) -> None:
+        self._complete_publishing()
         self._engine.upkeep.semantic_state = "being checked"  # by the first turn of its loop
         if self._config.watch.enabled:
             self._watch.start()
@@ -383,6 +333,7 @@ class Daemon:
 
     def once(self) -> int:
         """Read, index, embed, run all requests and targets once; returns the exit code."""
+        self._complete_publishing()
         self._intake.calm.set()  # no loop reads new messages meanwhile
         try:
             result = self._engine.call(calls.Index(wait=True))

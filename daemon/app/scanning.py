@@ -24,6 +24,9 @@ _LONG_S = 3600.0
 MOMENT_S = 0.5
 """About the longest time that a new message waits for a long scan or a long queue."""
 
+_REFUSED_S = (1.0, 600.0)
+"""The first and the longest pause before a session is scanned again of which the system refused something."""
+
 _LOCKED_S = 5.0
 """A database that is locked for longer than this is reported."""
 
@@ -84,6 +87,8 @@ class Scanning(Indexing):
         self._locked: dict[str, float] = {}
         """When a source could first not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
+        self._refused: dict[str, tuple[set[str], float, float]] = {}
+        """By source: sessions of which something was refused, the pause before they are scanned again, its end."""
         self._is_capturing = False
         """Whether the last scan captured something, so that more may be queued."""
         self._doubted: set[str] = set()
@@ -176,11 +181,20 @@ class Scanning(Indexing):
                 last = time.monotonic()
 
         touched = source.touched()
-        if everything or touched is None:
-            return self.intake.scan(source, None, patient=patient, progress=step)
-        return self.intake.scan(
-            source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
-        )
+        refused, pause, due = self._refused.get(source.name, (set(), 0.0, 0.0))
+        is_due = everything or touched is None or last >= due
+        only = None
+        if not everything and touched is not None:
+            only = {*touched, *self._postponed.get(source.name, ()), *(refused if is_due else ())}
+        result = self.intake.scan(source, only, patient=patient, progress=step)
+        still = result.refused if only is None else (refused - only) | result.refused
+        if still - refused or not still:
+            pause, is_due = 0.0, True
+        if is_due:
+            pause = min(max(_REFUSED_S[0], 2 * pause), _REFUSED_S[1])
+            due = time.monotonic() + pause
+        self._refused[source.name] = (still, pause, due)
+        return result
 
     def _keep_up(self, source: Source, *, patient: bool, words: bool) -> None:
         """In the middle of a long scan, scan sessions that were touched meanwhile, and index what was read so far."""

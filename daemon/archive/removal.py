@@ -19,8 +19,8 @@ from daemon.archive.store import Store
 
 _BLOB = re.compile(rb'"blob":"([0-9a-f]{40})"')
 _SNAPSHOT = re.compile(rb'"snapshot":"([0-9a-f]{40})"')
-_PLACES = re.compile(r"(?:message |session |todo list of )?(.*?)(?:#\d+)?", re.DOTALL)
-"""What the quarantine calls a record, around its id: a message, a session, a todo list, a chunk of a message."""
+_PLACES = re.compile(r"(?:message |session |session_diff of |todo list of )?(.*?)(?:#\d+)?", re.DOTALL)
+"""What the quarantine calls a record, around its id: a message, a session, its diff or todo list, a chunk."""
 _STEP = 5000
 
 

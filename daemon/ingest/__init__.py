@@ -19,8 +19,9 @@ from daemon.ingest.capture import Capture, Captured
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.indexes import Upkeep
 from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of, index_fingerprint
+from daemon.ingest.scan_result import ScanResult, SessionCounts
 from daemon.ingest.screened_source import ScreenedFiles, ScreenedSource
-from daemon.ingest.session_scan import ScanContext, ScanResult, SessionCounts, SessionScan
+from daemon.ingest.session_scan import ScanContext, SessionScan
 from daemon.model import Json, SourceCounts
 from daemon.opencode import Source
 from daemon.redact import redact_value

@@ -8,6 +8,7 @@ only read.
 
 from __future__ import annotations
 
+import errno
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,6 +37,9 @@ _RETRY_S = 600
 
 _RESTING_MS = 2000
 """A spilled output that changed this recently may be unfinished."""
+
+_PERMANENT = (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""Errors that no later look at a spilled output changes: its folder is a link or a file, or its name is too long."""
 
 LEFT_OUT = "captures left out by exclude.paths"
 """The note that says under which settings something was left out; other settings look for it again."""
@@ -355,10 +359,10 @@ class Capture:
             if self._may_come(entry):
                 return False
             reason = "gone: no such file in tool-output"
-        except NotRegularError as error:
+        except OSError as error:
+            if not isinstance(error, NotRegularError) and error.errno not in _PERMANENT:
+                return False  # whatever the system refuses now, it may allow at the next look
             reason = f"cannot be read: {error.strerror}"
-        except OSError:
-            return False  # whatever the system refuses now, it may allow at the next look
         else:
             if abs(self._now() - changed) < _RESTING_MS:
                 return False

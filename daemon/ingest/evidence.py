@@ -32,13 +32,15 @@ VERSION = "6"
 """Version of the extraction; raise it to extract the file edits of existing archives again."""
 
 _NOTE = "file edits"
+_EVENTS_NOTE = "events are no messages"
 _LOG = log.get("evidence")
 _AT_ONCE = 200
 _RECENT_S = 2.0
 """Consecutive sessions often share a folder, so within this time its configuration is read only once."""
 
 Progress = Callable[[int, int], None]
-_EVENTS_NOTE = "events are no messages"
+Note = Callable[[str, BadRecord | None], None]
+"""Called with a place and why it cannot be read; or with None, because it was read."""
 
 
 class Evidence:
@@ -108,11 +110,14 @@ class Evidence:
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
-    def of_session(self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]]) -> bool:
+    def of_session(
+        self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]], note: Note
+    ) -> bool:
         """Store the session's reverts, session_diff file and formatters; unreadable ones are read at the next scan.
 
         Returns whether something was new.
         """
+        place = f"session_diff of {session.id}"
         self._note_formatters(batch, session.directory.rstrip("/"))
         old = self._archive.files.session_extra(session.id)
         reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
@@ -127,10 +132,11 @@ class Evidence:
             # A session belongs to one data directory; in a copy of it, the file that was written last counts.
             listings = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
             diffs, written = max(listings, key=lambda listing: listing[1])
+            note(place, None)
         except SourceBusy:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
-            _LOG.warning("set aside", place=f"session_diff of {session.id}", reason=str(error))
+            note(place, error)
         if self._archive.forgotten.has(DIFFS, session.id):
             diffs, old = [], old | {"diffs": []}
         if not diffs:  # gone or emptied at the source, so keep the old ones
@@ -147,7 +153,7 @@ class Evidence:
         self._capture.want(batch, trees)
         return is_new
 
-    def of_todos(self, batch: Batch, source: Source, session_id: str, now: int) -> bool:
+    def of_todos(self, batch: Batch, source: Source, session_id: str, note: Note) -> bool:
         """Store the session's current todo list; returns whether it is new.
 
         Raises:
@@ -157,9 +163,9 @@ class Evidence:
         try:
             todos = source.todos(session_id)
         except BadRecord as error:
-            batch.quarantine(source.name, place, {"reason": str(error), "time": now})
+            note(place, error)
             return False
-        batch.release(source.name, place)
+        note(place, None)
         if todos is None:
             return False
         return self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)

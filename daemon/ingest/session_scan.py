@@ -11,14 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
 
 from daemon import log, records
 from daemon.archive import STAGES, Archive
 from daemon.archive.forgotten import MESSAGE, SESSION
-from daemon.errors import BadRecord, ReconstituteError, SourceBusy
+from daemon.errors import BadRecord, ReconstituteError, SourceBusy, Unreadable
 from daemon.exclude import AGENTS, Exclusion
 from daemon.ingest.evidence import Evidence
+from daemon.ingest.scan_result import ScanResult, SessionCounts
 from daemon.ingest.screened_source import ScreenedSource
 from daemon.ingest.session_exclusion import COUNTED, SESSIONS_BY_AGENTS, SESSIONS_BY_PROJECTS, SessionExclusion
 from daemon.ingest.versions import Origin, combine, is_own
@@ -34,35 +34,6 @@ _DOUBT_MS = 2000
 
 _PATIENCE_S = 5.0
 """A message that keeps changing is archived this often, as it is."""
-
-
-class SessionCounts(NamedTuple):
-    """How many messages of a session were listed, how many of them are archived, and what was excluded."""
-
-    seen: int
-    kept: int
-    excluded: Mapping[str, int] = {}
-
-
-@dataclass(slots=True)
-class ScanResult:
-    """The result of one scan of a source."""
-
-    changed: int = 0
-    removed: int = 0
-    quarantined: int = 0
-    postponed: set[str] = field(default_factory=set)
-    """Sessions with unfinished messages."""
-    places: set[str] = field(default_factory=set)
-    """Directories of changed sessions and paths of changed files."""
-
-    def __iadd__(self, result: ScanResult) -> Self:
-        self.changed += result.changed
-        self.removed += result.removed
-        self.quarantined += result.quarantined
-        self.postponed |= result.postponed
-        self.places |= result.places
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +74,7 @@ class SessionScan:
         self.result = ScanResult()
 
     def run(self, pulse: Callable[[], None]) -> SessionCounts | None:
-        """Scan the session; returns None if it could not be listed.
+        """Scan the session; returns None if it could not be listed, or if nothing says yet whether it is ours.
 
         `pulse` is called after each commit of a long one.
         """
@@ -115,12 +86,9 @@ class SessionScan:
         folder = self._source.session.directory if self._source.session is not None else ""
         if self._context.exclusion.project(folder):
             return SessionCounts(0, 0, {SESSIONS_BY_PROJECTS: 1})
-        try:
-            units = self._source.messages(self._id)
-            forgotten = self._archive.forgotten
-            self._units = {name: unit for name, unit in units.items() if not forgotten.has(MESSAGE, name)}
-        except BadRecord as error:
-            self._quarantine(f"session {self._id}", {"reason": str(error)})
+        # A refused record may have a title that says that it is ours, and what is archived once stays archived.
+        is_unknown = self._source.session is None and bool(self.result.refused)
+        if is_unknown or not self._list():
             self._archive.commit(self._batch)
             return None
         if self._exclusion.by_project(folder, self._units):
@@ -143,9 +111,21 @@ class SessionScan:
             self._archive.commit(self._batch)
         return SessionCounts(len(self._units), count, self._excluded)
 
+    def _list(self) -> bool:
+        """Whether the session's messages could be listed."""
+        try:
+            units = self._source.messages(self._id)
+        except BadRecord as error:
+            self._note(f"session {self._id}", error)
+            return False
+        forgotten = self._archive.forgotten
+        self._units = {name: unit for name, unit in units.items() if not forgotten.has(MESSAGE, name)}
+        return True
+
     def forget(self) -> int:
         """The source no longer has the session; returns how many records lost their last source."""
-        self._batch.release(self._name, f"session {self._id}")
+        for kind in ("session", "session_diff of", "todo list of"):
+            self._batch.release(self._name, f"{kind} {self._id}")
         self._forget(self._archive.marks(self._name, self._id))
         self.result.removed += self._batch.forget_session_source(self._id, self._name, self._context.now())
         self._archive.commit(self._batch)
@@ -159,9 +139,10 @@ class SessionScan:
                 self.result.removed += self._batch.forget_message_source(message_id, self._name, self._context.now())
 
     def _beside_messages(self, session: Session) -> None:
-        is_new = self._context.evidence.of_session(self._batch, self._source, session, self._stored_and_new)
+        evidence = self._context.evidence
+        is_new = evidence.of_session(self._batch, self._source, session, self._stored_and_new, self._note)
         try:
-            is_new |= self._context.evidence.of_todos(self._batch, self._source, self._id, self._context.now())
+            is_new |= evidence.of_todos(self._batch, self._source, self._id, self._note)
         except SourceBusy:
             self.result.postponed.add(self._id)
         if is_new:
@@ -189,7 +170,7 @@ class SessionScan:
         except SourceBusy:
             self.result.postponed.add(self._id)
         except BadRecord as error:
-            self._quarantine(f"session {self._id}", {"reason": str(error)})
+            self._note(f"session {self._id}", error)
         return None
 
     def _record_session(self, session: Session) -> None:
@@ -264,6 +245,8 @@ class SessionScan:
         self._set_aside(message_id, unit, reading)
         self._excluded.update(COUNTED[reason] for reason in reading.excluded)
         waits = "?" if any(problem.waits for problem in reading.problems) else ""
+        if waits:
+            self.result.refused.add(self._id)
         prefix = self._exclusion.prefix(reading.excluded)
         if reading.message is None:
             mark = unit.stamp if AGENTS in reading.excluded else self._failed(unit)
@@ -338,6 +321,15 @@ class SessionScan:
                 "origin": list(origin),
             }
             self._batch.put_large(message_id, problem.part_id, reference)
+
+    def _note(self, place: str, error: BadRecord | None) -> None:
+        """Note that a record cannot be read; or with None, that it was read."""
+        if error is None:
+            self._batch.release(self._name, place)
+            return
+        if isinstance(error, Unreadable):
+            self.result.refused.add(self._id)
+        self._quarantine(place, {"reason": str(error)})
 
     def _quarantine(self, place: str, entry: Json) -> None:
         """Note that a record cannot be read, and log it once."""

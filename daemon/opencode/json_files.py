@@ -12,6 +12,7 @@ no single source, and outlive their session.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,22 @@ def read(path: Path, limit: int) -> bytes:
         if size > limit:
             raise BadRecord(f"{path}: {size} bytes, more than limits.record_mb allows")
         return content(file, path)
+
+
+def status(path: str | Path) -> os.stat_result | None:
+    """What the system says of a record file; None only where there is no such file.
+
+    Raises:
+        Unreadable: the system refuses, so the file may be there.
+    """
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL, which no name has
+        return None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return None
+        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def content(file: IO[bytes], path: Path) -> bytes:
@@ -116,14 +133,11 @@ def session_diffs(
     path = data_dir / "storage" / "session_diff" / f"{session_id}.json"
     if "/" in session_id or "\0" in session_id:
         raise BadRecord(f"session {session_id!r}: not an id that OpenCode makes; its diff is not looked for")
-    try:
-        status = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
+    found = status(path)
+    if found is None:
         return [], 0
-    except OSError as error:
-        raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
     _, listed = load(path, record_mb << 20, clock, records.load_objects)
-    return listed, status.st_mtime_ns // 1_000_000
+    return listed, found.st_mtime_ns // 1_000_000
 
 
 def output_name(path: str) -> str:

@@ -175,7 +175,7 @@ class JsonTree:
                 self._owners[message_id] = session_id
                 units[message_id] = self._unit(session_id, message_id, entry)
         for message_id in self._orphans.get(session_id, ()):
-            if message_id not in units and any(_entries(self.storage / "part" / message_id)):
+            if message_id not in units and _holds_something(self.storage / "part" / message_id):
                 units[message_id] = self._unit(session_id, message_id, None)
         return units
 
@@ -187,7 +187,7 @@ class JsonTree:
             stats = [(e.name, _stat(e)) for e in files]
         except BadRecord:
             files, closed = [], [str(folder)]
-            stats = [("unreadable", (folder.lstat().st_mtime_ns, 0, 0))]  # reported when the message is read
+            stats = [("unreadable", _stat(folder))]  # reported when the message is read
         if entry is not None:
             files.append(entry)
             stats.append(("", _stat(entry)))
@@ -212,7 +212,7 @@ class JsonTree:
         if path is not None and not _may_read(path):
             self._closed[path] = session_id
         if path is None and self._unlisted:
-            raise BadRecord(f"session {session_id}: its record may be where we cannot look: {self._unlisted}")
+            raise Unreadable(f"session {session_id}: its record may be where we cannot look: {self._unlisted}")
         if path is None:
             return self._session_of_messages(session_id)
         raw, data = self._parse(Path(path))
@@ -231,11 +231,19 @@ class JsonTree:
         )
 
     def _locate(self, session_id: str) -> str | None:
+        refused: Unreadable | None = None
         for project in _entries(self.storage / "session"):
             path = os.path.join(project.path, session_id + ".json")
-            if os.path.lexists(path):
+            try:
+                is_there = json_files.status(path) is not None
+            except Unreadable as error:
+                refused = error
+                continue
+            if is_there:
                 self._files[session_id] = path
                 return path
+        if refused is not None:
+            raise refused
         return None
 
     def _session_of_messages(self, session_id: str) -> Session:
@@ -256,10 +264,10 @@ class JsonTree:
         problems: list[Problem] = []
         parts = self._parts(session_id, message_id, problems)
         path = self.storage / "message" / session_id / f"{message_id}.json"
-        orphan = not os.path.lexists(path)
-        if orphan and not parts and not problems:
-            raise SourceBusy(f"{path}: gone between listing and reading")
         try:
+            orphan = json_files.status(path) is None
+            if orphan and not parts and not problems:
+                raise SourceBusy(f"{path}: gone between listing and reading")
             raw = (
                 orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
                 if orphan
@@ -285,10 +293,11 @@ class JsonTree:
         path = self.storage / "todo" / f"{session_id}.json"
         if not _may_read(path):
             self._closed[str(path)] = session_id
-        if not os.path.lexists(path):
+        status = json_files.status(path)
+        if status is None:
             return None
         _, items = json_files.load(path, self._limit, self._clock, records.load_objects)
-        return TodoList(tuple(items), path.lstat().st_mtime_ns // 1_000_000)
+        return TodoList(tuple(items), status.st_mtime_ns // 1_000_000)
 
     def projects(self) -> list[Json]:
         """See Source."""
@@ -328,10 +337,13 @@ class JsonTree:
                 if size > self._limit:
                     return oversize(self._large, str(path), part_id, size, iter(lambda: file.read(PIECE), b""))
                 raw = json_files.content(file, path)
-        except (BadRecord, SourceBusy):
-            raw = b""
-        digest = hashlib.sha256(raw).hexdigest() if raw else ""
-        return Problem(str(path), str(error), len(raw), digest, waits=isinstance(error, Unreadable))
+        except (BadRecord, SourceBusy) as second:
+            # A damaged or large record that is refused now may be good, or kept whole, at the next look.
+            waits = isinstance(error, Unreadable) or isinstance(second, (Unreadable, SourceBusy))
+            return Problem(str(path), str(error), waits=waits)
+        return Problem(
+            str(path), str(error), len(raw), hashlib.sha256(raw).hexdigest(), waits=isinstance(error, Unreadable)
+        )
 
 
 def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
@@ -357,7 +369,7 @@ def _may_read(path: str | Path) -> bool:
     return False
 
 
-def _holds_something(folder: str) -> bool:
+def _holds_something(folder: str | Path) -> bool:
     """Whether a folder has entries; True if it cannot be listed."""
     try:
         return any(_entries(folder))
@@ -365,11 +377,13 @@ def _holds_something(folder: str) -> bool:
         return True
 
 
-def _stat(entry: os.DirEntry[str]) -> tuple[int, int, int]:
+def _stat(entry: os.DirEntry[str] | Path) -> tuple[int, int, int]:
     try:
         info = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return (0, 0, 0)  # unlinked since it was listed: the next listing will not have it
+    except OSError as error:
+        return (0, -(error.errno or 1), 0)  # no other stamp is like it, so it is read again once the system allows it
     return (info.st_mtime_ns, info.st_size, info.st_ino)
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TypeAlias
 
 from daemon import records
-from daemon.errors import BadRecord, DiskFull
+from daemon.errors import BadRecord, DiskFull, OutputRefused
 from daemon.filesystem.large_files import LargeFiles, Spool
 from daemon.model import LARGE, Json, Part, Parts
 from daemon.opencode import Problem, RevertMark, Unit
@@ -88,7 +88,7 @@ def oversize(large: LargeFiles | None, place: str, part_id: str, size: int, piec
         sha256 = large.keep(pieces, size)
     except BadRecord as error:
         return Problem(place, f"{reason}; not kept: {error}", size, part_id=part_id, is_excluded=True)
-    except DiskFull as error:
+    except (DiskFull, OutputRefused, OSError) as error:
         return Problem(place, f"{reason}; not kept: {error}", size, part_id=part_id, waits=True)
     return Problem(place, f"{reason}; kept whole, not searched", size, sha256, part_id, is_kept=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.talk import Talk, words
-from tests.support.processes.daemon_process import Daemon
+from tests.support.processes.daemon_process import Daemon, until
 from tests.support.stores.make_opencode import JsonStore
 
 CRASHES = 5
@@ -50,16 +50,19 @@ def test_after_several_crashes_it_answers_and_reads_nothing(supervised: Daemon, 
     assert "crashed 5 times" in error["message"]
     assert status["watch"] == "nothing: safe mode"
     (trouble,) = [row for row in status["troubles"] if row["what"] == "watch"]
-    assert trouble["message"].startswith("it crashed 5 times")
+    assert trouble["message"].startswith("safe mode: the service crashed 5 times")
     assert trouble["fix"].endswith("systemctl --user restart reconstitute")
     assert [hit["messageID"] for hit in supervised.search(words(1))] == [first]
     assert supervised.search(words(2)) == []
+    recall = supervised.ask("recall", words(2))
+    assert "the service crashed 5 times" in recall.stderr
+    assert "works on it" not in recall.stderr
     index = supervised.ask("index")
     assert index.returncode == 75
     assert "crashed 5 times" in index.stderr
     assert supervised.ask("forget", "ses_0002", "--yes").returncode == 75
-    pages = supervised.ask("/home/dev/shop")
-    assert pages.returncode == 75
+    for arguments in (("/home/dev/shop",), ("/home/dev/shop", "--estimate")):
+        assert supervised.ask(*arguments).returncode == 75
     assert supervised.terminate()[0] == 0
 
 
@@ -84,6 +87,16 @@ def test_stops_between_crashes_keep_it_from_safe_mode(supervised: Daemon) -> Non
     supervised.run()
     assert supervised.terminate()[0] == 0
     crash(supervised, CRASHES - 1)
+    supervised.run()
+    assert supervised.status()["errors"] == []
+
+
+def test_stops_of_any_kind_are_no_crashes(supervised: Daemon) -> None:
+    for _ in range(CRASHES + 1):
+        supervised.start()
+        until((supervised.archive_dir / "daemon.lock").exists)
+        assert supervised.terminate()[0] in (0, -signal.SIGTERM)  # by default, when it has not begun to listen
+        assert supervised.ask("run", "--once").returncode == 0
     supervised.run()
     assert supervised.status()["errors"] == []
 

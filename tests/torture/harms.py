@@ -165,8 +165,8 @@ def _survives(world: World, what: str) -> Iterator[str]:
     told = world.daemon.log_path.read_bytes()[log_before:].decode(errors="replace")
     if code is None:
         yield f"{what}: it does not answer as it should: {told[-500:]}"
-    elif code < 0 or str(world.daemon.archive_dir) not in told:
-        yield f"{what}: it ended with {code} and did not say why: {told[-500:]}"
+    elif code < 0 or "Traceback" in told or "restore-archive" not in told:
+        yield f"{what}: it ended with {code} and did not say what to do: {told[-500:]}"
     else:
         world.counts["an archive was refused"] += 1
 

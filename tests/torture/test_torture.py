@@ -1,4 +1,4 @@
-"""One short trial of each harm of `make torture`, the same in every run."""
+"""One short trial of each harm of `make torture`."""
 
 from __future__ import annotations
 

@@ -45,6 +45,11 @@ class RecallCalls:
     unindexed: Unindexed
     is_served = False
 
+    @property
+    def is_indexing(self) -> bool:
+        """Whether what waits to be indexed will be, without a further call."""
+        return self.is_served
+
     def index_failed(self, _index: str, _error: Exception) -> None:
         """Called with the name of an index that failed in a search."""
 
@@ -71,7 +76,7 @@ class RecallCalls:
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
             in_memory=NEWEST,
-            is_served=self.is_served,
+            is_served=self.is_indexing,
         )
 
     def recall(self, request: calls.Recall) -> Json:

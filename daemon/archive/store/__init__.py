@@ -35,8 +35,8 @@ from daemon.filesystem.disk_space import FULL, free_bytes
 
 _LOG = log.get("archive")
 _ASIDE = (
-    "move the whole archive directory aside, then restore it from a backup with `reconstitute restore-archive`; "
-    "without a backup the next start reads what OpenCode still has"
+    "move the archive's directory aside, then restore a backup with `reconstitute restore-archive`, or start again "
+    "without one to read what OpenCode still has"
 )
 _USERS_S, _USERS_AT_THE_END_S = 2.0, 1.0
 _LEAST_FREE = 1 << 20

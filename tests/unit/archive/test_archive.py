@@ -341,7 +341,7 @@ def test_a_database_without_permission_asks_for_permissions_not_for_moving(tmp_p
 def test_a_damaged_database_is_to_be_moved_aside_whole(tmp_path: Path) -> None:
     Archive(tmp_path / "a").close()
     (tmp_path / "a" / "leveldb" / "CURRENT").write_text("nonsense\n")
-    with pytest.raises(ArchiveCorrupt, match="move the whole archive directory aside, then restore"):
+    with pytest.raises(ArchiveCorrupt, match="move the archive's directory aside, then restore"):
         Archive(tmp_path / "a")
 
 

@@ -90,7 +90,7 @@ def test_files_that_are_gone_or_cut_are_refused_and_nothing_is_changed(
         if refusal:
             refused += 1
             assert hashes(victim / "leveldb") == before, what
-            assert "restore it from a backup with `reconstitute restore-archive`" in refusal, what
+            assert "restore a backup with `reconstitute restore-archive`" in refusal, what
             continue
         if found == truth:
             continue
@@ -109,7 +109,7 @@ def test_an_emptied_archive_that_began_in_0_1_is_refused(states: dict[str, Path]
     assert len(everything(tmp_path / "a")) == ROUNDS * MESSAGES + 2
     assert (tmp_path / "a" / integrity.MARKER).exists()
     shutil.rmtree(tmp_path / "a" / "leveldb")
-    with pytest.raises(ArchiveCorrupt, match=r"all its files are gone.*restore it from a backup"):
+    with pytest.raises(ArchiveCorrupt, match=r"all its files are gone.*restore a backup"):
         Archive(tmp_path / "a")
     (tmp_path / "a" / integrity.MARKER).unlink()
     assert len(everything(tmp_path / "a")) == 2

@@ -152,7 +152,7 @@ BROKEN: list[tuple[Callable[[Installation], None], str, str, str, str]] = [
     (other_database, "sources", "attention", "mine.db is a database of OpenCode", "opencode.databases"),
     (words_are_emptied, "words", "attention", "6 messages not indexed yet", "reconstitute index"),
     (words_lack_a_message, "words", "broken", "1 of 6 sampled messages are missing", "reconstitute index"),
-    (table_is_missing, "archive", "broken", ".ldb is missing", "move it aside"),
+    (table_is_missing, "archive", "broken", ".ldb is missing", "directory aside"),
     (part_is_gone, "records", "broken", "part prt_msg_2 of message msg_2 is gone", "backup"),
     (object_is_another, "records", "broken", "another content than its id says", "backup"),
     (large_file_is_gone, "records", "broken", "is missing", "backup"),

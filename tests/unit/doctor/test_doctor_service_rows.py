@@ -100,7 +100,7 @@ def test_a_process_without_the_hardening_is_named(limits: str, state: str, said:
     ],
 )
 def test_how_the_sources_are_followed(watch: str | None, *, enabled: bool, state: str, said: str) -> None:
-    parts: dict[str, Any] = dict.fromkeys(("archive", "upkeep", "sources"))
+    parts: dict[str, Any] = dict.fromkeys(("archive", "upkeep", "sources", "exclusion"))
     config = Config(watch=Watch(enabled=enabled))
     [row] = sources.watch(Subject(config, **parts, unread={}, watch=watch, targets=[], newest=None, now=0))
     assert row.state == state

@@ -387,3 +387,19 @@ def test_the_trees_of_the_sample_hold_the_states_that_were(sample: Callable[[str
     assert sizes == [None, 344, 352, 521]
     place.snapshots.close()
     place.archive.close()
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "name"])
+def test_a_spill_that_can_never_be_read_does_not_wait(place: Place, kind: str) -> None:
+    folder = place.data / "tool-output"
+    if kind != "name":
+        folder.rmdir()
+    if kind == "link":
+        folder.symlink_to(place.root)
+    elif kind == "file":
+        folder.write_text("no folder")
+    path = str(folder / ("x" * 300 if kind == "name" else "tool_1"))
+    place.want_file(path)
+    done = place.capture().run(60)
+    assert (done.left_out, done.waiting) == (1, 0)
+    assert "cannot be read" in place.archive.objects.missing(path)

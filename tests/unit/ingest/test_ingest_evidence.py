@@ -125,7 +125,7 @@ def _tell(archive: Archive, evidence: Evidence, source: Source) -> object:
     session = archive.session("ses_1")
     assert session is not None
     batch = archive.batch()
-    evidence.of_session(batch, source, session, lambda: archive.messages("ses_1"))
+    evidence.of_session(batch, source, session, lambda: archive.messages("ses_1"), lambda _place, _error: None)
     archive.commit(batch)
     return archive.files.session_extra("ses_1").get("reverts")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from daemon.archive import Archive
 from daemon.errors import Retry, SourceMissing
 from daemon.ingest import Intake
-from daemon.ingest.session_scan import ScanResult
+from daemon.ingest.scan_result import ScanResult
 from daemon.opencode import Reading, Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource

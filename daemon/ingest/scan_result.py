@@ -1,0 +1,39 @@
+"""What a scan of a session or of a source came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+
+class SessionCounts(NamedTuple):
+    """How many messages of a session were listed, how many of them are archived, and what was excluded."""
+
+    seen: int
+    kept: int
+    excluded: Mapping[str, int] = {}
+
+
+@dataclass(slots=True)
+class ScanResult:
+    """The result of one scan of a source."""
+
+    changed: int = 0
+    removed: int = 0
+    quarantined: int = 0
+    postponed: set[str] = field(default_factory=set)
+    """Sessions with unfinished messages."""
+    refused: set[str] = field(default_factory=set)
+    """Sessions with something that the system refused to read."""
+    places: set[str] = field(default_factory=set)
+    """Directories of changed sessions and paths of changed files."""
+
+    def __iadd__(self, result: ScanResult) -> Self:
+        self.changed += result.changed
+        self.removed += result.removed
+        self.quarantined += result.quarantined
+        self.postponed |= result.postponed
+        self.refused |= result.refused
+        self.places |= result.places
+        return self
