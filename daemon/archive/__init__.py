@@ -16,8 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import STAGES, Batch
@@ -25,7 +23,7 @@ from daemon.archive.files import FileRecords
 from daemon.archive.forgotten import Forgotten
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
-from daemon.archive.migrations import SCHEMA, backup_before, backups_before, bring_up_to_date
+from daemon.archive.migrations import SCHEMA, backup_before, bring_up_to_date
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
 from daemon.archive.removal import Removal
@@ -35,7 +33,7 @@ from daemon.archive.store.erasure import Erasure, Pulse
 from daemon.archive.verify import OnPage, Verified, verify
 from daemon.errors import DiskFull
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import Json, Message, Session, Vector
+from daemon.model import Json, Message, Session
 
 __all__ = [
     "CONTENTS",
@@ -277,19 +275,7 @@ class Archive(OwnRecords):
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
         return self.files.paths(prefix)
 
-    # -- vectors and the outbox ----------------------------------------------------------------------------------
-
-    def vector(self, fingerprint: str, sha256: str) -> Vector | None:
-        """The stored embedding of a chunk's text."""
-        raw = self._store.get(keys.vector(fingerprint, sha256))
-        return None if raw is None else np.frombuffer(raw, dtype=np.float32)
-
-    def put_vectors(self, fingerprint: str, vectors: Sequence[tuple[str, Vector]]) -> None:
-        """Store embeddings, so that the index can be rebuilt without the model."""
-        batch = self.batch()
-        for sha256, vector in vectors:
-            batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
-        self.commit(batch)
+    # -- the outbox ----------------------------------------------------------------------------------------------
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """The newest messages waiting for `stage`: (message id, key, value); pass the entries to `done`."""
@@ -371,10 +357,6 @@ class Archive(OwnRecords):
     def backup_before_migration(self) -> Path | None:
         """The folder with the backup that was made before the last migration, while it is there."""
         return backup_before(self._store, self.directory)
-
-    def backups_before_migrations(self) -> list[Path]:
-        """The folders with all such backups, which hold what the archive held then."""
-        return backups_before(self.directory)
 
     # -- figures -------------------------------------------------------------------------------------------------
 

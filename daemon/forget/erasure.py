@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable
 
 from daemon.archive import Archive
+from daemon.archive.migrations import backups_before
 from daemon.errors import DiskFull, Retry
 from daemon.filesystem.disk_space import free_bytes
 from daemon.ingest import Entries
@@ -84,7 +85,7 @@ def complete(archive: Archive, kb: tuple[int, int], step: Step) -> None:
 
 
 def _remove_backups(archive: Archive) -> None:
-    for folder in archive.backups_before_migrations():
+    for folder in backups_before(archive.directory):
         try:
             shutil.rmtree(folder)
         except OSError as error:

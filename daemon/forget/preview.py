@@ -6,6 +6,7 @@ Nothing here is redacted yet.
 from __future__ import annotations
 
 from daemon.archive import Archive
+from daemon.archive.migrations import backups_before
 from daemon.display import counted
 from daemon.forget import mentions
 from daemon.forget.removal import Plan
@@ -50,7 +51,7 @@ def _notes(archive: Archive, selection: Selection) -> list[str]:
     notes = [_SOURCE, _QUOTED, _OUTSIDE]
     notes += [
         f"the backup from before an upgrade goes too, and with it the way back to the older version: {folder}"
-        for folder in archive.backups_before_migrations()
+        for folder in backups_before(archive.directory)
     ]
     chosen = {session.id for session in selection.sessions}
     agents = sum(session.parent_id in chosen for session in selection.sessions)
