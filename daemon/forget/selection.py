@@ -47,6 +47,11 @@ def by_id(archive: Archive, name: str) -> Selection:
         return Selection(message_id=name)
     if archive.forgotten.has_session(name) or archive.forgotten.has(MESSAGE, name):
         return Selection()
+    if "/" in name:
+        raise BadRequest(
+            f"{name!r}: a path cannot be forgotten by itself; `recall_files(path=...)` lists the sessions that touched "
+            "it, which can be, and `exclude.paths` keeps out what is recorded of it from now on"
+        )
     raise BadRequest(
         f"{name!r}: is no session or message of the archive; `recall_sessions()` lists the sessions, and "
         "`recall_messages(sessionID=...)` a session's messages"
