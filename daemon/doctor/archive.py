@@ -30,7 +30,8 @@ def forgetting(subject: Subject) -> Iterator[Check]:
     if subject.archive.forgotten.pending():
         message = "what was forgotten is found nowhere, but its bytes are still in the archive's files"
         if subject.is_served:
-            yield attention("forgetting", f"{message}; the service goes on erasing them, but not in safe mode", "reconstitute status")
+            going_on = "the service goes on erasing them, but not in safe mode"
+            yield attention("forgetting", f"{message}; {going_on}", "reconstitute status")
         else:
             yield attention("forgetting", message, "reconstitute index")
 
