@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,11 +20,10 @@ from tests.support.processes.user_manager import NoUserManager, UserManager, use
 from tests.support.stores.make_opencode import JsonStore
 
 UNIT = "reconstitute.service"
-WATCHDOG_S = 5
+WATCHDOG_S = 10
 STOP_S = 20
 _FASTER = """[Service]
 RestartSec=0.1
-WatchdogSec={watchdog}
 TimeoutAbortSec=2
 StandardOutput=append:{log}
 StandardError=append:{log}
@@ -37,9 +37,9 @@ class Service:
     def __init__(self, manager: UserManager, daemon: Daemon) -> None:
         self.manager, self.daemon = manager, daemon
         daemon.socket = Path(manager.environment["XDG_RUNTIME_DIR"]) / "reconstitute" / "control.sock"
-        drop_in = manager.home / ".config/systemd/user" / f"{UNIT}.d" / "test.conf"
-        drop_in.parent.mkdir(parents=True)
-        drop_in.write_text(_FASTER.format(watchdog=WATCHDOG_S, log=daemon.log_path, checkout=CHECKOUT))
+        self._drop_ins = manager.home / ".config/systemd/user" / f"{UNIT}.d"
+        self._drop_ins.mkdir(parents=True)
+        (self._drop_ins / "test.conf").write_text(_FASTER.format(log=daemon.log_path, checkout=CHECKOUT))
 
     def reconstitute(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -54,6 +54,12 @@ class Service:
     @property
     def state(self) -> str:
         return self.manager.show(UNIT, "ActiveState")["ActiveState"]
+
+    def change(self, setting: str) -> None:
+        """Start it anew with this line in its unit."""
+        (self._drop_ins / "more.conf").write_text(f"[Service]\n{setting}\n")
+        assert self.manager.systemctl("daemon-reload").returncode == 0
+        assert self.manager.systemctl("restart", UNIT).returncode == 0
 
     def kill(self, number: int) -> None:
         """This signal to the service alone, and nothing more until another one has taken its place."""
@@ -89,9 +95,7 @@ def service(manager: UserManager, daemon: Daemon) -> Iterator[Service]:
         yield service
     finally:
         assert service.reconstitute("service", "uninstall", "--force").returncode == 0
-        for left in (manager.home / ".config/systemd/user" / f"{UNIT}.d").iterdir():
-            left.unlink()
-            left.parent.rmdir()
+        shutil.rmtree(manager.home / ".config/systemd/user" / f"{UNIT}.d")
         manager.systemctl("daemon-reload")
         manager.systemctl("reset-failed")
 
@@ -131,6 +135,7 @@ def test_what_it_writes_is_for_its_user_alone(service: Service, store: JsonStore
 
 
 def test_systemctl_reload_takes_over_a_changed_configuration(service: Service, tmp_path: Path) -> None:
+    service.daemon.wait_until_drained()  # what waits for a model is not waited for
     pid = service.pid
     service.daemon.configure({"output": {"dir": tmp_path / "other"}}, targets=[{"path": "/home/dev/shop"}])
     assert service.manager.systemctl("reload", UNIT).returncode == 0
@@ -141,6 +146,7 @@ def test_systemctl_reload_takes_over_a_changed_configuration(service: Service, t
 def test_one_that_hangs_is_ended_and_started_again(service: Service, store: JsonStore) -> None:
     message = Talk(store).ask(f"About {words(1)}.")
     assert service.daemon.wait_until_found({words(1): message})
+    service.change(f"WatchdogSec={WATCHDOG_S}")
     begun = time.monotonic()
     service.kill(signal.SIGSTOP)
     assert time.monotonic() - begun > 1  # not at once: by the watchdog

@@ -1,7 +1,8 @@
 """A real user manager of systemd, with a home and a runtime directory of its own.
 
 systemd refuses to be one where the machine was not booted with it, which it sees by a folder in /run. So it gets a /run of
-its own, in a mount namespace that nothing else sees.
+its own, in a mount namespace that nothing else sees. It gets a control group of its own too: two managers in one group
+would end each other's services.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.processes.daemon_process import until
 
 PROGRAM = "/usr/lib/systemd/systemd"
-_START = f"mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && exec {PROGRAM} --user"
+_HIERARCHIES = ("systemd", "unified", ".")
+"""Beneath /sys/fs/cgroup: of the first version, of the second beside it, of the second alone."""
+_START = f"""
+for place in $GROUPS_OF_ITS_OWN; do echo $$ > "$place/cgroup.procs" || exit 1; done
+unset GROUPS_OF_ITS_OWN
+mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && exec {PROGRAM} --user
+"""
 _NEEDED = ("systemctl", "unshare")
 
 
@@ -60,10 +67,12 @@ def user_manager(root: Path) -> Iterator[UserManager]:
     home.mkdir(parents=True)
     runtime = Path(tempfile.mkdtemp(prefix="rc-"))
     manager = UserManager(home, runtime)
+    groups = _new_groups(runtime.name)
     with log.open("wb") as output:
         process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", _START],
-            env=manager.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            env=manager.environment | {"GROUPS_OF_ITS_OWN": " ".join(map(str, groups))},
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
 
     def answers() -> bool:
@@ -85,3 +94,23 @@ def user_manager(root: Path) -> Iterator[UserManager]:
         finally:
             process.kill()
             shutil.rmtree(runtime, ignore_errors=True)
+            for group in groups:
+                for place, _, _ in os.walk(group, topdown=False):
+                    with suppress(OSError):  # a process of it is just ending
+                        os.rmdir(place)
+
+
+def _new_groups(name: str) -> list[Path]:
+    """A control group of this name in each hierarchy that systemd uses.
+
+    Raises:
+        NoUserManager: none can be made.
+    """
+    hierarchies = [Path("/sys/fs/cgroup") / each for each in _HIERARCHIES]
+    groups = [hierarchy / name for hierarchy in hierarchies if (hierarchy / "cgroup.procs").exists()]
+    try:
+        for group in groups:
+            group.mkdir()
+    except OSError as error:
+        raise NoUserManager(f"{error.filename}: no control group can be made: {error.strerror}") from error
+    return groups
