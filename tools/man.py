@@ -98,14 +98,15 @@ def _escaped(text: str) -> str:
 
 
 def main() -> int:
-    """Write the pages, and remove those of commands that are no more."""
-    FOLDER.mkdir(exist_ok=True)
+    """Write the pages into FOLDER, or the one that is named, and remove those of commands that are no more."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(exist_ok=True)
     made = pages()
-    for file in FOLDER.glob("*.1"):
+    for file in folder.glob("*.1"):
         if file.name not in made:
             file.unlink()
     for name, text in made.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     return 0
 
 
