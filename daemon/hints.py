@@ -25,14 +25,14 @@ OPTIONS = {
 """Options of commands that are not called as their argument is."""
 
 ARGUMENTS = frozenset({
-    "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "deleted", "depth_after",
-    "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars", "expandBudgetMessages",
-    "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "full", "grade", "group", "have",
-    "include",
-    "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars", "mentions", "messageID", "new", "offset",
-    "old", "output", "path", "project", "projectID", "query", "questions", "raw", "remove", "results", "reverse",
-    "role", "scope", "search", "session", "sessionID", "sessions", "since", "sort", "started", "threshold", "title",
-    "to", "toolName", "type", "until", "wait", "where", "width", "window", "within",
+    "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "confirmed", "deleted",
+    "depth_after", "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars",
+    "expandBudgetMessages", "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "full",
+    "grade", "group", "have", "include", "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars",
+    "mentions", "messageID", "name", "new", "offset", "old", "output", "path", "project", "projectID", "query",
+    "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session", "sessionID",
+    "sessions", "since", "sort", "started", "threshold", "title", "to", "toolName", "type", "until", "wait",
+    "where", "width", "window", "within",
 })  # fmt: skip
 """The arguments of all calls."""
 
@@ -52,6 +52,7 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "trajectories": ("trajectory", ("path",)),
     "alias": ("alias", ("old", "new")),
     "index": ("index", ()),
+    "forget": ("forget", ("name",)),
     "status": ("status", ()),
     "doctor": ("doctor", ()),
 }

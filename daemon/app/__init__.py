@@ -137,7 +137,11 @@ class OneShot(Engine):
         self._began = time.monotonic()
 
     def scan(self, **options: Any) -> ScanResult:
-        """As Engine. On a full disk nothing new is read, and the answer says so."""
+        """As Engine. On a full disk nothing new is read, and the answer says so. A forgetting is completed first."""
+        try:
+            self.complete_forgetting(self._on_progress)
+        except (Retry, Skip) as error:  # a later command goes on with it
+            self.report("forgetting", error)
         try:
             return super().scan(**options)
         except DiskFull as error:

@@ -21,6 +21,7 @@ from pathlib import Path
 from daemon import log
 from daemon.app import targets
 from daemon.app.crashes import Crashes, safe_mode_message
+from daemon.app.erasure_loop import ErasureLoop
 from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.app.reload import Reload, check_schedules
@@ -95,9 +96,12 @@ class Daemon:
         self._words = WordsLoop(self._engine, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._views = ViewLoop(self._engine, self._fatal)
+        self._erasure = ErasureLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         # `_drain` waits for them in this order, because a job may need the intake.
-        self._loops: tuple[Loop, ...] = (self._jobs, self._intake, self._words, self._embed, self._views)
+        self._loops: tuple[Loop, ...] = (
+            self._jobs, self._intake, self._words, self._embed, self._views, self._erasure,
+        )  # fmt: skip
         first, *further = config.opencode_dirs
         self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
         self._scheduler = Scheduler()

@@ -18,10 +18,10 @@ from daemon.app import targets
 from daemon.app.calls.backups import BackupCalls
 from daemon.app.calls.contents import ContentCalls
 from daemon.app.calls.models import ModelCalls
-from daemon.app.calls.runs import RunCalls
 from daemon.app.calls.status import StatusCalls
+from daemon.app.forgetting import Forgetting
 from daemon.app.indexing import Unindexed
-from daemon.app.scanning import MOMENT_S, Recovery, Scanning
+from daemon.app.scanning import MOMENT_S, Recovery
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control import answers
@@ -44,7 +44,7 @@ _LOG = log.get("engine")
 _MOST_ERRORS = 20
 
 
-class Engine(Scanning, RunCalls, ContentCalls, BackupCalls, ModelCalls, StatusCalls):
+class Engine(Forgetting, ContentCalls, BackupCalls, ModelCalls, StatusCalls):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -109,6 +109,7 @@ class Engine(Scanning, RunCalls, ContentCalls, BackupCalls, ModelCalls, StatusCa
             batch=config.embedding.batch,
             embed_scope=config.embedding.what,
         )
+        self.delete_old_indexes()
 
     def _choose(self) -> tuple[Embedder, str]:
         """The embedder and why; `auto` stays with Ollama if the archive's vectors are from there."""

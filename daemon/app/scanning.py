@@ -63,6 +63,10 @@ class Recovery:
         self.captured += result.trees + result.files
         return result
 
+    def forget_known(self) -> None:
+        """Look again which objects the archive has, because some were removed."""
+        self._capture.forget_known()
+
     def close(self) -> None:
         """Close OpenCode's snapshot files."""
         self._snapshots.close()

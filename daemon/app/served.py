@@ -17,7 +17,7 @@ from daemon.notify import Notifier
 A = TypeVar("A")
 _STEP_S = 120.0
 """Seconds that a step of a migration may take; most take less than one."""
-_NOT_IN_SAFE_MODE = calls.Index | calls.Reconstitute | calls.Estimate
+_NOT_IN_SAFE_MODE = calls.Forget | calls.Index | calls.Reconstitute | calls.Estimate
 
 
 class RunningService(Protocol):
@@ -53,7 +53,7 @@ class Served(Engine):
         notifier.watchdog()
 
     def call(self, request: Request[A], *, progress: Progress = silent, on_part: OnPart = silent) -> A:
-        """As Engine. In safe mode nothing is read from OpenCode, and no pages are written."""
+        """As Engine. In safe mode nothing is read from OpenCode, no pages are written and nothing is forgotten."""
         if self.safe_mode and isinstance(request, _NOT_IN_SAFE_MODE):
             raise Retry(self.safe_mode)
         return super().call(request, progress=progress, on_part=on_part)

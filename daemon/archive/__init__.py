@@ -16,23 +16,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
+from daemon.archive.forgotten import Forgotten
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
 from daemon.archive.migrations import SCHEMA, backup_before, bring_up_to_date
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import CONTENTS, OwnRecords
+from daemon.archive.removal import Removal
 from daemon.archive.session_records import KnownSecrets, SessionRecords, drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
+from daemon.archive.store.erasure import Erasure, Pulse
 from daemon.archive.verify import OnPage, Verified, verify
 from daemon.errors import DiskFull
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import Json, Message, Session, Vector
+from daemon.model import Json, Message, Session
 
 __all__ = [
     "CONTENTS",
@@ -80,6 +81,7 @@ class Archive(OwnRecords):
             self.files = FileRecords(self._store)
             self.beside = SessionRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
+            self.forgotten = Forgotten(self._store)
             self._touched: list[str] = []
             self._quarantine_changes = 0
             self._in_doubt: set[bytes] = set()
@@ -127,6 +129,14 @@ class Archive(OwnRecords):
         """An empty commit to fill."""
         return Batch(self._store)
 
+    def removal(self, batch: Batch) -> Removal:
+        """What removes sessions and messages in this batch."""
+        return Removal(self._store, self.objects, self.forgotten, batch)
+
+    def erasure(self, pulse: Pulse) -> Erasure:
+        """What erases the bytes of what was removed."""
+        return Erasure(self._store, self._write, pulse)
+
     def commit(self, batch: Batch) -> None:
         """Write all of it, synced, or none of it.
 
@@ -165,6 +175,8 @@ class Archive(OwnRecords):
         """
         self._touched += [touched for key in written if (touched := keys.session_of_meta(key))]
         self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in written)
+        if any(key.startswith(keys.FORGOTTEN) for key in written):
+            self.forgotten.reread()
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
@@ -263,19 +275,7 @@ class Archive(OwnRecords):
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
         return self.files.paths(prefix)
 
-    # -- vectors and the outbox ----------------------------------------------------------------------------------
-
-    def vector(self, fingerprint: str, sha256: str) -> Vector | None:
-        """The stored embedding of a chunk's text."""
-        raw = self._store.get(keys.vector(fingerprint, sha256))
-        return None if raw is None else np.frombuffer(raw, dtype=np.float32)
-
-    def put_vectors(self, fingerprint: str, vectors: Sequence[tuple[str, Vector]]) -> None:
-        """Store embeddings, so that the index can be rebuilt without the model."""
-        batch = self.batch()
-        for sha256, vector in vectors:
-            batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
-        self.commit(batch)
+    # -- the outbox ----------------------------------------------------------------------------------------------
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """The newest messages waiting for `stage`: (message id, key, value); pass the entries to `done`."""

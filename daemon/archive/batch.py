@@ -195,10 +195,14 @@ class Batch(Changes):
         for remaining_id in order:  # their places have changed, and the first one is found by the session's title
             remaining_state = self._load(keys.message_state(remaining_id)) or state
             self.enqueue(remaining_id, remaining_state["created"], remaining_state["hash"])
-        self._reorder(state["session"], [i for i in order if i != message_id])
+        self.remove_from_order(state["session"], message_id)
         self.delete(keys.message_raw(message_id))
         self.delete(keys.message_state(message_id))
         self.counts["messages"] -= 1
+
+    def remove_from_order(self, session_id: str, message_id: str) -> None:
+        """Take a message out of the session's conversation order."""
+        self._reorder(session_id, [i for i in self._order_of(session_id) if i != message_id])
 
     def drop_session(self, session_id: str) -> None:
         """Remove a session whose only records were removed by `drop_message`."""

@@ -6,8 +6,12 @@ keys of another.
 
 from __future__ import annotations
 
+import hashlib
+
 SCHEMA = b"meta:schema"
 COUNTS = b"meta:counts"
+FORGETTING = b"meta:forgetting"
+"""A forgetting that is not complete yet."""
 MIGRATION = b"meta:migration"
 """The last migration: from which schema to which, and the folder with the backup that was made before."""
 OBJECT = b"obj:"
@@ -48,6 +52,16 @@ def _key(*fields: str) -> bytes:
 
 def session_meta(session_id: str) -> bytes:
     return _key("sess", escape(session_id), "meta")
+
+
+def session_prefix(session_id: str) -> bytes:
+    """Begins the keys of everything of a session but its messages."""
+    return _key("sess", escape(session_id), "")
+
+
+def message_prefixes(message_id: str) -> tuple[bytes, ...]:
+    """Begin the keys of all records of a message and its parts."""
+    return tuple(_key(kind, escape(message_id), "") for kind in ("msg", "part", "partwas", "large"))
 
 
 def session_of_meta(key: bytes) -> str:
@@ -157,16 +171,22 @@ def large(message_id: str, part_id: str) -> bytes:
     return LARGE + _key(escape(message_id), escape(part_id))
 
 
+SPILL = b"spill:"
+
+
 def spill(path: str) -> bytes:
-    return _key("spill", escape(path))
+    return SPILL + _key(escape(path))
 
 
 def unknown(type_: str, message_id: str) -> bytes:
     return _key("unk", escape(type_), escape(message_id))
 
 
+VECTOR = b"vec:"
+
+
 def vector(fingerprint: str, sha256: str) -> bytes:
-    return _key("vec", fingerprint, sha256)
+    return VECTOR + _key(fingerprint, sha256)
 
 
 UNREAD = b"unread:"
@@ -226,6 +246,20 @@ QUARANTINE = b"quar:"
 
 def quarantine(source: str, place: str) -> bytes:
     return _key("quar", escape(source), escape(place))
+
+
+FORGOTTEN = b"forgot:"
+"""Begins the keys of all ids that were forgotten."""
+
+
+def forgotten(kind: str, *names: str) -> bytes:
+    """The key of a forgotten id, which holds only the id's hash."""
+    return FORGOTTEN + hashlib.sha256("\0".join((kind, *names)).encode("utf-8", "replace")).hexdigest()[:32].encode()
+
+
+def last_field(key: bytes) -> str:
+    """The last field of a key, as it was before it was escaped."""
+    return unescape(key.decode("utf-8", "replace").rsplit(":", 1)[1])
 
 
 def after(prefix: bytes) -> bytes:

@@ -27,6 +27,9 @@ from daemon.model import Json
 SCHEMA = 2
 """The version of the keys and values. 2: values are compressed, and replays are not stored."""
 
+_BACKUP = "before-schema-"
+"""Begins the names of the folders with the backups before migrations."""
+
 _LOG = log.get("archive")
 _AT_ONCE = 5000
 
@@ -61,7 +64,7 @@ def bring_up_to_date(store: Store, directory: Path, on_step: Callable[[], None])
 
 def _backed_up(store: Store, directory: Path, schema: int, on_step: Callable[[], None]) -> str:
     """Back the archive up into a folder in its directory, where the service may always write; returns its name."""
-    path = directory / f"before-schema-{SCHEMA}"
+    path = directory / f"{_BACKUP}{SCHEMA}"
     large_files = LargeFiles(directory / "large")
     contents = Contents()
     needed = 2 * store.bytes_on_disk() + sum(file.stat().st_size for file in large_files.directory.glob("*"))
@@ -93,6 +96,11 @@ def backup_before(store: Store, directory: Path) -> Path | None:
     """The folder with the backup that was made before the last migration, while it is there."""
     name = _state(store).get("backup")
     return directory / name if name and (directory / name).is_dir() else None
+
+
+def backups_before(directory: Path) -> list[Path]:
+    """The folders with backups from before migrations, finished or not; a link leads to what is the user's."""
+    return sorted(path for path in directory.glob(f"{_BACKUP}*") if path.is_dir() and not path.is_symlink())
 
 
 def _state(store: Store) -> Json:

@@ -82,7 +82,7 @@ class Objects:
         return self._counts().get("objects", 0)
 
     def has(self, object_id: str) -> bool:
-        """Whether its content is stored. Objects are never removed, so only "no" is looked up again."""
+        """Whether its content is stored. Only "no" is looked up again; `forget_cached` follows a removal."""
         try:
             return self._present(object_id)
         except LookupError:
@@ -188,12 +188,19 @@ class Objects:
 
         Counted at the commit, because another thread may have committed the same object since the batch was begun.
         """
-        new = [
-            size_of(value) - 1
-            for key, value in changes.items()
-            if value is not None and key.startswith(keys.OBJECT) and self._store.stored(key) is None
-        ]
-        return {"objects": self.number + len(new), "object_bytes": self.size + sum(new)}
+        number, size = self.number, self.size
+        for key, value in changes.items():
+            if not key.startswith(keys.OBJECT):
+                continue
+            before = self._store.stored(key)
+            number += (value is not None) - (before is not None)
+            size += _content_size(value) - _content_size(before)
+        return {"objects": number, "object_bytes": size}
+
+    def forget_cached(self) -> None:
+        """Drop what is cached of objects, because some were removed."""
+        self._parsed.cache_clear()
+        self._present.cache_clear()
 
     # -- the capture queue ---------------------------------------------------------------------------------------
 
@@ -236,3 +243,8 @@ class Objects:
         if raw is None:
             raise LookupError(object_id)
         return MappingProxyType(parse_tree(raw))
+
+
+def _content_size(value: bytes | None) -> int:
+    """The size of a stored object without its kind."""
+    return 0 if value is None else size_of(value) - 1

@@ -1,18 +1,23 @@
-"""Our own records beside OpenCode's: the memory of targets, cached replies, notes."""
+"""Our own records beside OpenCode's: the memory of targets, cached replies, embeddings, notes."""
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import Batch
 from daemon.archive.store import Store
+from daemon.model import Vector
 
 CONTENTS = "semantic contents"
 """The note of the semantic index's contents (outbox.index_contents), readable without opening it or its model."""
+_AT_ONCE = 1000
 
 
 class OwnRecords(ABC):
@@ -135,6 +140,30 @@ class OwnRecords(ABC):
         self._unread_changes += 1
         if is_counted:
             self._unread = (self._unread_changes, contents, counted + added)
+
+    def vector(self, fingerprint: str, sha256: str) -> Vector | None:
+        """The stored embedding of a chunk's text."""
+        raw = self._store.get(keys.vector(fingerprint, sha256))
+        return None if raw is None else np.frombuffer(raw, dtype=np.float32)
+
+    def put_vectors(self, fingerprint: str, vectors: Sequence[tuple[str, Vector]]) -> None:
+        """Store embeddings, so that the index can be rebuilt without the model."""
+        batch = self.batch()
+        for sha256, vector in vectors:
+            batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
+        self.commit(batch)
+
+    def drop_vectors(self, kept: Collection[str]) -> int:
+        """Remove the embeddings of all texts but those with these hashes; returns their number."""
+        dropped = 0
+        names = (key for key in self._store.keys(keys.VECTOR) if keys.last_field(key) not in kept)
+        while group := list(itertools.islice(names, _AT_ONCE)):
+            batch = self.batch()
+            for key in group:
+                batch.drop(key)
+            self.commit(batch)
+            dropped += len(group)
+        return dropped
 
     def unread_among(self, message_ids: Iterable[str]) -> set[str]:
         """Those that the last opened semantic index lacks, because its model cannot read them."""

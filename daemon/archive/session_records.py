@@ -9,7 +9,7 @@ The parts of a message are read here too: all at once, one by one if they are la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock, RLock
 
@@ -118,10 +118,10 @@ class KnownSecrets:
                 return
             batch = self._archive.batch()
             batch.put(keys.session_secrets(session_id), records.dumps(have | new))
-            needles = [text.encode("utf-8", "replace") for value in new for text in (value, json.dumps(value)[1:-1])]
+            needles = _needles(new)
             for message_id in batch.message_ids(session_id):
                 state = batch.state(message_id)
-                if state is not None and _holds(self._raws(message_id, state["parts"]), needles):
+                if state is not None and _holds(_raws(self._store, message_id, state["parts"]), needles):
                     batch.enqueue(message_id, state["created"], state["hash"])
             self._archive.commit(batch)
             with self._filling:
@@ -138,10 +138,27 @@ class KnownSecrets:
             self._archive.commit(batch)
             self.reread()
 
-    def _raws(self, message_id: str, parts: list[str]) -> Iterator[bytes]:
-        yield self._store.get(keys.message_raw(message_id)) or b""
-        for part_id in parts:
-            yield self._store.get(keys.part(message_id, part_id)) or b""
+
+def remaining_secrets(store: Store, batch: Batch, session_id: str, secrets: Mapping[str, str]) -> dict[str, str]:
+    """Those of a session's secrets that one of its messages holds, as they are after the batch."""
+    kept: dict[str, str] = {}
+    for message_id in batch.message_ids(session_id):
+        state = batch.state(message_id)
+        for value in (secrets.keys() - kept.keys()) if state is not None else ():
+            if _holds(_raws(store, message_id, (state or {})["parts"]), _needles([value])):
+                kept[value] = secrets[value]
+    return kept
+
+
+def _needles(values: Iterable[str]) -> list[bytes]:
+    """How these values may stand in a record."""
+    return [text.encode("utf-8", "replace") for value in values for text in (value, json.dumps(value)[1:-1])]
+
+
+def _raws(store: Store, message_id: str, parts: list[str]) -> Iterator[bytes]:
+    yield store.get(keys.message_raw(message_id)) or b""
+    for part_id in parts:
+        yield store.get(keys.part(message_id, part_id)) or b""
 
 
 def _holds(raws: Iterator[bytes], needles: list[bytes]) -> bool:

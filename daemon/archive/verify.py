@@ -71,6 +71,7 @@ def _sample(store: Store, result: Verified) -> None:
         result.sessions += 1
         ids: list[str] = records.loads(store.get(key) or b"[]")
         for message_id in ids[:: max(1, len(ids) // _MESSAGES)]:
+            _check_is_there(store, key, message_id, result)
             _check_message(store, message_id, result)
     for first in range(256):
         for key, _ in store.page(keys.OBJECT + b"%02x" % first, 1)[:1]:
@@ -94,11 +95,12 @@ def _everything(store: Store, result: Verified, on_page: OnPage) -> None:
 
 def _large_files(store: Store, files: LargeFiles, *, whole: bool) -> Iterator[str]:
     """What is wrong with the records that are kept as files; with `whole` each file is read."""
-    for _, raw in store.scan(keys.LARGE):
+    for key, raw in store.scan(keys.LARGE):
         entry: Json = records.load_object(raw)
         path = files.path(entry["sha256"])
         if not path.is_file():
-            yield f"{path} is missing"
+            if store.stored(key) is not None:  # else it was forgotten meanwhile
+                yield f"{path} is missing"
         elif path.stat().st_size != entry["bytes"]:
             yield f"{path} has {path.stat().st_size} bytes in place of {entry['bytes']}"
         elif whole and _sha256(path) != entry["sha256"]:
@@ -117,7 +119,7 @@ def _entries(store: Store, result: Verified, on_page: OnPage) -> Iterator[tuple[
 def _check_object(store: Store, key: bytes, result: Verified) -> None:
     value = store.get(key)
     if value is None:
-        return  # never removed, but `page` may have read a key that a commit was about to write
+        return  # forgotten meanwhile, or `page` has read a key that a commit was about to write
     result.objects += 1
     named = key[len(keys.OBJECT) :].decode()
     if object_id(value[:1].decode(), value[1:]) != named:
@@ -127,15 +129,20 @@ def _check_object(store: Store, key: bytes, result: Verified) -> None:
 def _check_order(store: Store, key: bytes, value: bytes, result: Verified) -> None:
     whole = store.get(key) if Body.parse(value) is not None else value
     for message_id in records.loads(whole or b"[]"):
-        if store.stored(keys.message_state(message_id)) is None:
-            result.note(f"message {message_id} is gone")
+        _check_is_there(store, key, message_id, result)
+
+
+def _check_is_there(store: Store, order: bytes, message_id: str, result: Verified) -> None:
+    """Check that there is a message that a session's order names, unless it was forgotten meanwhile."""
+    is_there = store.stored(keys.message_state(message_id)) is not None
+    if not is_there and message_id in records.loads(store.get(order) or b"[]"):
+        result.note(f"message {message_id} is gone")
 
 
 def _check_message(store: Store, message_id: str, result: Verified) -> None:
     """Read a message and its parts. What has been replaced meanwhile is looked up again by its current state."""
     state_raw = store.get(keys.message_state(message_id))
     if state_raw is None:
-        result.note(f"message {message_id} is gone")
         return
     result.messages += 1
     state: Json = records.load_object(state_raw)
@@ -144,7 +151,8 @@ def _check_message(store: Store, message_id: str, result: Verified) -> None:
     for name, key in places.items():
         raw = store.get(key)
         if raw is None:
-            result.note(f"{name} is gone")
+            if store.stored(keys.message_state(message_id)) is not None:  # else it was forgotten meanwhile
+                result.note(f"{name} is gone")
             continue
         try:
             records.load_object(raw)

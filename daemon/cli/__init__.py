@@ -62,6 +62,7 @@ HEADINGS = {
         "status": "Show what is archived, indexed and waiting.",
         "doctor": "Check everything, and name what mends it.",
         "index": "Read everything OpenCode has now.",
+        "forget": "Remove sessions or messages for good.",
         "backup": "Back up the archive into a folder, or check the backups there.",
         "restore-archive": "Make an archive of a backup.",
         "models": "Show which embedding models are at hand, and which fits.",

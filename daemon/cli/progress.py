@@ -51,6 +51,13 @@ _WORDS = {
     "checking files": "files of backups checked",
     "restoring segments": "segments restored",
     "comparing segments": "segments compared with the backup",
+    "waiting for the runs under way": "waiting for the runs under way to end",
+    "looking for what else names it": "records searched for what else names it",
+    "removed": "messages removed",
+    "comparing vectors": "messages compared with the stored embeddings",
+    "writing the archive anew": "entries of the archive written anew",
+    "compacting": "parts of the archive compacted",
+    "written anew": "archive written anew",
     "waiting for another run of it": "waiting for another run of the same path",
 }
 """What the phases of the calls are called for users; any other is shown as it is."""

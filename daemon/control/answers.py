@@ -230,6 +230,36 @@ class Index(Answer):
     warnings: list[str] = []
 
 
+class ForgottenSession(Answer):
+    """A session that is forgotten whole; `parent_id` is set for that of a sub-agent. `updated` is epoch ms."""
+
+    id: str = ""
+    title: str = ""
+    directory: str = ""
+    parent_id: str = ""
+    updated: int = 0
+    messages: int = 0
+
+
+class Forget(Answer):
+    """What was removed if `forgotten`, else what would be. `files` counts paths whose recorded changes go, `objects`
+    contents of snapshots and outputs that nothing else names. `pages` are folders with pages made of it, which stay as
+    they are until their next run; `results` are results of request files. `notes` say what cannot be known.
+    """
+
+    forgotten: bool = False
+    sessions: list[ForgottenSession] = []
+    message_id: str = ""
+    messages: int = 0
+    files: int = 0
+    objects: int = 0
+    targets: list[str] = []
+    pages: list[str] = []
+    results: list[str] = []
+    notes: list[str] = []
+    warnings: list[str] = []
+
+
 class EmbeddingModel(Answer):
     """A model for search by meaning. `readable` is the share of the sampled messages that it can read, None where
     there are none; `seconds` is what it would take to embed the whole archive; `setting` is how to choose it.

@@ -81,6 +81,19 @@ class Index(Request[answers.Index]):
     wait: bool = False
 
 
+class Forget(Request[answers.Forget]):
+    """Remove for good what was named; without `confirmed` the answer is only a preview.
+
+    `name` is the id of a session or a message. Or `before` is a time, for all sessions that ended before it, or
+    `project` the id or the folder of a project, for all its sessions.
+    """
+
+    name: str = ""
+    before: str = ""
+    project: str = ""
+    confirmed: bool = False
+
+
 class Models(Request[answers.Models]):
     """Which embedding models are at hand, what each reads of this archive, and how fast it is on this machine."""
 
@@ -234,6 +247,7 @@ CALLS: dict[type[Request[Any]], Call] = {
         Call(Export, part=str, part_name="text"),
         Call(Backup, part=BackupSegment, part_name="segment"),
         Call(Index, changes=True),
+        Call(Forget, changes=True),
         Call(Models),
         Call(Doctor),
         Call(Reconstitute, changes=True),

@@ -30,6 +30,7 @@ def checks() -> dict[str, Callable[[Subject], Iterator[Check]]]:
 
     return {
         "archive": archive.archive,
+        "forgetting": archive.forgetting,
         "records": archive.checksums,
         "clock": archive.clock,
         "sources": sources.sources,
@@ -44,7 +45,7 @@ def checks() -> dict[str, Callable[[Subject], Iterator[Check]]]:
     }
 
 
-QUICK = frozenset({"archive", "clock", "sources", "other databases", "watch", "targets", "indexes"})
+QUICK = frozenset({"archive", "forgetting", "clock", "sources", "other databases", "watch", "targets", "indexes"})
 """The checks that read next to nothing and ask no server, so that `status` can run them."""
 
 

@@ -25,6 +25,17 @@ def archive(subject: Subject) -> Iterator[Check]:
     yield ok("archive", f"{subject.config.archive_dir}: opens; {counts}")
 
 
+def forgetting(subject: Subject) -> Iterator[Check]:
+    """Nothing that was forgotten waits to be erased from the files."""
+    if subject.archive.forgotten.pending():
+        message = "what was forgotten is found nowhere, but its bytes are still in the archive's files"
+        if subject.is_served:
+            going_on = "the service goes on erasing them, but not in safe mode"
+            yield attention("forgetting", f"{message}; {going_on}", "reconstitute status")
+        else:
+            yield attention("forgetting", message, "reconstitute index")
+
+
 def checksums(subject: Subject) -> Iterator[Check]:
     """Its entries are as they were written: a sample, or all."""
     result = subject.archive.verify(subject.on_entries)

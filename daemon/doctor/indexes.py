@@ -12,8 +12,7 @@ from daemon.doctor.rows import Subject, attention, broken, ok
 from daemon.errors import IndexBroken
 from daemon.index import Filters, number_of
 from daemon.index.lexical import Lexical
-from daemon.ingest import Entries
-from daemon.ingest.indexes import BELONGS_TO
+from daemon.ingest import Entries, claims
 from daemon.ingest.outbox import sample
 
 _SAMPLE = 60
@@ -77,7 +76,7 @@ def meaning(subject: Subject) -> Iterator[Check]:
     if upkeep.is_off:
         yield ok("meaning", 'off: embedding.what is "none"')
         return
-    if upkeep.is_embedded and not (subject.config.archive_dir / "index" / "semantic" / BELONGS_TO).exists():
+    if upkeep.is_embedded and not claims.has_name(subject.config.archive_dir / "index" / "semantic"):
         if archive.note("semantic index") and total:
             yield broken("meaning", "it was built, and its folder is empty or gone", _rebuild(subject, "semantic"))
             return

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from daemon.archive import Archive
+from daemon.archive.forgotten import MESSAGE
 from daemon.control.answers import Check
 from daemon.display import counted
 from daemon.doctor.rows import Subject, attention, broken, ok, parted
@@ -43,17 +44,22 @@ def progress(archive: Archive, sources: Sources, source: Source, exclusion: Excl
     for message in sources.newest(source):
         state = archive.state(message.message_id)
         if state is None and message.message_id not in archive.marks(source.name, message.session_id):
-            if _is_left_out(source, message, exclusion):
+            if _is_left_out(archive, source, message, exclusion):
                 continue
             return Progress(max(message.time, newest or 0), message)
         newest = max(newest or 0, state["created"] if state else message.time)
     return Progress(newest, None)
 
 
-def _is_left_out(source: Source, message: Newest, exclusion: Exclusion) -> bool:
-    """Whether it is of a session of ours, or excluded by the configuration."""
+def _is_left_out(archive: Archive, source: Source, message: Newest, exclusion: Exclusion) -> bool:
+    """Whether it was forgotten, is of a session of ours, or excluded by the configuration."""
+    forgotten = archive.forgotten
+    if forgotten.has_session(message.session_id) or forgotten.has(MESSAGE, message.message_id):
+        return True
     try:
         session = source.read_session(message.session_id)
+        if forgotten.has_session(session.id, session.parent_id):
+            return True
         if is_own(session, ()) or exclusion.project(session.directory):
             return True
         reading = ScreenedSource(source, exclusion).read_message(message.session_id, message.message_id)

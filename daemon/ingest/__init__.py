@@ -87,7 +87,8 @@ class Intake:
         disk_space.check(self._archive.directory, self._free_mb, "nothing is read")
         total = ScanResult()
         listed = None if only is not None else source.sessions()
-        sessions = sorted(only) if only is not None else sorted(listed or ())
+        names = sorted(only) if only is not None else sorted(listed or ())
+        sessions = [name for name in names if not self._archive.forgotten.has_session(name)]
         figures = self._figures.setdefault(source.name, {})
         for number, session_id in enumerate(sessions):
 

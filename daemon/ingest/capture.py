@@ -133,6 +133,11 @@ class Capture:
         if self._total and json_files.output_name(path) and self._objects.spill(path) is None:
             self._objects.want(batch, path, self._entry(time_ms, roots=bases))
 
+    def forget_known(self) -> None:
+        """Look again which objects the archive has, because some were removed."""
+        self._begin()
+        self._known.clear()
+
     def waiting(self) -> int:
         """How many entries the queue has."""
         return len(self._objects.capture_queue())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from daemon import log, records
 from daemon.archive import Archive, Batch, keys
+from daemon.archive.forgotten import DIFFS
 from daemon.archive.objects import BLOB
 from daemon.errors import BadRecord, SourceBusy
 from daemon.exclude import Exclusion
@@ -136,6 +137,8 @@ class Evidence:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
             note(place, error)
+        if self._archive.forgotten.has(DIFFS, session.id):
+            diffs, old = [], old | {"diffs": []}
         if not diffs:  # gone or emptied at the source, so keep the old ones
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         if not any(reverts.values()) and not diffs and not old:

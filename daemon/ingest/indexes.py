@@ -9,20 +9,19 @@ worker process. If it crashes, the next use starts another one, which checks the
 from __future__ import annotations
 
 import contextlib
-import secrets
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.archive import CONTENTS, STAGES, TOOLS, Archive
+from daemon.archive import CONTENTS, TOOLS, Archive
 from daemon.embed import Embedder, LocalEmbedder
 from daemon.embed.calibration import Calibration
 from daemon.errors import BadInput, BadRequest, IndexBroken, Retry, Skip
-from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
 from daemon.index.semantic.process import WorkerIndex, park
+from daemon.ingest import claims
 from daemon.ingest.outbox import (
     EMBEDDER,
     LexicalDrain,
@@ -33,10 +32,8 @@ from daemon.ingest.outbox import (
     sample,
 )
 from daemon.model import Json
-from daemon.redact import fingerprint
 from daemon.worker import Worker
 
-BELONGS_TO = "belongs-to"  # the file in each index's directory that has the name
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
 _OPENING_S = 10.0  # a question waits this long; a check of 474,000 rows takes a minute
@@ -81,7 +78,8 @@ class Upkeep:
         self._semantic: WorkerIndex | None = None
         self.worker = Worker()  # has the semantic index and a local model
         self.lexical: LexicalIndex = self._open_lexical()
-        self._redact_anew()
+        if waiting := claims.redact_anew(archive):
+            on_event("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
 
     # -- lexical -------------------------------------------------------------------------------------------------
 
@@ -190,7 +188,7 @@ class Upkeep:
         return semantic is not None and not semantic.prepare(within_s)
 
     def _opened(self, place: Path, embedder: Embedder) -> WorkerIndex:
-        arguments = index_fingerprint(embedder), embedder.dims, self._calibrated(embedder)
+        arguments = self._arguments(embedder)
         if not self.is_embedded:
             index = WorkerIndex(self.worker, self._chroma, *arguments)
             unread = self._archive.unread(index_contents(embedder, self._embed_scope))
@@ -210,6 +208,9 @@ class Upkeep:
                 raise
             self._set_aside("semantic", error)
             return WorkerIndex(self.worker, place, *arguments)
+
+    def _arguments(self, embedder: Embedder) -> tuple[str, int, Calibration | None]:
+        return index_fingerprint(embedder), embedder.dims, self._calibrated(embedder)
 
     def _calibrated(self, embedder: Embedder) -> Calibration | None:
         calibration = calibrated(self._archive, embedder)
@@ -306,31 +307,30 @@ class Upkeep:
             self.worker.end()
             self.semantic_state = "waiting: the disk is full"
 
-    def _redact_anew(self) -> None:
-        """Index every message again if the redaction rules have changed since the indexes were filled."""
-        if self._archive.note("redaction") == fingerprint():
+    def start_over(self) -> None:
+        """Delete both indexes and begin new ones, which are filled from the archive.
+
+        Raises:
+            Retry: the Chroma server does not answer.
+        """
+        with self._opening, self._loading:
+            self._semantic = self._loaded = None
+            self.semantic_state = ""
+            self.worker.end()
+            self.lexical.close()
+            claims.remove(self._directory)
+            self.lexical = self._open_lexical()
+        if self.is_off:
             return
-        self._archive.secrets.forget()
-        waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
-        self._archive.set_note("redaction", fingerprint())
-        if waiting:
-            self._on_event("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
+        self._archive.enqueue_all("semantic")
+        if not self.is_embedded:
+            WorkerIndex(self.worker, self._chroma, *self._arguments(self.embedder)).clear()
 
     # -- ownership by the archive --------------------------------------------------------------------------------
 
     def _claim(self, stage: str, place: Path, fingerprint: str = "") -> None:
-        """Check that this archive filled this directory; if not, put everything into the outbox again.
-
-        The name is in the directory, so that it moves with it. It is written last.
-        """
-        note = place / BELONGS_TO
-        name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
-        if name and name == self._archive.note(f"{stage} index") and name.endswith(f" {fingerprint}"):
-            return
-        name = f"{secrets.token_hex(8)} {fingerprint}"
-        waiting = self._archive.enqueue_all(stage)
-        self._archive.set_note(f"{stage} index", name)
-        durable.atomic_write(note, name.encode())
+        """See claims.claim."""
+        waiting = claims.claim(self._archive, stage, place, fingerprint)
         if waiting:
             self._on_event(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
 
@@ -338,9 +338,7 @@ class Upkeep:
         """If the semantic index is not the one that the archive filled, by its name, put everything into the outbox."""
         if self.is_off or not self.is_embedded or self.is_open:
             return
-        note = self._directory / "semantic" / BELONGS_TO
-        name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
-        is_ours = name != "" and name == self._archive.note("semantic index")
+        is_ours = claims.is_ours(self._archive, "semantic", self._directory / "semantic")
         if not is_ours and self._archive.waiting("semantic") < self._archive.message_count():
             self._archive.enqueue_all("semantic")
 
@@ -375,7 +373,7 @@ class Upkeep:
         """The state of the semantic index without opening it, which would take seconds."""
         if self.is_off:
             return "off (embedding.what is none)"
-        if self.is_embedded and not (self._directory / "semantic" / BELONGS_TO).exists():
+        if self.is_embedded and not claims.has_name(self._directory / "semantic"):
             return "not built yet"
         return "built; opened when it is needed" if self.is_embedded else "opened when it is needed"
 

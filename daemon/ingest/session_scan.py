@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from daemon import log, records
 from daemon.archive import STAGES, Archive
+from daemon.archive.forgotten import MESSAGE, SESSION
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy, Unreadable
 from daemon.exclude import AGENTS, Exclusion
 from daemon.ingest.evidence import Evidence
@@ -113,10 +114,12 @@ class SessionScan:
     def _list(self) -> bool:
         """Whether the session's messages could be listed."""
         try:
-            self._units = self._source.messages(self._id)
+            units = self._source.messages(self._id)
         except BadRecord as error:
             self._note(f"session {self._id}", error)
             return False
+        forgotten = self._archive.forgotten
+        self._units = {name: unit for name, unit in units.items() if not forgotten.has(MESSAGE, name)}
         return True
 
     def forget(self) -> int:
@@ -150,7 +153,11 @@ class SessionScan:
         self.result.places |= self._batch.places(self._id) | ({session.directory} - {""})
 
     def _is_left_out(self, session: Session | None) -> bool:
-        """Whether a session that is not archived is one of ours, or has nothing but events."""
+        """Whether a session that is not archived is ours, has nothing but events, or goes with a forgotten one."""
+        if session is not None and self._archive.forgotten.has_session(session.id, session.parent_id):
+            self._archive.forgotten.add(self._batch, SESSION, session.id)  # so that what it starts is left out too
+            self._archive.commit(self._batch)
+            return True
         if session is not None and session.raw == b"{}" and all(unit.is_event for unit in self._units.values()):
             return True
         return is_own(session, self._read_messages())

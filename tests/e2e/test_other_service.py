@@ -47,6 +47,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
     "backup": (["backup", "TO", "--json"], "meant-archive"),
     "status": (["status", "--json"], "meant-archive"),
     "index": (["index"], ""),
+    "forget": (["forget", "ses_meant", "--dry-run"], "ses_meant"),
     "models": (["models"], "in use"),
     ":path": ([MEANT], "Read "),
 }

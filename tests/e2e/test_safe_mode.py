@@ -60,6 +60,7 @@ def test_after_several_crashes_it_answers_and_reads_nothing(supervised: Daemon, 
     index = supervised.ask("index")
     assert index.returncode == 75
     assert "crashed 5 times" in index.stderr
+    assert supervised.ask("forget", "ses_0002", "--yes").returncode == 75
     for arguments in (("/home/dev/shop",), ("/home/dev/shop", "--estimate")):
         assert supervised.ask(*arguments).returncode == 75
     assert supervised.terminate()[0] == 0

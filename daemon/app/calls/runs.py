@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from daemon.reconstitute.output import ChangeCheck
 
 _LOG = log.get("chat")
+_ALL = ""
+"""Among the targets that are running: none may begin."""
 
 
 class RunCalls(RecallCalls, ABC):
@@ -68,7 +70,7 @@ class RunCalls(RecallCalls, ABC):
         target, step = self._target(request.path, request.questions), self._step(progress)
         with known.only({}), self._exclusive_run(target.path, step), self.answerer() as answerer:
             estimate = self._reconstitution(answerer, self.ground()).estimate(target, step, at=request.at)
-        return from_json(_with_json_names(estimate), answers.Estimate)
+        return from_json(with_json_names(estimate), answers.Estimate)
 
     def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
         """See calls.Trajectories.
@@ -154,7 +156,7 @@ class RunCalls(RecallCalls, ABC):
     def _exclusive_run(self, path: str, progress: Progress) -> Iterator[None]:
         """Wait for another run of the same target, which may be asking the model the same questions (J3)."""
         with self._ended:
-            while path in self._running:
+            while path in self._running or _ALL in self._running:
                 progress({"phase": "waiting for another run of it", "done": 0, "total": None})
                 self._ended.wait(0.5)
             self._running.add(path)
@@ -163,6 +165,23 @@ class RunCalls(RecallCalls, ABC):
         finally:
             with self._ended:
                 self._running.discard(path)
+                self._ended.notify_all()
+
+    @contextmanager
+    def _no_runs(self, progress: Progress) -> Iterator[None]:
+        """Wait for all runs under way; none begins meanwhile."""
+        with self._ended:
+            while _ALL in self._running:
+                self._ended.wait(0.5)
+            self._running.add(_ALL)
+            while len(self._running) > 1:
+                progress({"phase": "waiting for the runs under way", "done": 0, "total": None})
+                self._ended.wait(0.5)
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._running.discard(_ALL)
                 self._ended.notify_all()
 
     def _target(self, path: str, questions: list[str] | None, output: str = "") -> Target:
@@ -207,7 +226,7 @@ class RunCalls(RecallCalls, ABC):
 def run_answer(result: Json) -> answers.Run:
     """The answer to a client for the result of a run."""
     fields = {"later_seconds" if name == "later_s" else name: value for name, value in result.items()}
-    return from_json(_with_json_names(fields), answers.Run)
+    return from_json(with_json_names(fields), answers.Run)
 
 
 def _trajectory(target: str, head: Json) -> answers.Trajectory:
@@ -215,8 +234,8 @@ def _trajectory(target: str, head: Json) -> answers.Trajectory:
     return from_json({**cleaned, "target": redact(target)}, answers.Trajectory)
 
 
-def _with_json_names(value: object) -> Any:
+def with_json_names(value: object) -> Any:
     """JSON data with its keys renamed from snake_case to the API's camelCase."""
     if isinstance(value, dict):
-        return {json_name(key): _with_json_names(item) for key, item in value.items()}
-    return [_with_json_names(item) for item in value] if isinstance(value, list) else value
+        return {json_name(key): with_json_names(item) for key, item in value.items()}
+    return [with_json_names(item) for item in value] if isinstance(value, list) else value

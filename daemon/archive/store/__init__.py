@@ -28,6 +28,7 @@ from daemon.archive.store.compression import (
 )
 from daemon.archive.store.integrity import Marker, Users, files, lock
 from daemon.archive.store.leveldb import HELD, NO_FILES, NO_ROOM, NOT_ALLOWED, PAGE, is_one_of, page_of, plyvel, text
+from daemon.archive.store.rewriting import Rewriting
 from daemon.errors import ArchiveCorrupt, DiskFull, OutputRefused, Retry
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes
@@ -42,7 +43,7 @@ _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open, because its write-ahead log does not fit."""
 
 
-class Store:
+class Store(Rewriting):
     """One database directory, ``leveldb`` beneath `directory`, behind ``daemon.lock``."""
 
     def __init__(self, directory: Path) -> None:

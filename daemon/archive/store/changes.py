@@ -62,6 +62,10 @@ class Changes:
         if (self.changes[key] if key in self.changes else self._store.stored(key)) is not None:
             self._set(key, None)
 
+    def drop(self, key: bytes) -> None:
+        """Remove a key that the archive certainly has."""
+        self._set(key, None)
+
     def finish(self) -> None:
         """Finish writing ahead; call this just before the commit.
 

@@ -1,7 +1,8 @@
 """Compresses LevelDB's values one by one with zstd; the first bytes of each say how it is stored.
 
 Records are short and similar, so most repetitions are between values: a dictionary of common content halves them again.
-It is trained once, on the first values that are written. Values from before compression are read unchanged.
+It is trained once, on the first values that are written, and again when contents are erased (erasure). Values from
+before compression are read unchanged.
 
 Values cannot be read without their dictionary, and LevelDB ignores damaged entries in its log. So there are two copies,
 one in LevelDB and one in a file, and each is restored from the other one. The file is written first, so that every
@@ -13,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import zstandard
@@ -28,17 +29,17 @@ DICTIONARIES = b"dict:"
 FOLDER = "dictionaries"
 _LOG = log.get("archive")
 _LARGEST = 1 << 20
-_KEYS = (b"msg:", b"part:", b"partwas:", b"file:", b"obj:", b"sess:", b"body:z", b"view:", b"cache:", b"target:")
+COMPRESSED = (b"msg:", b"part:", b"partwas:", b"file:", b"obj:", b"sess:", b"body:z", b"view:", b"cache:", b"target:")
 """Begins keys whose values are compressed. None of the older, uncompressed values begins with `_MARK`."""
 
 _MARK = b"\0z"
 _HEAD = struct.Struct("<2sL")
-_NO_DICTIONARY, _PLAIN = 0, 0xFFFFFFFF
+NO_DICTIONARY, _PLAIN = 0, 0xFFFFFFFF
 """In place of a dictionary's number after the mark: compressed without one, or not compressed."""
 
 _SHORT = 64
 _LEVEL = 1
-_SAMPLE, _SAMPLES, _DICTIONARY = 8 << 10, 2 << 20, 64 << 10
+_SAMPLE, SAMPLES, _DICTIONARY = 8 << 10, 2 << 20, 64 << 10
 """Bytes: of each training value, of all of them, and of the trained dictionary."""
 
 
@@ -52,14 +53,14 @@ class Compression:
     def __init__(self, dictionaries: Mapping[int, bytes]) -> None:
         """`dictionaries` by number, as they were stored."""
         self._dictionaries = dict(dictionaries)
-        self._number = max(dictionaries, default=_NO_DICTIONARY)
+        self._number = max(dictionaries, default=NO_DICTIONARY)
         self._samples: list[bytes] = []
         self._sampled = 0
         self._local = _Contexts()
 
     def pack(self, key: bytes, value: bytes) -> bytes:
         """The stored form of `value` for `key`."""
-        if not key.startswith(_KEYS):
+        if not key.startswith(COMPRESSED):
             return value
         if len(value) >= _SHORT:
             number = self._number
@@ -74,13 +75,13 @@ class Compression:
         Raises:
             DamagedError: it cannot be decompressed, or its dictionary is gone.
         """
-        if not stored.startswith(_MARK) or not key.startswith(_KEYS):
+        if not stored.startswith(_MARK) or not key.startswith(COMPRESSED):
             return stored
         try:
             _, number = _HEAD.unpack_from(stored)
             if number == _PLAIN:
                 return stored[_HEAD.size :]
-            if number != _NO_DICTIONARY and number not in self._dictionaries:
+            if number != NO_DICTIONARY and number not in self._dictionaries:
                 raise DamagedError(f"the value of {key[:80]!r} needs dictionary {number}, which is gone")
             value: bytes = self._decompressor(number).decompress(memoryview(stored)[_HEAD.size :])
         except (struct.error, zstandard.ZstdError) as error:
@@ -94,23 +95,35 @@ class Compression:
         if self._dictionaries:
             return None
         for key, value in changes:
-            if value is not None and len(value) >= _SHORT and key.startswith(_KEYS) and self._sampled < _SAMPLES:
-                self._samples.append(value[:_SAMPLE])
-                self._sampled += len(self._samples[-1])
-        if self._sampled < _SAMPLES:
+            if value is not None and self._sampled < SAMPLES and (sample := sample_of(key, value)):
+                self._samples.append(sample)
+                self._sampled += len(sample)
+        if self._sampled < SAMPLES:
             return None
-        samples: list[bytes | bytearray | memoryview[int]] = [*self._samples]
-        self._samples, self._sampled = [], 0
-        try:
-            trained = zstandard.train_dictionary(_DICTIONARY, samples, level=_LEVEL)
-        except zstandard.ZstdError:
-            return None  # they have too little in common; try again with the next values
-        return trained.dict_id(), trained.as_bytes()
+        samples, self._samples, self._sampled = self._samples, [], 0
+        return trained(samples)  # None: they have too little in common; try again with the next values
 
-    def use(self, number: int, dictionary: bytes) -> None:
-        """Use this dictionary from now on, because it is stored."""
-        self._dictionaries[number] = dictionary
+    def use(self, number: int, dictionary: bytes = b"") -> None:
+        """Use this dictionary from now on, because it is stored; NO_DICTIONARY: compress without one."""
+        if dictionary:
+            self._dictionaries[number] = dictionary
         self._number = number
+
+    def is_packed_otherwise(self, key: bytes, stored: bytes) -> bool:
+        """Whether a stored value needs another dictionary than the one in use."""
+        if not stored.startswith(_MARK) or not key.startswith(COMPRESSED):
+            return False
+        return _HEAD.unpack_from(stored)[1] not in (self._number, NO_DICTIONARY, _PLAIN)
+
+    @property
+    def number(self) -> int:
+        """The number of the dictionary in use."""
+        return self._number
+
+    def drop_others(self) -> None:
+        """Keep only the dictionary in use. No read may be under way."""
+        self._dictionaries = {n: raw for n, raw in self._dictionaries.items() if n == self._number}
+        self._local = _Contexts()
 
     def _compressor(self, number: int) -> zstandard.ZstdCompressor:
         compressors = self._local.compressors
@@ -135,6 +148,20 @@ class _Contexts(threading.local):
     def __init__(self) -> None:
         self.compressors: dict[int, zstandard.ZstdCompressor] = {}
         self.decompressors: dict[int, zstandard.ZstdDecompressor] = {}
+
+
+def sample_of(key: bytes, value: bytes) -> bytes:
+    """What of a value may be learned from; empty if it is not compressed."""
+    return value[:_SAMPLE] if len(value) >= _SHORT and key.startswith(COMPRESSED) else b""
+
+
+def trained(samples: Sequence[bytes]) -> tuple[int, bytes] | None:
+    """The number and bytes of a dictionary of what these values have in common; None if that is too little."""
+    try:
+        dictionary = zstandard.train_dictionary(_DICTIONARY, [*samples], level=_LEVEL)
+    except zstandard.ZstdError:
+        return None
+    return dictionary.dict_id(), dictionary.as_bytes()
 
 
 def dictionary_key(number: int) -> bytes:
@@ -175,6 +202,14 @@ class DictionaryFiles:
         """Store one, durably."""
         with durable.Root(self._path) as root:
             root.write(_name(number, raw), raw)
+
+    def keep_only(self, number: int) -> None:
+        """Remove all others, damaged ones too."""
+        if self._path.is_dir():
+            with durable.Root(self._path) as root:
+                for name in root.list():
+                    if name.partition("-")[0] != str(number):
+                        root.remove(name)
 
 
 def _name(number: int, raw: bytes) -> str:

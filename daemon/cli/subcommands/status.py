@@ -22,6 +22,7 @@ _WORKS = {
     "words": "indexing words",
     "embed": "embedding",
     "views": "file lists",
+    "erasure": "erasing what was forgotten",
     "jobs": "requests and pages",
 }
 _EXCLUDED = {

@@ -103,6 +103,13 @@ class Semantic:
                     self._collection.delete(ids=stale[first : first + PAGE])
                 self._search.removed(stale)
 
+    def clear(self) -> None:
+        """Delete the collections of every model, with their texts; open the index again to go on."""
+        with self._gate("clearing it"):
+            for collection in self._client.list_collections():
+                if collection.name.startswith((PREFIX, notes.PREFIX)):
+                    self._client.delete_collection(collection.name)
+
     def query(
         self,
         vector: Vector,

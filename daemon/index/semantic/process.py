@@ -26,7 +26,7 @@ from daemon.index.semantic import Semantic
 from daemon.model import Vector
 from daemon.worker import RemoteObject, Worker
 
-_PARKED = ".parked"
+PARKED = ".parked"
 _LINKS_BYTES = 600
 """Bytes of a row besides its vector: neighbours, label, id."""
 
@@ -95,6 +95,10 @@ class WorkerIndex:
     def keep(self, chunks: Mapping[str, Collection[str]]) -> None:
         """See SemanticIndex."""
         _call(self._remote, "keep", chunks)
+
+    def clear(self) -> None:
+        """See Semantic."""
+        _call(self._remote, "clear")
 
     def query(
         self,
@@ -184,7 +188,7 @@ def park(directory: Path) -> Path:
 
     A missing one is no error, so parking twice is harmless.
     """
-    aside = directory.with_name(directory.name + _PARKED)
+    aside = directory.with_name(directory.name + PARKED)
     if directory.exists():
         shutil.rmtree(aside, ignore_errors=True)
         os.rename(directory, aside)

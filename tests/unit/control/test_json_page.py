@@ -66,6 +66,7 @@ def examples(root: Path) -> dict[str, Any]:
             "alias": engine.alias("/home/dev/old-garden", PROJECT),
             "export": engine.export({"format": "jsonl"}),
             "index": engine.index(),
+            "forget": engine.forget(talk.session_id),
             "backup": engine.backup(),
             "reconstitute": engine.reconstitute(PROJECT, questions=["Why are the rows numbered?"]),
             "estimate": engine.estimate(PROJECT),

@@ -12,6 +12,7 @@ import pytest
 
 from daemon.cli.subcommands import status
 from daemon.control.answers import Status, from_json
+from daemon.forget import erasure
 from daemon.opencode.discover import Sources
 from daemon.records import OWN_SESSION_TITLE
 from tests.support.stores.make_opencode import T0, Database, Database2, JsonStore, session, text, user
@@ -43,6 +44,34 @@ def test_sessions_of_our_own_make_no_lag(installation: Installation) -> None:
     database.close()
     code, answer = answered(installation)
     assert (code, answer.lag_seconds) == (0, 0.0)
+
+
+def test_what_was_forgotten_makes_no_lag(installation: Installation) -> None:
+    installation.add("msg_gone", session_id="ses_gone", created=T0 + 9000)
+    installation.add("msg_9", created=T0 + 8000)
+    installation.run("index")
+    for name in ("ses_gone", "msg_9"):
+        assert installation.run("forget", name, "--yes")[0] == 0
+        assert answered(installation)[1].lag_seconds == 0
+    database = Database(installation.source / "opencode.db")
+    database.session(session("ses_late", parentID="ses_gone"))
+    database.message(user("msg_late", "ses_late", T0 + 9500), text("prt_late", "msg_late", "ses_late", "kale"))
+    database.close()
+    code, answer = answered(installation)
+    assert (code, answer.lag_seconds, answer.newest) == (0, 0.0, T0)
+
+
+def test_an_erasure_that_is_not_complete_needs_attention(installation: Installation) -> None:
+    with installation.archive() as archive:
+        batch = archive.batch()
+        archive.forgotten.set_pending(batch, {"stage": erasure.FILES})
+        archive.commit(batch)
+    for _ in range(2):
+        code, answer = answered(installation)
+        assert (code, [row.what for row in answer.troubles]) == (1, ["forgetting"])
+    assert installation.rows()[1]["forgetting"]["fix"] == "reconstitute index"
+    assert installation.run("index")[0] == 0
+    assert answered(installation)[0] == 0
 
 
 def test_the_newest_message_is_found_in_every_kind_of_source(tmp_path: Path) -> None:

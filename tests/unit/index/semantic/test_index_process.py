@@ -247,3 +247,13 @@ def test_after_a_kill_the_guard_tells_a_whole_store_from_a_damaged_one(tmp_path)
     # `check` raises if a single row is missing.
     check(place, sample(made[:written], every=1))
     assert written >= 1500
+
+
+def test_a_cleared_index_holds_nothing_of_any_model(copy):
+    index = WorkerIndex(Worker(), copy, PRINT, DIMS)
+    index.clear()
+    index.close()
+    for fingerprint in (PRINT, "model-2"):
+        again = WorkerIndex(Worker(), copy, fingerprint, DIMS)
+        assert again.count() == 0
+        again.close()
