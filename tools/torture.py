@@ -24,8 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.torture.harms import HARMS
-from tests.torture.trial import trial
+from tests.torture.trial import HARMS, trial
 
 Outcome = tuple[str, int, Counter[str], list[str]]
 

@@ -1,52 +1,45 @@
-"""What is done to a running service. Each harm does something several times, as chance has it, and leaves the rest to the
-check at the end; what goes wrong at once is returned as text."""
+"""What is done to a running service. Each harm does something several times, as its seed says, and leaves the rest to the
+check at the end; what goes wrong at once is returned as text. Damage and upkeep have modules of their own."""
 
 from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
+from tests.e2e.talk import PROJECT
+from tests.torture import faults
 from tests.torture.world import World
 
-_LIBRARIES = ("fiu_run_preload.so", "fiu_posix_preload.so")
-_PLACES = ("/usr/lib/fiu", "/usr/local/lib/fiu", "/usr/lib/x86_64-linux-gnu/fiu", "/usr/lib64/fiu")
-_FAKETIME = (
+FAKETIME = (
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
 )
-_CALLS = (
-    "posix/io/rw/write", "posix/io/rw/pwrite", "posix/io/rw/writev", "posix/io/rw/write/reduce", "posix/io/sync/fsync",
-    "posix/io/sync/fdatasync", "posix/io/dir/rename", "posix/io/dir/unlink", "posix/io/oc/open", "posix/io/rw/read",
-    "posix/io/rw/pread", "posix/mm/mmap", "posix/io/rw/ftruncate",
-)  # fmt: skip
-_ERRORS = {"ENOSPC": 28, "EIO": 5, "EDQUOT": 122, "EMFILE": 24, "EACCES": 13}
+_POINT_S = 3.0
+"""How long a kill point is waited for; then the process is killed wherever it is."""
 
 
 def kill(world: World, chance: random.Random, rounds: int) -> list[str]:
-    """SIGKILL at any moment, from the first millisecond of a start on; now and then to its child alone."""
+    """SIGKILL at any moment, from the first millisecond of a start on; now and then to the process with Chroma alone."""
     world.work.start()
     for _ in range(rounds):
+        when, later = chance.choice(("at once", "at once", "ready", "ready", "later")), chance.uniform(1, 4)
+        delay, to_worker, asks = chance.uniform(0.005, 1.2), chance.random() < 0.2, chance.random() < 0.2
+        if asks:
+            world.request(f"{PROJECT}\n")
         world.daemon.start()
-        if chance.random() < 0.6:
+        if when != "at once":
             world.daemon.wait_until_ready()
-            time.sleep(chance.uniform(0, 2))
-        else:
-            time.sleep(chance.uniform(0.005, 2))
-        if chance.random() < 0.2:
-            for child in _children(world.pid):
+        time.sleep(later if when == "later" else delay)
+        if to_worker:
+            for worker in world.workers():
                 with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-                world.counts["SIGKILL to the child"] += 1
-            time.sleep(chance.uniform(0, 1))
+                    os.kill(worker, signal.SIGKILL)
+                world.counts["SIGKILL to the process with Chroma"] += 1
+            time.sleep(delay / 2)
         if world.has_ended():
             return [f"it ended by itself: {world.daemon.log_end()[-500:]}"]
         world.daemon.kill()
@@ -54,30 +47,68 @@ def kill(world: World, chance: random.Random, rounds: int) -> list[str]:
     return []
 
 
-def fail_calls(world: World, chance: random.Random, rounds: int) -> list[str]:
-    """Calls of the system fail: one sort for a moment, with a probability, then everything is well again."""
-    control = world.root / "fiu"
-    place = next(Path(folder) for folder in _PLACES if (Path(folder) / _LIBRARIES[0]).exists())
-    world.daemon.environment["LD_PRELOAD"] = " ".join(str(place / name) for name in _LIBRARIES)
-    world.daemon.environment["FIU_CTRL_FIFO"] = str(control)
+def kill_at_points(world: World, chance: random.Random, rounds: int) -> list[str]:
+    """SIGKILL when it enters a certain system call the n-th time."""
     world.work.start()
-    for _ in range(rounds):
-        if world.has_ended():
-            world.counts["ended by a failing call, and started again"] += world.daemon.process is not None
-            world.daemon.run(fork=False)
-        call, error = chance.choice(_CALLS), chance.choice(sorted(_ERRORS))
-        name, rate = f"name={call}", chance.choice(("1", "0.3", "0.05"))
-        _control(control, world.pid, f"enable_random {name},probability={rate},failinfo={_ERRORS[error]}")
-        time.sleep(chance.uniform(0.1, 1.0))
-        _control(control, world.pid, f"disable {name}")
-        world.counts[f"{call.removeprefix('posix/')} failed"] += 1
-        time.sleep(chance.uniform(0, 0.5))
-    world.work.stop()
-    if not world.has_ended():
-        world.daemon.terminate()
-    for name in ("LD_PRELOAD", "FIU_CTRL_FIFO"):
-        del world.daemon.environment[name]
+    for number in range(rounds):
+        name = chance.choice(sorted(faults.POINTS))
+        point, is_ready, asks = faults.POINTS[name], chance.random() < 0.5, chance.random() < 0.3
+        nth = chance.randint(1, point.most)
+        if asks:
+            world.request(f"{PROJECT}\n")
+        world.daemon.start()
+        if is_ready:
+            world.daemon.wait_until_ready()
+        kill_at(world, point, nth, f"{number}-{name}")
+        world.counts[f"SIGKILL where {name}"] += 1
     return []
+
+
+def kill_at(world: World, point: faults.KillPoint, nth: int, name: str) -> None:
+    """Kill the service at this point, or soon in any case."""
+    log = world.root / f"strace-{name.replace(' ', '-')}"
+    with faults.killing([world.pid, *world.workers()], point, nth, world.daemon.archive_dir, log):
+        end = time.monotonic() + _POINT_S
+        while not world.has_ended() and time.monotonic() < end:
+            time.sleep(0.01)
+    if not world.has_ended():
+        world.counts["SIGKILL at random, because the point was not reached"] += 1
+    world.daemon.kill()
+    world.counts["SIGKILL"] += 1
+
+
+def fail_calls(world: World, chance: random.Random, rounds: int) -> list[str]:
+    """The n-th call of a sort fails, once, several times or from then on for a moment; then everything is well again."""
+    world.work.start()
+    problems: list[str] = []
+    calls: tuple[str, ...] = ()
+    really = 0
+    for number in range(rounds):
+        calls = calls or tuple(chance.sample(sorted(faults.ERRORS), len(faults.ERRORS)))
+        call, calls = calls[0], calls[1:]
+        error, nth = chance.choice(faults.ERRORS[call]), chance.randint(1, 12)
+        when = chance.choice((f"{nth}", f"{nth}", f"{nth}..{nth + 3}", f"{nth}+"))
+        lasts, asks = chance.uniform(0.5, 2.0), chance.random() < 0.5
+        if world.has_ended():
+            world.daemon.run()
+        if asks:
+            world.request(f"{PROJECT}\n")
+        log = world.root / f"strace-{number}"
+        with faults.failing([world.pid, *world.workers()], call, error, when, log):
+            time.sleep(lasts)
+        done = faults.injected(log)
+        really += done.total()
+        for name, count in done.items():
+            world.counts[f"{name} failed"] += count
+        world.counts["moments in which calls failed"] += bool(done)
+        if world.has_ended() and world.daemon.process is not None:
+            code = world.daemon.process.poll()
+            world.counts["ended because a call failed, and started again"] += 1
+            if code is None or code < 0:
+                problems.append(f"{dict(done)} ({error}) ended it with {code}: {world.daemon.log_end()[-800:]}")
+    if not really:
+        problems.append("no call was made to fail")
+    return problems
 
 
 def fill_disk(world: World, chance: random.Random, rounds: int) -> list[str]:
@@ -85,18 +116,25 @@ def fill_disk(world: World, chance: random.Random, rounds: int) -> list[str]:
     assert world.disk is not None
     world.work.start()
     for _ in range(rounds):
+        before, leave, lasts = (
+            chance.uniform(0, 2),
+            chance.choice((0, 0, 4096, 200_000, 5_000_000)),
+            chance.uniform(0.2, 2),
+        )
+        is_killed, starts, again = chance.random() < 0.3, chance.random() < 0.5, chance.uniform(0.2, 2)
         if world.has_ended():
             world.daemon.start()
-        time.sleep(chance.uniform(0, 2))
-        world.disk.fill(chance.choice((0, 0, 4096, 200_000, 5_000_000)))
+        time.sleep(before)
+        world.disk.fill(leave)
         world.counts["the disk was full"] += 1
-        time.sleep(chance.uniform(0.2, 2))
-        if chance.random() < 0.3:
+        time.sleep(lasts)
+        if is_killed:
             world.daemon.kill()
+            world.counts["SIGKILL"] += 1
             world.counts["SIGKILL on a full disk"] += 1
-            if chance.random() < 0.5:
+            if starts:
                 world.daemon.start()
-                time.sleep(chance.uniform(0.2, 2))
+                time.sleep(again)
         world.disk.make_room()
         if world.daemon.process is not None and world.has_ended():
             code = world.daemon.process.poll()
@@ -105,92 +143,26 @@ def fill_disk(world: World, chance: random.Random, rounds: int) -> list[str]:
     return []
 
 
-def damage(world: World, chance: random.Random, rounds: int) -> list[str]:
-    """Bits flip and files go in what the service keeps. An index is rebuilt; an archive is refused, or is whole."""
-    world.work.start()
-    time.sleep(3)
-    world.work.stop()
-    world.daemon.run()
-    world.daemon.wait_until_drained()
-    world.daemon.terminate()
-    archive, kept = world.daemon.archive_dir, world.root / "ours" / "kept-copy"
-    shutil.copytree(archive, kept)
-    problems: list[str] = []
-    for _ in range(rounds):
-        room = chance.choice(("leveldb", "index/lexical", "index/semantic"))
-        file = chance.choice(sorted(path for path in (archive / room).rglob("*") if path.is_file()))
-        done = _damage(file, chance)
-        world.counts[f"{done} in {room}"] += 1
-        problems += _survives(world, f"{done} in {file.relative_to(archive)}")
-        if not world.has_ended():
-            world.daemon.terminate()
-        shutil.rmtree(archive)
-        shutil.copytree(kept, archive)
-    return problems
-
-
-def _damage(file: Path, chance: random.Random) -> str:
-    size = file.stat().st_size
-    kind = chance.choice(("a flipped bit", "a torn end", "a hole", "a deleted file"))
-    if kind == "a deleted file" or not size:
-        file.unlink()
-        return "a deleted file"
-    if kind == "a torn end":
-        os.truncate(file, chance.randrange(size))
-        return kind
-    content = bytearray(file.read_bytes())
-    place = chance.randrange(size)
-    if kind == "a flipped bit":
-        content[place] ^= 1 << chance.randrange(8)
-    else:
-        end = min(size, place + 512)
-        content[place:end] = bytes(end - place)
-    file.write_bytes(content)
-    return kind
-
-
-def _survives(world: World, what: str) -> Iterator[str]:
-    """Whether it either refuses to run and says why, or runs and finds everything."""
-    log_before = world.daemon.log_path.stat().st_size
-    world.daemon.start()
-    assert world.daemon.process is not None
-    with suppress(AssertionError):
-        world.daemon.wait_until_ready()
-    with suppress(Exception):
-        if not world.has_ended():
-            found = world.daemon.wait_until_found(world.work.expected, timeout_s=60)
-            if found.keys() != world.work.expected.keys() and not world.has_ended():
-                yield f"{what}: {len(world.work.expected) - len(found)} words are not found"
-            return
-    code = world.daemon.process.poll()
-    told = world.daemon.log_path.read_bytes()[log_before:].decode(errors="replace")
-    if code is None:
-        yield f"{what}: it does not answer as it should: {told[-500:]}"
-    elif code < 0 or "Traceback" in told or "restore-archive" not in told:
-        yield f"{what}: it ended with {code} and did not say what to do: {told[-500:]}"
-    else:
-        world.counts["an archive was refused"] += 1
-
-
 def flap_server(world: World, chance: random.Random, rounds: int) -> list[str]:
     """The model server goes, comes, fails and is slow."""
     world.work.start()
     world.daemon.run()
     for _ in range(rounds):
         way = chance.choice(("goes", "fails", "is slow", "says nonsense"))
+        lasts, pause = chance.uniform(0.3, 2), chance.uniform(0, 0.5)
         world.counts[f"the model server {way}"] += 1
         if way == "goes":
             world.server.down()
         world.server.broken = 500 if way == "fails" else 0
         world.server.delay_s = 3.0 if way == "is slow" else 0.0
         world.server.empty_shape = [] if way == "says nonsense" else ...
-        time.sleep(chance.uniform(0.3, 2))
+        time.sleep(lasts)
         if way == "goes":
             world.server.up()
         world.server.broken, world.server.delay_s, world.server.empty_shape = 0, 0.0, ...
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
-        time.sleep(chance.uniform(0, 0.5))
+        time.sleep(pause)
     return []
 
 
@@ -198,10 +170,11 @@ def set_clock(world: World, chance: random.Random, rounds: int) -> list[str]:
     """The clock jumps, by hours, months and years, both ways; the monotonic one does not."""
     offset = world.root / "offset"
     offset.write_text("+0")
-    world.daemon.environment |= {
-        "LD_PRELOAD": next(path for path in _FAKETIME if os.path.exists(path)),
+    faked = {
+        "LD_PRELOAD": next(path for path in FAKETIME if os.path.exists(path)),
         "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }  # fmt: skip
+    world.daemon.environment |= faked
     world.work.start()
     world.daemon.run(fork=False)
     for _ in range(rounds):
@@ -210,9 +183,8 @@ def set_clock(world: World, chance: random.Random, rounds: int) -> list[str]:
         time.sleep(chance.uniform(0.2, 2))
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
-    world.work.stop()
-    world.daemon.terminate()
-    for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC"):
+    offset.write_text("+0")
+    for name in faked:
         del world.daemon.environment[name]
     return []
 
@@ -221,79 +193,38 @@ def throw_rubbish(world: World, chance: random.Random, rounds: int) -> list[str]
     """Files that are none, hostile names, requests and protocol messages of random bytes."""
     world.work.start()
     world.daemon.run()
-    requests = world.daemon.requests_dir
     for number in range(3 * rounds):
         rubbish = chance.randbytes(chance.choice((0, 1, 30, 5000)))
-        way = chance.choice(("a request", "the socket", "a fifo", "a strange name"))
+        way = chance.choice(("a request", "the socket", "a fifo", "a strange name", "a record", "a strange record"))
+        name = chance.choice(("\u202etxt.exe", "a\nb", "x" * 240, "-rf", "%s%n", "\x1b[2J")) + str(number)
         world.counts[f"rubbish: {way}"] += 1
-        if way == "a request":
-            (requests / f"rubbish-{number}.txt").write_bytes(rubbish)
-        elif way == "a fifo":
-            os.mkfifo(requests / f"fifo-{number}.txt")
-        elif way == "a strange name":
-            name = chance.choice(("\u202etxt.exe", "a\nb", "x" * 250, "-rf", "%s%n", "\x1b[2J")) + str(number)
-            (requests / name[-255:]).write_bytes(rubbish)
-        else:
-            with suppress(OSError), socket.socket(socket.AF_UNIX) as sock:
-                sock.settimeout(2)
-                sock.connect(str(world.daemon.socket))
-                sock.sendall(
-                    chance.choice((b"GET ", b"POST /status HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b"")) + rubbish
-                )
-                sock.recv(1000)
+        _throw(world, chance, way, name, rubbish, number)
         time.sleep(chance.uniform(0, 0.3))
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
     return []
 
 
-def _children(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in children.read_text().split()] if children.exists() else []
-
-
-def _control(prefix: Path, pid: int, command: str) -> None:
-    """Tell libfiu, in this process, over its named pipes; a process that has ended meanwhile is told nothing."""
-    with suppress(subprocess.TimeoutExpired):
-        subprocess.run(
-            ["fiu-ctrl", "-f", str(prefix), "-c", command, str(pid)], capture_output=True, check=False, timeout=5
-        )
-
-
-def _has_faketime() -> str:
-    return "" if any(map(os.path.exists, _FAKETIME)) else "libfaketime is not installed"
-
-
-def _has_fiu() -> str:
-    is_here = shutil.which("fiu-ctrl") and any((Path(place) / _LIBRARIES[0]).exists() for place in _PLACES)
-    return "" if is_here else "libfiu (fiu-utils) is not installed"
-
-
-def _may_mount() -> str:
-    return "" if os.geteuid() == 0 else "only root can make a small disk"
-
-
-@dataclass(frozen=True, slots=True)
-class Harm:
-    """One kind.
-
-    `lacks`: why it cannot be done on this machine; empty where it can. `rounds`: how often it is done in one trial.
-    `weight`: how many trials, beside the other kinds.
-    """
-
-    do: Callable[[World, random.Random, int], list[str]]
-    lacks: Callable[[], str] = lambda: ""
-    on_small_disk: bool = False
-    rounds: int = 6
-    weight: int = 1
-
-
-HARMS = {
-    "kill": Harm(kill, rounds=20, weight=4),
-    "fail": Harm(fail_calls, _has_fiu, weight=2),
-    "disk": Harm(fill_disk, _may_mount, on_small_disk=True, weight=2),
-    "damage": Harm(damage, weight=3),
-    "server": Harm(flap_server),
-    "clock": Harm(set_clock, _has_faketime),
-    "rubbish": Harm(throw_rubbish),
-}
+def _throw(world: World, chance: random.Random, way: str, name: str, rubbish: bytes, number: int) -> None:
+    requests, storage = world.daemon.requests_dir, world.data_dir / "storage"
+    if way == "a request":
+        (requests / f"rubbish-{number}.txt").write_bytes(rubbish)
+    elif way == "a fifo":
+        os.mkfifo(requests / f"fifo-{number}.txt")
+    elif way == "a strange name":
+        (requests / name).write_bytes(rubbish)
+    elif way == "a record":
+        session = storage / "message" / "ses_rubbish"
+        session.mkdir(parents=True, exist_ok=True)
+        (session / f"msg_rubbish{number}.json").write_bytes(rubbish)
+    elif way == "a strange record":
+        session = storage / "session" / "pid"
+        session.mkdir(parents=True, exist_ok=True)
+        (session / f"{name}.json").write_bytes(rubbish)
+    else:
+        start = chance.choice((b"GET ", b"POST /status HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b""))
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(2)
+            sock.connect(str(world.daemon.socket))
+            sock.sendall(start + rubbish)
+            sock.recv(1000)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.harms import HARMS
-from tests.torture.trial import trial
+from tests.torture.trial import HARMS, trial
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]
 
