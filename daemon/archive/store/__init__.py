@@ -72,10 +72,11 @@ class Store(Rewriting):
         try:
             self._marker = Marker(directory)
             is_new = self._marker.may_create()
-            if not is_new:
-                self._check_whole()
-            else:
+            if is_new:
                 self._marker.begin()
+            else:
+                self._check_whole()
+                self._marker.opened()  # a kill from here on leaves files that the last clean end did not
             self._db = self._open(is_new=is_new)
             self._marker.opened()
             self._compression = Compression(self._dictionaries())

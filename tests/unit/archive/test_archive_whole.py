@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from unittest import mock
 
 import plyvel
 import pytest
@@ -131,6 +132,23 @@ def test_a_backup_copied_over_a_newer_archive_is_refused(states: dict[str, Path]
     with pytest.raises(ArchiveCorrupt, match="CURRENT does not name MANIFEST-"):
         Archive(tmp_path / "a")
     assert hashes(tmp_path / "a" / "leveldb") == before
+
+
+@pytest.mark.parametrize("is_current", [False, True])
+def test_a_kill_while_leveldb_opens_it_is_no_damage(
+    states: dict[str, Path], tmp_path: Path, *, is_current: bool
+) -> None:
+    """LevelDB then leaves a table and a manifest, whether CURRENT names it or not yet, beside those of before."""
+    shutil.copytree(states["closed"], tmp_path / "a")
+    with mock.patch("plyvel.DB", side_effect=SystemExit), pytest.raises(SystemExit):
+        Archive(tmp_path / "a")
+    shutil.copytree(states["closed"], tmp_path / "b")
+    plyvel.DB(str(tmp_path / "b" / "leveldb")).close()
+    new = integrity.files(tmp_path / "b" / "leveldb").keys() - integrity.files(tmp_path / "a" / "leveldb").keys()
+    assert any(name.startswith("MANIFEST-") for name in new)
+    for name in [*new, *(["CURRENT"] if is_current else [])]:
+        shutil.copy(tmp_path / "b" / "leveldb" / name, tmp_path / "a" / "leveldb")
+    assert len(everything(tmp_path / "a")) == ROUNDS * MESSAGES + 2
 
 
 def test_a_making_that_was_cut_short_is_begun_again(tmp_path: Path) -> None:
