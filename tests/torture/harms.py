@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import socket
 import time
@@ -18,6 +19,9 @@ FAKETIME = (
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
 )
+_SLEEP = "import select, time\ntime.sleep = lambda seconds: select.select((), (), (), seconds) and None\n"
+"""libfaketime 0.9.10 refuses clock_nanosleep, which Python sleeps with, if it leaves the monotonic clock alone."""
+_RUBBISH = "ses_rubbish"
 _POINT_S = 3.0
 """How long a kill point is waited for; then the process is killed wherever it is."""
 
@@ -170,7 +174,11 @@ def set_clock(world: World, chance: random.Random, rounds: int) -> list[str]:
     """The clock jumps, by hours, months and years, both ways; the monotonic one does not."""
     offset = world.root / "offset"
     offset.write_text("+0")
+    customized = world.root / "python"
+    customized.mkdir()
+    (customized / "sitecustomize.py").write_text(_SLEEP)
     faked = {
+        "PYTHONPATH": str(customized),
         "LD_PRELOAD": next(path for path in FAKETIME if os.path.exists(path)),
         "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }  # fmt: skip
@@ -202,6 +210,7 @@ def throw_rubbish(world: World, chance: random.Random, rounds: int) -> list[str]
         time.sleep(chance.uniform(0, 0.3))
         if world.has_ended():
             return [f"it ended: {world.daemon.log_end()[-500:]}"]
+    shutil.rmtree(world.data_dir / "storage" / "message" / _RUBBISH, ignore_errors=True)
     return []
 
 
@@ -214,7 +223,7 @@ def _throw(world: World, chance: random.Random, way: str, name: str, rubbish: by
     elif way == "a strange name":
         (requests / name).write_bytes(rubbish)
     elif way == "a record":
-        session = storage / "message" / "ses_rubbish"
+        session = storage / "message" / _RUBBISH
         session.mkdir(parents=True, exist_ok=True)
         (session / f"msg_rubbish{number}.json").write_bytes(rubbish)
     elif way == "a strange record":

@@ -65,7 +65,7 @@ def trial(kind: str, seed: int, root: Path, rounds: int | None = None) -> tuple[
             done = made.counts
             try:
                 problems += harm.do(made, random.Random(seed), rounds or harm.rounds)
-                problems += made.finish()
+                problems += [] if made.is_finished else made.finish()
             except Exception:
                 problems.append(made.daemon.log_end()[-800:])
                 raise

@@ -35,6 +35,7 @@ class World:
         """Request files that were dropped; each must be done in the end."""
         self.others: frozenset[str] = frozenset()
         """Messages in the archive that are in none of the sources here."""
+        self.is_finished = False
 
     def request(self, text: str) -> None:
         """Ask for pages, as a person would."""
@@ -45,6 +46,7 @@ class World:
         """End the work and compare everything: with the process that has lived through the harm, if it still runs, and
         with a new one."""
         self.work.stop()
+        self.is_finished = True
         problems: list[str] = []
         for name in ("a new process",) if self.has_ended() else ("the same process", "a new process"):
             problems += [f"{name}: {problem}" for problem in Check(self).all_problems()]

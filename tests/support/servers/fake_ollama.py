@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,6 +46,12 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
         "content": "",
         "tool_calls": [{"function": {"name": name, "arguments": arguments}}],
     }
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that was killed
+            super().handle_error(request, client_address)
 
 
 class FakeOllama:
@@ -105,7 +112,7 @@ class FakeOllama:
     def up(self) -> Self:
         """Listen; on the same port as before, when it was up before."""
         handler = type("Handler", (Handler,), {"fake": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), handler)
+        self._server = _Server(("127.0.0.1", self._port), handler)
         self._server.daemon_threads = True
         self._port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
