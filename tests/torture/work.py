@@ -42,6 +42,11 @@ CREATE TABLE IF NOT EXISTS todo (session_id text NOT NULL, content text NOT NULL
 """
 
 
+def question(word: str) -> str:
+    """What finds the message of this word by meaning: a text like all of them, that is about the word."""
+    return f"{_FILLER} " + " ".join([word] * 4)
+
+
 def _place(word: str) -> int:
     values = vector(word, DIMS)
     return max(range(1, DIMS), key=lambda place: abs(values[place]))
@@ -116,7 +121,9 @@ class Work(threading.Thread):
         """The next number whose word is told from all others by its meaning alone, too."""
         while True:
             self._number += 1
-            if (place := _place(words(self._number))) not in self._places:
+            word = words(self._number)
+            place, of_path = _place(word), _place(f"{PROJECT}/{word}.txt")
+            if place not in self._places and place != of_path:
                 self._places.add(place)
                 return self._number
 
@@ -201,7 +208,7 @@ class _Life:
         where = {"cwd": str(self._tree.worktree), "root": str(self._tree.worktree)}
         self._store.message(
             assistant(message_id, self._id, created, created + 100, path=where),
-            text(f"prt_{message_id}", message_id, self._id, f"The step with {word} ends."),
+            text(f"prt_{message_id}", message_id, self._id, f"{_FILLER} {word} and the step ends."),
             {"id": f"prt_{message_id}_end", **ids, "type": "step-finish", "snapshot": tree},
         )
 
@@ -219,7 +226,7 @@ class _Life:
         output = {"write": "Wrote file successfully.", "print": f"{_FILLER} {word}\n" * 400}.get(kind, "")
         if kind == "secret":
             self._work.secrets.append(secret(int(message_id[-6:])))
-            output = f"GITHUB_TOKEN={self._work.secrets[-1]}\n{word}"
+            output = f"GITHUB_TOKEN={self._work.secrets[-1]}\n{_FILLER} {word}"
         given = {"filePath": f"{PROJECT}/{word}.txt", "content": f"{_FILLER}\n{word}\n"}
         state = {
             "status": "completed", "input": given if kind == "write" else {"command": "cat notes"}, "output": output,
