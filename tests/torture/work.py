@@ -109,7 +109,8 @@ class Work(threading.Thread):
                 ]
                 while not self._ended.is_set() and self._most != 0:
                     self.chance.choice(lives)()
-                    pause = self.chance.uniform(0, _PAUSE_S)
+                    # Slower and slower: a check asks for every word, and is to be shorter than the harm.
+                    pause = self.chance.uniform(0, _PAUSE_S) * (1 + self._number / 50)
                     if self._most is None:
                         self._ended.wait(pause)
                     else:
