@@ -76,7 +76,6 @@ class Store(Rewriting):
                 self._marker.begin()
             else:
                 self._check_whole()
-                self._marker.opened()  # a kill from here on leaves files that the last clean end did not
             self._db = self._open(is_new=is_new)
             self._marker.opened()
             self._compression = Compression(self._dictionaries())
@@ -88,9 +87,9 @@ class Store(Rewriting):
             raise
 
     def _check_whole(self) -> None:
-        trouble = self._marker.trouble()
-        if trouble:
+        if trouble := self._marker.trouble():
             raise ArchiveCorrupt(f"{self._place}: not a whole archive: {trouble}; nothing was changed; {_ASIDE}")
+        self._marker.opened()  # a kill from here on leaves files that the last clean end did not
 
     def _open(self, *, is_new: bool) -> Any:
         """Open it twice, because only paranoid checks find a flipped bit in the index of a table, which hides keys.
