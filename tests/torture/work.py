@@ -224,7 +224,7 @@ class _Life:
         self._store.message(assistant(message_id, self._id, created, created + 500))
 
     def _call(self, kind: str, message_id: str, created: int, word: str) -> None:
-        output = {"write": "Wrote file successfully.", "print": f"{_FILLER} {word}\n" * 400}.get(kind, "")
+        output = {"write": "Wrote file successfully.", "print": f"{_FILLER} {word}\n" * 8}.get(kind, "")
         if kind == "secret":
             self._work.secrets.append(secret(int(message_id[-6:])))
             output = f"GITHUB_TOKEN={self._work.secrets[-1]}\n{_FILLER} {word}"
