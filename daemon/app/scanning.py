@@ -11,7 +11,7 @@ from daemon.archive import TOOLS, Archive
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress
-from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, Retry, SourceBusy
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, Retry, SourceBusy, Unreadable
 from daemon.exclude import Exclusion
 from daemon.files import Files
 from daemon.filesystem.disk_space import is_full
@@ -52,14 +52,14 @@ class Recovery:
         self.captured = 0
         """Objects captured so far."""
 
-    def capture(self, within_s: float, progress: Callable[[int, int], None]) -> Captured:
-        """Extract evidence again if an older version did it, then capture what is queued.
+    def capture(self, within_s: float, progress: Callable[[int, int], None], *, everything: bool) -> Captured:
+        """Extract evidence again if an older version did it, then capture what is queued (see Capture.run).
 
         Raises:
             DiskFull: the disk is nearly full.
         """
         self.evidence.renew(progress)
-        result = self._capture.run(within_s, progress)
+        result = self._capture.run(within_s, progress, everything=everything)
         self.captured += result.trees + result.files
         return result
 
@@ -145,12 +145,12 @@ class Scanning(Indexing):
                 raise full
             if words:
                 self.drain_lexical(progress)
-            self._capture(progress, within_s=MOMENT_S if hurry else _LONG_S)
+            self._capture(progress, within_s=MOMENT_S if hurry else _LONG_S, everything=everything)
             if everything:
                 self.archive.sweep_cache()  # replies and searches that have expired
             return total
 
-    def _capture(self, progress: Progress | None, *, within_s: float) -> None:
+    def _capture(self, progress: Progress | None, *, within_s: float, everything: bool) -> None:
         """Archive what OpenCode will prune, for at most `within_s` seconds; the next scan captures the rest."""
 
         def step(done: int, of: int) -> None:
@@ -159,8 +159,10 @@ class Scanning(Indexing):
                 progress({"phase": "capturing snapshots", "done": done, "total": of})
 
         try:
-            result = self.recovery.capture(within_s, step)
+            result = self.recovery.capture(within_s, step, everything=everything)
             self._is_capturing = bool(result.trees or result.files or result.left_out)
+            if result.refusal:
+                self.report("snapshots", Unreadable(f"{result.refusal}; it stays queued and is tried again"))
         except (Retry, OSError) as error:
             if is_full(error):
                 raise

@@ -22,12 +22,23 @@ _KINDS = {
 }
 
 
+_PERMANENT = (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EFBIG)
+"""Errors that say what is there, or that nothing is: no later look changes them while the disk stays as it is."""
+
+
 class NotRegularError(OSError):
     """There is something other than a regular file."""
 
 
 class TooLargeError(OSError):
     """The file has more bytes than the reader's limit."""
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the system refuses now what may be there: a failing disk, permissions, too many open files, no memory."""
+    if isinstance(error, OSError):
+        return not isinstance(error, FileNotFoundError | NotRegularError) and error.errno not in _PERMANENT
+    return isinstance(error, MemoryError)
 
 
 def opened(path: str | Path, *, folder: int | None = None) -> BufferedReader:

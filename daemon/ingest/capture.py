@@ -2,13 +2,12 @@
 
 The objects that a message names are queued in the message's own commit, so a crash loses nothing. Then the queue is
 processed: each content is stored once, and finished trees are skipped. A commit never marks an object as done before
-its content is committed. An object that is left out has a reason: too large, limit reached, gone. OpenCode's files are
-only read.
+its content is committed. An object that is left out has a reason: too large, limit reached, gone. What the system
+refuses to read is none of these: it stays queued, and is tried again. OpenCode's files are only read.
 """
 
 from __future__ import annotations
 
-import errno
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,8 +19,7 @@ from daemon.archive import Archive, Batch, keys
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
 from daemon.exclude import EXCLUDED, Exclusion
-from daemon.filesystem import disk_space
-from daemon.filesystem.regular_file import NotRegularError
+from daemon.filesystem import disk_space, regular_file
 from daemon.model import FileEdit, Json, Operation
 from daemon.opencode import json_files
 from daemon.opencode.snapshots import GitObject, Snapshots
@@ -38,8 +36,11 @@ _RETRY_S = 600
 _RESTING_MS = 2000
 """A spilled output that changed this recently may be unfinished."""
 
-_PERMANENT = (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
-"""Errors that no later look at a spilled output changes: its folder is a link or a file, or its name is too long."""
+_REFUSED_S = (1.0, 600.0)
+"""The first and the longest pause before something is tried again that the system refused to read."""
+
+_REFUSED = "refused"
+"""The remark of a tree of which something was refused: it is not settled."""
 
 LEFT_OUT = "captures left out by exclude.paths"
 """The note that says under which settings something was left out; other settings look for it again."""
@@ -61,6 +62,8 @@ class Captured:
     """Objects that are not stored, each with its reason."""
     waiting: int = 0
     """Queue entries for the next run."""
+    refusal: str = ""
+    """What the system refused to read of one of them, now or when it was last tried."""
 
 
 def _silence(done: int, total: int) -> None:
@@ -115,6 +118,8 @@ class Capture:
         self._deadline = 0.0
         self._progress: Progress = _silence
         self._gone = ""
+        self._refused: dict[str, tuple[float, float, str]] = {}  # name -> pause, its end (monotonic), what was refused
+        self._refusal = ""  # of the entry in work
         self._begin()
 
     # -- filling the queue ---------------------------------------------------------------------------------------
@@ -148,9 +153,10 @@ class Capture:
 
     # -- processing the queue ------------------------------------------------------------------------------------
 
-    def run(self, budget_s: float, progress: Progress | None = None) -> Captured:
+    def run(self, budget_s: float, progress: Progress | None = None, *, everything: bool = True) -> Captured:
         """Process the queue, the oldest first, for about so many seconds; other entries wait for the next run.
 
+        Without `everything`, what was refused a moment ago waits as well.
         `progress` is called with (entries done, of how many) after each entry and each commit of a long one. It may
         raise: committed objects stay and are not read again.
 
@@ -171,13 +177,17 @@ class Capture:
         try:
             for number, (name, value) in enumerate(queue):
                 self._place = number, len(queue)
-                self._work(name, value)
+                if everything or time.monotonic() >= self._refused.get(name, (0.0, 0.0, ""))[1]:
+                    self._work(name, value)
                 self._progress(number + 1, len(queue))
                 self._pause()
         except _OutOfTimeError:
             pass
         self._commit()
-        self._figures.waiting = self.waiting()
+        left = {name for name, _ in self._objects.capture_queue()}
+        self._refused = {name: refused for name, refused in self._refused.items() if name in left}
+        self._figures.waiting = len(left)
+        self._figures.refusal = next((reason for _, _, reason in self._refused.values()), "")
         return self._figures
 
     def _begin(self) -> None:
@@ -212,11 +222,16 @@ class Capture:
 
     def _work(self, name: str, value: bytes) -> None:
         entry = records.load_object(value)
+        self._refusal = ""
+        before = self._figures.trees + self._figures.files
         done = self._spill(name, entry) if name.startswith("/") else self._object(name, entry)
-        if done:
+        if self._refusal:
+            pause = min(max(_REFUSED_S[0], 2 * self._refused.get(name, (0.0, 0.0, ""))[0]), _REFUSED_S[1])
+            self._refused[name] = (pause, time.monotonic() + pause, self._refusal)
+        elif done:
             self._objects.unwant(self._batch, name, value)
-            if entry.get("place"):
-                self._batch.outdate(entry["place"])
+        if entry.get("place") and (done or self._figures.trees + self._figures.files > before):
+            self._batch.outdate(entry["place"])
 
     def _object(self, object_id: str, entry: Json) -> bool:
         """Capture one queued tree or blob; False if it may still appear."""
@@ -230,7 +245,7 @@ class Capture:
         kind, _ = self._keep(object_id, roots)
         if kind == TREE:
             self._descend(object_id, roots)
-        return True
+        return not self._refusal
 
     def _may_come(self, entry: Json) -> bool:
         now = self._now()
@@ -246,7 +261,8 @@ class Capture:
             name, (mode, id_) = next(walk.entries, ("", (-1, "")))
             inner = [f"{place.rstrip('/')}/{name}" for place in walk.places]
             if mode < 0:
-                self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
+                if _REFUSED not in walk.remarks:
+                    self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
                 stack.pop()
                 if stack:
                     stack[-1].remarks |= walk.remarks
@@ -276,7 +292,10 @@ class Capture:
             return TREE, ""
         self._pause()
         git_object = self._snapshots.read(object_id, self._most)
-        reason, remark = self._refusal(git_object)
+        if git_object.waits:
+            self._refusal = git_object.reason
+            return "", _REFUSED
+        reason, remark = self._objection(git_object)
         if reason:
             return self._leave_out(object_id, reason, remark)
         kind = TREE if git_object.kind == "tree" else BLOB
@@ -287,7 +306,7 @@ class Capture:
         self._count(kind, object_id, len(git_object.raw))
         return kind, ""
 
-    def _refusal(self, git_object: GitObject) -> tuple[str, str]:
+    def _objection(self, git_object: GitObject) -> tuple[str, str]:
         """Why an object is not stored, and the remark; empty if it is.
 
         Trees are small, and prove that a file existed, so they are stored even beyond the limit.
@@ -360,8 +379,9 @@ class Capture:
                 return False
             reason = "gone: no such file in tool-output"
         except OSError as error:
-            if not isinstance(error, NotRegularError) and error.errno not in _PERMANENT:
-                return False  # whatever the system refuses now, it may allow at the next look
+            if regular_file.is_refusal(error):
+                self._refusal = f"{path}: cannot be read: {error.strerror}"
+                return False
             reason = f"cannot be read: {error.strerror}"
         else:
             if abs(self._now() - changed) < _RESTING_MS:

@@ -16,7 +16,7 @@ from daemon import log, records
 from daemon.archive import Archive, Batch, keys
 from daemon.archive.forgotten import DIFFS
 from daemon.archive.objects import BLOB
-from daemon.errors import BadRecord, SourceBusy
+from daemon.errors import BadRecord, SourceBusy, Unreadable
 from daemon.exclude import Exclusion
 from daemon.ingest.capture import LEFT_OUT, Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
@@ -39,7 +39,7 @@ _RECENT_S = 2.0
 """Consecutive sessions often share a folder, so within this time its configuration is read only once."""
 
 Progress = Callable[[int, int], None]
-Note = Callable[[str, BadRecord | None], None]
+Note = Callable[[str, BadRecord | SourceBusy | None], None]
 """Called with a place and why it cannot be read; or with None, because it was read."""
 
 
@@ -124,8 +124,12 @@ class Evidence:
         try:
             marks = [asdict(mark) for mark in source.reverts(session.id)]
             reverts[source.name] = _remembered(source, session.id, reverts.get(source.name, []), marks)
-        except (BadRecord, SourceBusy):
+        except (BadRecord, SourceBusy) as error:
             _LOG.debug("reverts unreadable", source=source.name, session=session.id)
+            if not isinstance(error, BadRecord) or isinstance(error, Unreadable):
+                note(f"reverts of {session.id}", error)
+        else:
+            note(f"reverts of {session.id}", None)
         diffs: list[Json] = []
         written = 0
         try:
@@ -133,9 +137,7 @@ class Evidence:
             listings = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
             diffs, written = max(listings, key=lambda listing: listing[1])
             note(place, None)
-        except SourceBusy:
-            diffs, written = old.get("diffs", []), old.get("diff_time", 0)
-        except BadRecord as error:
+        except (BadRecord, SourceBusy) as error:
             note(place, error)
         if self._archive.forgotten.has(DIFFS, session.id):
             diffs, old = [], old | {"diffs": []}
@@ -154,15 +156,11 @@ class Evidence:
         return is_new
 
     def of_todos(self, batch: Batch, source: Source, session_id: str, note: Note) -> bool:
-        """Store the session's current todo list; returns whether it is new.
-
-        Raises:
-            SourceBusy: it is being written.
-        """
+        """Store the session's current todo list; returns whether it is new."""
         place = f"todo list of {session_id}"
         try:
             todos = source.todos(session_id)
-        except BadRecord as error:
+        except (BadRecord, SourceBusy) as error:
             note(place, error)
             return False
         note(place, None)

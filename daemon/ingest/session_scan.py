@@ -124,7 +124,7 @@ class SessionScan:
 
     def forget(self) -> int:
         """The source no longer has the session; returns how many records lost their last source."""
-        for kind in ("session", "session_diff of", "todo list of"):
+        for kind in ("session", "session_diff of", "todo list of", "reverts of"):
             self._batch.release(self._name, f"{kind} {self._id}")
         self._forget(self._archive.marks(self._name, self._id))
         self.result.removed += self._batch.forget_session_source(self._id, self._name, self._context.now())
@@ -141,10 +141,7 @@ class SessionScan:
     def _beside_messages(self, session: Session) -> None:
         evidence = self._context.evidence
         is_new = evidence.of_session(self._batch, self._source, session, self._stored_and_new, self._note)
-        try:
-            is_new |= evidence.of_todos(self._batch, self._source, self._id, self._note)
-        except SourceBusy:
-            self.result.postponed.add(self._id)
+        is_new |= evidence.of_todos(self._batch, self._source, self._id, self._note)
         if is_new:
             self._concerns(session)
 
@@ -167,9 +164,7 @@ class SessionScan:
         self._session = self._archive.session(self._id)
         try:
             return self._source.read_session(self._id)
-        except SourceBusy:
-            self.result.postponed.add(self._id)
-        except BadRecord as error:
+        except (BadRecord, SourceBusy) as error:
             self._note(f"session {self._id}", error)
         return None
 
@@ -322,10 +317,13 @@ class SessionScan:
             }
             self._batch.put_large(message_id, problem.part_id, reference)
 
-    def _note(self, place: str, error: BadRecord | None) -> None:
+    def _note(self, place: str, error: BadRecord | SourceBusy | None) -> None:
         """Note that a record cannot be read; or with None, that it was read."""
         if error is None:
             self._batch.release(self._name, place)
+            return
+        if isinstance(error, SourceBusy):
+            self.result.postponed.add(self._id)
             return
         if isinstance(error, Unreadable):
             self.result.refused.add(self._id)

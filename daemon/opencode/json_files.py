@@ -154,7 +154,7 @@ def read_output(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | 
     """As `_read_output`, from the first of the data directories that has it.
 
     Raises:
-        OSError: as there; an error about an existing file goes before one about a missing file.
+        OSError: as there. A refusal goes first, then an error about an existing file, then one about a missing file.
     """
     reason: OSError = FileNotFoundError()
     for folder in folders:
@@ -163,7 +163,8 @@ def read_output(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | 
         except FileNotFoundError:
             continue
         except OSError as error:
-            reason = error
+            if not regular_file.is_refusal(reason):
+                reason = error
     raise reason
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -41,13 +42,15 @@ class GitObject:
     """One object, or why there is none.
 
     `kind` is ``blob`` or ``tree``, or empty if there is no object. `size` is set if it is larger than the limit, and
-    `raw` is then empty. Otherwise `reason` says what is wrong; trying again later may help.
+    `raw` is then empty. Otherwise `reason` says what is wrong; trying again later may help. `waits`: the system refused
+    to read something now, so the object may well be there.
     """
 
     kind: str = ""
     raw: bytes = b""
     size: int = 0
     reason: str = ""
+    waits: bool = False
 
 
 class Snapshots:
@@ -55,7 +58,8 @@ class Snapshots:
 
     def __init__(self, *data_dirs: Path) -> None:
         self._roots = [data_dir / "snapshot" for data_dir in data_dirs]
-        self._unread: list[str] = []
+        self._unread: list[GitObject] = []
+        """What could not be listed: any object may be there."""
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         """By real path; the folder with the last found object is last, and is searched first."""
 
@@ -63,8 +67,9 @@ class Snapshots:
         """List the repositories and alternates that exist now."""
         self._unread.clear()
         listed = dict.fromkeys(path for root in self._roots for path in _object_folders(root, self._unread))
-        for path in self._folders.keys() - listed.keys():
-            self._folders.pop(path).close()
+        if not any(problem.waits for problem in self._unread):
+            for path in self._folders.keys() - listed.keys():
+                self._folders.pop(path).close()
         for path in listed:
             if path not in self._folders:
                 self._folders[path] = _Folder(path)
@@ -82,17 +87,20 @@ class Snapshots:
 
     def read(self, object_id: str, most: int) -> GitObject:
         """The object with this id (40 hexadecimal digits), wherever it lies, unless it is larger than `most` bytes."""
-        best = GitObject()
+        tries = [GitObject()]
         for path in reversed(list(self._folders)):
             git_object = self._folders[path].read(object_id, most)
             if git_object.kind:
                 self._folders.move_to_end(path)
                 self._bound()
                 return git_object
-            best = best if best.reason else git_object
+            tries.append(git_object)
         self._bound()
-        reason = "; ".join([f"gone: in none of {len(self._folders)} folders of git objects", *self._unread])
-        return best if best.reason else GitObject(reason=reason)
+        best = _best(*tries, *(problem for problem in self._unread if problem.waits))
+        if best.reason:
+            return best
+        unread = (problem.reason for problem in self._unread)
+        return GitObject(reason="; ".join([f"gone: in none of {len(self._folders)} folders of git objects", *unread]))
 
     def close(self) -> None:
         """Release all descriptors; reading opens them again."""
@@ -106,17 +114,29 @@ class Snapshots:
             folder.close()
 
 
-def _object_folders(root: Path, unread: list[str]) -> Iterator[str]:
+def _best(*tries: GitObject) -> GitObject:
+    """What several tries tell of one object: the object, else that it may be there, else why it cannot be read."""
+    return max(tries, key=lambda git_object: (bool(git_object.kind), git_object.waits, bool(git_object.reason)))
+
+
+def _problem(path: str, error: Exception) -> GitObject:
+    cause = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+    return GitObject(reason=f"{path}: cannot be read: {cause}", waits=regular_file.is_refusal(error))
+
+
+def _object_folders(root: Path, unread: list[GitObject]) -> Iterator[str]:
     """``<project>/objects`` of older versions, ``<project>/<worktree hash>/objects`` of newer, and their alternates.
 
-    Lists of alternates that cannot be read go into `unread`, with the reason.
+    What cannot be listed goes into `unread`, with the reason.
     """
-    waiting = [(str(path), 0) for pattern in ("*/objects", "*/*/objects") for path in sorted(root.glob(pattern))]
+    projects = [os.path.join(root, name) for name in _names(str(root), unread)]
+    worktrees = [os.path.join(project, name) for project in projects for name in _names(project, unread)]
+    waiting = [(os.path.join(folder, "objects"), 0) for folder in (*projects, *worktrees)]
     visited: set[str] = set()
     while waiting:
         folder, depth = waiting.pop(0)
         real = os.path.realpath(folder)
-        if real in visited or not os.path.isdir(real):
+        if real in visited or not _is_folder(real, unread):
             continue  # an alternate that is gone: what it held alone is gone with it
         visited.add(real)
         yield real
@@ -124,14 +144,35 @@ def _object_folders(root: Path, unread: list[str]) -> Iterator[str]:
             waiting += [(alternate, depth + 1) for alternate in _alternates(real, unread)]
 
 
-def _alternates(folder: str, unread: list[str]) -> list[str]:
+def _names(folder: str, unread: list[GitObject]) -> list[str]:
+    """The names in a folder, sorted; none if there is no such folder."""
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unread.append(_problem(folder, error))
+        return []
+
+
+def _is_folder(path: str, unread: list[GitObject]) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        unread.append(_problem(path, error))
+        return False
+
+
+def _alternates(folder: str, unread: list[GitObject]) -> list[str]:
     path = os.path.join(folder, "info", "alternates")
     try:
         raw = regular_file.read(path, _LONGEST_LIST)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        unread.append(f"{path}: cannot be read: {error.strerror}")
+        unread.append(_problem(path, error))
         return []
     lines = [line for line in raw.split(b"\n") if line and not line.startswith(b"#") and b"\0" not in line]
     return [os.path.join(folder, os.fsdecode(line)) for line in lines]
@@ -158,17 +199,17 @@ class _Folder:
         loose = self._loose(object_id, most)
         if loose.kind:
             return loose
-        if self._list() or git_object.reason:
+        unread: list[GitObject] = []
+        if self._list(unread) or git_object.reason:
             self.close()
             git_object = self._packed(object_id, most)
-        return git_object if git_object.kind or git_object.reason else loose
+        return _best(git_object, loose, *unread)
 
-    def _list(self) -> bool:
-        """List the packs; True if they have changed."""
-        try:
-            names = set(os.listdir(os.path.join(self._path, "pack")))
-        except OSError:
-            names = set()
+    def _list(self, unread: list[GitObject]) -> bool:
+        """List the packs; True if they have changed. If that is refused, the ones known before stay."""
+        names = set(_names(os.path.join(self._path, "pack"), unread))
+        if unread:
+            return False
         before = self._names
         self._names = sorted(name[:-4] for name in names if name.endswith(".idx") and name[:-4] + ".pack" in names)
         return self._names != before
@@ -181,7 +222,7 @@ class _Folder:
         except FileNotFoundError:
             return GitObject()
         except OSError as error:
-            return GitObject(reason=f"{path}: cannot be read: {error.strerror}")
+            return _problem(path, error)
         except (zlib.error, ValueError) as error:
             return GitObject(reason=f"{path}: damaged: {error}")
 
@@ -196,13 +237,13 @@ class _Folder:
                 git_object = GitObject()
             except Exception as error:  # noqa: BLE001 - a damaged or vanished pack raises whatever its bytes lead to
                 self._drop(path)
-                problem = GitObject(reason=f"{path}.pack: cannot be read: {type(error).__name__}: {error}")
+                problem = _best(problem, _problem(f"{path}.pack", error))
                 continue
             if git_object.kind:
                 git_object = _checked(git_object, object_id, path + ".pack")
             if git_object.kind:
                 return git_object
-            problem = git_object if git_object.reason else problem
+            problem = _best(problem, git_object)
             if len(self._names) > _MOST_PACKS:
                 self._drop(path)
         return problem

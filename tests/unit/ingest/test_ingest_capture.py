@@ -20,6 +20,7 @@ from daemon.ingest.capture import Capture, Captured
 from daemon.model import FileEdit, Operation
 from daemon.opencode.snapshots import Snapshots
 from tests.conftest import Sample
+from tests.support.refusals import nobodys_folder, refused
 from tests.support.stores.git_trees import Repository, everything
 
 T0 = 1_795_000_000_000
@@ -403,3 +404,75 @@ def test_a_spill_that_can_never_be_read_does_not_wait(place: Place, kind: str) -
     done = place.capture().run(60)
     assert (done.left_out, done.waiting) == (1, 0)
     assert "cannot be read" in place.archive.objects.missing(path)
+
+
+@pytest.mark.parametrize("kind", ["tree", "blob", "pack", "idx", "alternates"])
+def test_what_the_system_refuses_stays_queued_and_is_captured_later(place: Place, kind: str) -> None:
+    """As on a failing disk, or with too many open files: nothing says that it is gone, however old it is."""
+    repository = place.repository()
+    tree = repository.write(FILES)
+    path = repository.loose(tree if kind == "tree" else records.blob_id(b"two"))
+    if kind in ("pack", "idx"):
+        repository.pack(tree)
+        (path,) = repository.directory.glob(f"objects/pack/*.{kind}")
+    elif kind == "alternates":
+        objects = place.root / "elsewhere"
+        shutil.move(repository.directory / "objects", objects)
+        path = repository.directory / "objects/info/alternates"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{objects}\n")
+    place.want(tree)
+    with refused(path):
+        done = place.capture().run(60)
+        assert (done.left_out, done.waiting, str(path.stem) in done.refusal) == (0, 1, True)
+    assert place.archive.objects.missing(tree) == place.archive.objects.missing(records.blob_id(b"two")) == ""
+    done = place.capture().run(60)
+    assert (done.left_out, done.waiting, done.refusal) == (0, 0, "")
+    assert place.files(tree) == FILES
+
+
+@pytest.mark.parametrize("closed", ["", "pid", "pid/worktree", "pid/worktree/objects", "pid/worktree/objects/pack"])
+@pytest.mark.parametrize("mode", [0o000, 0o400], ids=oct)
+def test_a_folder_of_snapshots_that_may_not_be_read_is_not_gone(closed: str, mode: int) -> None:
+    with nobodys_folder() as folder:
+        place = Place(folder)
+        repository = place.repository()
+        tree = repository.write(FILES)
+        repository.pack(tree)
+        place.want(tree)
+        (place.data / "snapshot" / closed).chmod(mode)
+        done = place.capture().run(60)
+        (place.data / "snapshot" / closed).chmod(0o700)
+        assert (done.left_out, done.waiting) == (0, 1)
+        assert place.capture().run(60).waiting == 0
+        assert place.files(tree) == FILES
+        place.snapshots.close()
+        place.archive.close()
+
+
+def test_what_stays_refused_is_tried_after_a_pause_and_delays_nothing(place: Place) -> None:
+    repository = place.repository()
+    first, second = repository.write({"a": b"one"}), repository.write({"a": b"two"})
+    capture = place.capture()
+    place.want(first, capture=capture, time=1)
+    place.want(second, capture=capture, time=2)
+    with refused(repository.loose(first)):
+        assert capture.run(60, everything=False).waiting == 1
+        assert place.files(second) == {"a": b"two"}
+    assert capture.run(60, everything=False).waiting == 1
+    assert capture.run(60, everything=True).waiting == 0
+    assert place.files(first) == {"a": b"one"}
+
+
+def test_an_output_refused_in_one_folder_is_not_given_up_for_another(place: Place) -> None:
+    """The other data directory says that it is no file, which says nothing of the first."""
+    path = place.data / "tool-output" / "tool_1"
+    path.write_bytes(b"long output")
+    os.utime(path, (1, 1))
+    other = place.root / "other" / "tool-output" / "tool_1"
+    other.mkdir(parents=True)
+    capture = Capture(place.archive, place.snapshots, data_dir=place.data, further=[place.root / "other"])
+    place.want_file(str(path))
+    with refused(path):
+        assert (capture.run(60).waiting, place.archive.objects.missing(str(path))) == (1, "")
+    assert (capture.run(60).files, capture.waiting()) == (1, 0)

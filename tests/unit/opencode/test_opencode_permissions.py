@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
-import fcntl
 import os
 import resource
-import shutil
-import signal
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -25,27 +19,16 @@ from daemon.opencode.json_tree import JsonTree
 from daemon.opencode.watch import Watch
 from daemon.records import OWN_SESSION_TITLE
 from tests.support.processes.daemon_process import until
+from tests.support.refusals import nobodys_folder, refused
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import T0, JsonStore, assistant, session, text, tool, user
-
-NOBODY = 65534
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder of this process, which is not root's for as long: root may read everything."""
-    made = Path(tempfile.mkdtemp(prefix="rc-"))
-    is_root = os.geteuid() == 0
-    codecs.lookup("ascii")  # loaded now, because nobody may not read where root's Python lies
-    if is_root:
-        os.chown(made, NOBODY, -1)
-        os.seteuid(NOBODY)
-    try:
-        yield made
-    finally:
-        if is_root:
-            os.seteuid(0)
-        shutil.rmtree(made)
+    with nobodys_folder() as folder:
+        yield folder
 
 
 def assert_everything_is_read(engine: PlainService) -> None:
@@ -85,17 +68,6 @@ def test_what_was_closed_is_read_when_its_permissions_change(place: Path, closed
         engine.scan(everything=False, words=False)
         assert_everything_is_read(engine)
         assert {row["state"] for row in engine.status()["sources"]} == {"ok"}
-
-
-@contextmanager
-def refused(path: Path) -> Iterator[None]:
-    """While a lease on the file is held, nobody else can open it without waiting; nothing of it changes."""
-    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
-    with path.open("r+b") as file:
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        yield
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    signal.signal(signal.SIGIO, before)
 
 
 @pytest.mark.parametrize("name", [name for name in CLOSED if name.endswith(".json")])
