@@ -129,7 +129,7 @@ class Scanning(Indexing):
                     self._unread[source.name] = str(error)
                     full = error
                     continue
-                except (Retry, OSError) as error:
+                except (Retry, Unreadable, OSError) as error:
                     self._unread[source.name] = str(error)
                     since = self._locked.setdefault(source.name, time.monotonic())
                     # OpenCode locks its database for a moment now and then, which is no reason to report an error.

@@ -11,19 +11,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from daemon import log
 from daemon.archive import Archive
 from daemon.embed import BadInput, Embedder, Vector
 from daemon.exclude import Exclusion
 from daemon.filesystem import disk_space
-from daemon.ingest.capture import Capture, Captured
+from daemon.ingest.absence import gone
+from daemon.ingest.capture import Capture
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.indexes import Upkeep
 from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of, index_fingerprint
-from daemon.ingest.scan_result import ScanResult, SessionCounts
+from daemon.ingest.scan_result import Captured, ScanResult, SessionCounts
 from daemon.ingest.screened_source import ScreenedFiles, ScreenedSource
 from daemon.ingest.session_scan import ScanContext, SessionScan
 from daemon.model import Json, SourceCounts
-from daemon.opencode import Source
+from daemon.opencode import Listing, Source
 from daemon.redact import redact_value
 
 __all__ = [
@@ -41,6 +43,10 @@ __all__ = [
     "Upkeep",
     "entry_of",
 ]
+
+_LOG = log.get("intake")
+_SESSIONS = "list of sessions"
+"""The place of what is damaged there."""
 
 Progress = Callable[[int, int], None]
 
@@ -103,12 +109,31 @@ class Intake:
             total += session.result
             pulse(number + 1)
         if listed is not None:
-            for session_id in sorted(self._archive.marked_sessions(source.name) - set(listed)):
+            for session_id in sorted(self._gone(source, listed)):
                 total.removed += SessionScan(self._context, source, session_id, patient=False).forget()
             self._figures[source.name] = {name: counts for name, counts in figures.items() if name in listed}
             self._evidence.of_projects(ScreenedSource(source, self._context.exclusion))
             self.last_scan[source.name] = self._context.now()
         return total
+
+    def _gone(self, source: Source, listed: Listing[str]) -> set[str]:
+        """The archived sessions that the source has no more; what is damaged there is noted."""
+        reasons = [listed.problem] if listed.problem else []
+        missing = self._archive.marked_sessions(source.name) - set(listed)
+        certain = (
+            gone(source, "session", missing, lambda error: reasons.append(str(error))) if listed.is_whole else set()
+        )
+        problem = "".join(reasons[:1])
+        noted = self._archive.quarantined(source.name).get(_SESSIONS, {}).get("reason", "")
+        if problem != noted:
+            batch = self._archive.batch()
+            if problem:
+                _LOG.warning("set aside", source=source.name, place=_SESSIONS, reason=problem)
+                batch.quarantine(source.name, _SESSIONS, {"reason": problem, "time": self._context.now()})
+            else:
+                batch.release(source.name, _SESSIONS)
+            self._archive.commit(batch)
+        return certain
 
     def counts(self, source: Source) -> SourceCounts:
         """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""

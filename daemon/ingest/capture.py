@@ -20,6 +20,8 @@ from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
 from daemon.exclude import EXCLUDED, Exclusion
 from daemon.filesystem import disk_space, regular_file
+from daemon.ingest.refusals import Refusals
+from daemon.ingest.scan_result import Captured
 from daemon.model import FileEdit, Json, Operation
 from daemon.opencode import json_files
 from daemon.opencode.snapshots import GitObject, Snapshots
@@ -36,9 +38,6 @@ _RETRY_S = 600
 _RESTING_MS = 2000
 """A spilled output that changed this recently may be unfinished."""
 
-_REFUSED_S = (1.0, 600.0)
-"""The first and the longest pause before something is tried again that the system refused to read."""
-
 _REFUSED = "refused"
 """The remark of a tree of which something was refused: it is not settled."""
 
@@ -49,21 +48,6 @@ _MOST_KNOWN = 500_000
 _ID = re.compile(r"[0-9a-f]{40}")
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(slots=True)
-class Captured:
-    """The result of one run."""
-
-    trees: int = 0
-    files: int = 0
-    bytes: int = 0
-    left_out: int = 0
-    """Objects that are not stored, each with its reason."""
-    waiting: int = 0
-    """Queue entries for the next run."""
-    refusal: str = ""
-    """What the system refused to read of one of them, now or when it was last tried."""
 
 
 def _silence(done: int, total: int) -> None:
@@ -118,7 +102,7 @@ class Capture:
         self._deadline = 0.0
         self._progress: Progress = _silence
         self._gone = ""
-        self._refused: dict[str, tuple[float, float, str]] = {}  # name -> pause, its end (monotonic), what was refused
+        self._refusals = Refusals()
         self._refusal = ""  # of the entry in work
         self._begin()
 
@@ -177,7 +161,7 @@ class Capture:
         try:
             for number, (name, value) in enumerate(queue):
                 self._place = number, len(queue)
-                if everything or time.monotonic() >= self._refused.get(name, (0.0, 0.0, ""))[1]:
+                if everything or not self._refusals.is_resting(name):
                     self._work(name, value)
                 self._progress(number + 1, len(queue))
                 self._pause()
@@ -185,9 +169,8 @@ class Capture:
             pass
         self._commit()
         left = {name for name, _ in self._objects.capture_queue()}
-        self._refused = {name: refused for name, refused in self._refused.items() if name in left}
-        self._figures.waiting = len(left)
-        self._figures.refusal = next((reason for _, _, reason in self._refused.values()), "")
+        self._refusals.keep(left)
+        self._figures.waiting, self._figures.refusal = len(left), self._refusals.reason
         return self._figures
 
     def _begin(self) -> None:
@@ -226,8 +209,7 @@ class Capture:
         before = self._figures.trees + self._figures.files
         done = self._spill(name, entry) if name.startswith("/") else self._object(name, entry)
         if self._refusal:
-            pause = min(max(_REFUSED_S[0], 2 * self._refused.get(name, (0.0, 0.0, ""))[0]), _REFUSED_S[1])
-            self._refused[name] = (pause, time.monotonic() + pause, self._refusal)
+            self._refusals.add(name, self._refusal)
         elif done:
             self._objects.unwant(self._batch, name, value)
         if entry.get("place") and (done or self._figures.trees + self._figures.files > before):

@@ -1,4 +1,4 @@
-"""What a scan of a session or of a source came to."""
+"""What a scan of a session or of a source, or a run of the capture, came to."""
 
 from __future__ import annotations
 
@@ -37,3 +37,18 @@ class ScanResult:
         self.refused |= result.refused
         self.places |= result.places
         return self
+
+
+@dataclass(slots=True)
+class Captured:
+    """The result of one run of the capture."""
+
+    trees: int = 0
+    files: int = 0
+    bytes: int = 0
+    left_out: int = 0
+    """Objects that are not stored, each with its reason."""
+    waiting: int = 0
+    """Queue entries for the next run."""
+    refusal: str = ""
+    """What the system refused to read of one of them, now or when it was last tried."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from daemon.errors import BadRecord
 from daemon.exclude import LARGE, Exclusion
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
-from daemon.opencode import Reading, RevertMark, Source, TodoList, Unit
+from daemon.opencode import Listing, Reading, RevertMark, Source, TodoList, Unit
 
 _OVERLAP = 256
 
@@ -36,13 +36,17 @@ class ScreenedSource:
         """See Source."""
         self._source.hint(path)
 
-    def sessions(self) -> Mapping[str, str]:
+    def sessions(self) -> Listing[str]:
         """See Source."""
         return self._source.sessions()
 
-    def messages(self, session_id: str) -> Mapping[str, Unit]:
+    def messages(self, session_id: str) -> Listing[Unit]:
         """See Source."""
         return self._source.messages(session_id)
+
+    def holds(self, kind: str, ids: Iterable[str]) -> set[str]:
+        """See Source."""
+        return self._source.holds(kind, ids)
 
     def read_session(self, session_id: str) -> Session:
         """See Source."""

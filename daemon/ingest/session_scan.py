@@ -10,18 +10,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from daemon import log, records
 from daemon.archive import STAGES, Archive
 from daemon.archive.forgotten import MESSAGE, SESSION
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy, Unreadable
 from daemon.exclude import AGENTS, Exclusion
+from daemon.ingest.absence import gone
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.scan_result import ScanResult, SessionCounts
 from daemon.ingest.screened_source import ScreenedSource
 from daemon.ingest.session_exclusion import COUNTED, SESSIONS_BY_AGENTS, SESSIONS_BY_PROJECTS, SessionExclusion
-from daemon.ingest.versions import Origin, combine, is_own
+from daemon.ingest.versions import Origin, combine, has_changed, is_own
 from daemon.model import Json, Message, Session
 from daemon.opencode import Problem, Reading, Source, Unit
 from daemon.transcript.replay import unknown_types
@@ -70,6 +72,7 @@ class SessionScan:
         self._batch = self._archive.batch()
         self._session: Session | None = None
         self._units: Mapping[str, Unit] = {}
+        self._is_whole = True
         self._listed = 0
         self.result = ScanResult()
 
@@ -103,7 +106,9 @@ class SessionScan:
         if session is not None:
             self._record_session(self._context.exclusion.untitled(session) if has_agent else session)
         count = self._scan_messages(marks, pulse)
-        self._forget(marks.keys() - self._units.keys() - {""})
+        if self._is_whole:
+            missing = marks.keys() - self._units.keys() - {""}
+            self._forget(gone(self._source, "message", missing, partial(self._note, f"messages of {self._id}")))
         session = self._archive.session(self._id) or self._session
         if session is not None:
             self._beside_messages(session)
@@ -116,15 +121,18 @@ class SessionScan:
         try:
             units = self._source.messages(self._id)
         except BadRecord as error:
-            self._note(f"session {self._id}", error)
+            self._note(f"messages of {self._id}", error)
             return False
+        self._is_whole = units.is_whole
+        place = f"messages of {self._id}"
+        self._note(place, (BadRecord if units.is_whole else Unreadable)(units.problem) if units.problem else None)
         forgotten = self._archive.forgotten
         self._units = {name: unit for name, unit in units.items() if not forgotten.has(MESSAGE, name)}
         return True
 
     def forget(self) -> int:
         """The source no longer has the session; returns how many records lost their last source."""
-        for kind in ("session", "session_diff of", "todo list of", "reverts of"):
+        for kind in ("session", "messages of", "session_diff of", "todo list of", "reverts of"):
             self._batch.release(self._name, f"{kind} {self._id}")
         self._forget(self._archive.marks(self._name, self._id))
         self.result.removed += self._batch.forget_session_source(self._id, self._name, self._context.now())
@@ -179,7 +187,7 @@ class SessionScan:
         self._session = session
         if self._batch.session(session, self._name, self._source.generation):
             self.result.changed += 1
-            if before is not None and _has_changed(before, session):
+            if before is not None and has_changed(before, session):
                 self._concerns(session)
             if before is not None and before.title != session.title:
                 self._reindex_title()
@@ -247,7 +255,9 @@ class SessionScan:
             mark = unit.stamp if AGENTS in reading.excluded else self._failed(unit)
             self._batch.mark(self._name, self._id, message_id, prefix + mark + waits)
             return False
-        self.result.changed += self._store(reading.message, unit, orphan=reading.orphan)
+        self.result.changed += self._store(
+            reading.message, unit, orphan=reading.orphan, is_whole=not any(p.waits for p in reading.problems)
+        )
         # Judged by the time of the listing: it may take long from reading a record to archiving it.
         doubt = waits or ("?" if self._listed - unit.changed < _DOUBT_MS else "")
         mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
@@ -337,21 +347,27 @@ class SessionScan:
         _LOG.warning("set aside", source=self._name, place=place, reason=entry["reason"])
         self._batch.quarantine(self._name, place, entry | {"time": self._context.now()})
 
-    def _store(self, message: Message, unit: Unit, *, orphan: bool) -> bool:
-        """Put the message into the batch; returns whether its content was new."""
+    def _store(self, message: Message, unit: Unit, *, orphan: bool, is_whole: bool) -> bool:
+        """Put the message into the batch; returns whether its content was new. Not `is_whole`: parts were refused."""
         hash_ = records.message_digest(message)
         state = self._archive.state(message.id)
         if state is not None and state["hash"] == hash_:
             self._batch.keep_source(message.id, self._name)
         else:
-            self._merge(message, unit, hash_, state)
+            self._merge(message, unit, hash_, state, is_whole=is_whole)
         if orphan:  # the source removed the message and left its parts
             self._batch.tombstone(message.id, self._context.now())
         return state is None or state["hash"] != hash_
 
-    def _merge(self, message: Message, unit: Unit, hash_: str, state: Json | None) -> None:
+    def _merge(self, message: Message, unit: Unit, hash_: str, state: Json | None, *, is_whole: bool) -> None:
         stored = self._archive.message(message.id) if state is not None else None
         combined = combine(stored, state, message, self._origin(unit), hash_)
+        known = set((state or {}).get("gone", ()))
+        dropped = set(combined.gone) - known
+        if dropped:
+            note = partial(self._note, f"message {message.id}")
+            dropped = gone(self._source, "part", dropped, note) if is_whole else set()
+            combined = replace(combined, gone=sorted(known & set(combined.gone) | dropped))
         whole = combined.message
         is_same = stored is not None and records.same(whole, stored)
         if is_same and not combined.versions and combined.gone == (state or {}).get("gone"):
@@ -374,14 +390,6 @@ class SessionScan:
 
     def _origin(self, unit: Unit) -> Origin:
         return Origin(self._source.generation, unit.changed, self._name)
-
-
-def _has_changed(before: Session, session: Session) -> bool:
-    """Whether pages that name the session must be rendered again, even without a new message."""
-    if (before.title, before.directory, before.archived) != (session.title, session.directory, session.archived):
-        return True
-    was, now = (records.load_object(record.raw).get("revert") for record in (before, session))
-    return bool(was != now)
 
 
 def _unforeseen(message_id: str, error: Exception) -> Reading:

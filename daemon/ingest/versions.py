@@ -14,7 +14,7 @@ from typing import NamedTuple
 from daemon.archive import merged, superseded
 from daemon.model import Json, Message, Session, part_ids
 from daemon.opencode import DATABASE_2
-from daemon.records import OWN_MARK, OWN_SESSION_TITLE, table
+from daemon.records import OWN_MARK, OWN_SESSION_TITLE, load_object, table
 
 _HEAD = ""
 """The message's own record, among the ids of its parts."""
@@ -112,3 +112,11 @@ def is_own_message(message: Message) -> bool:
     if OWN_MARK in (data.get("agent"), data.get("mode")) or OWN_MARK in table(data.get("tools")):
         return True
     return any(OWN_MARK in table(part.data.get("metadata")) for part in message.parts)
+
+
+def has_changed(before: Session, session: Session) -> bool:
+    """Whether pages that name the session must be rendered again, even without a new message."""
+    if (before.title, before.directory, before.archived) != (session.title, session.directory, session.archived):
+        return True
+    was, now = (load_object(record.raw).get("revert") for record in (before, session))
+    return bool(was != now)

@@ -7,11 +7,13 @@ merged by id; the source with the higher `generation` wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from daemon.model import Json, Message, Session
+
+_T = TypeVar("_T")
 
 JSON_TREE, DATABASE, DATABASE_2 = 1, 2, 3
 """Generations of OpenCode's storage (opencode-formats.md, Versions)."""
@@ -95,6 +97,22 @@ class RevertMark:
     is_exact: bool = True
 
 
+class Listing(dict[str, _T]):
+    """What a source lists, by id.
+
+    `problem`: what is damaged in the place it was read from. `is_whole`: whether it lists everything; if not, nothing
+    that it lacks counts as deleted.
+    """
+
+    problem = ""
+    is_whole = True
+
+    def add(self, problem: str, *, is_whole: bool) -> None:
+        """Note a problem; the first is kept."""
+        self.problem = self.problem or problem
+        self.is_whole = self.is_whole and is_whole
+
+
 class Source(Protocol):
     """A read-only place messages come from."""
 
@@ -116,7 +134,7 @@ class Source(Protocol):
     def hint(self, path: str) -> None:
         """A watch event named this path; the next `touched` includes its session."""
 
-    def sessions(self) -> Mapping[str, str]:
+    def sessions(self) -> Listing[str]:
         """Every session and the stamp of its record.
 
         Raises:
@@ -124,8 +142,19 @@ class Source(Protocol):
             SourceBusy: locked; later.
         """
 
-    def messages(self, session_id: str) -> Mapping[str, Unit]:
-        """Every message of a session."""
+    def messages(self, session_id: str) -> Listing[Unit]:
+        """Every message of a session.
+
+        Raises:
+            BadRecord: they cannot be listed.
+        """
+
+    def holds(self, kind: str, ids: Iterable[str]) -> set[str]:
+        """Those of these ``session``, ``message`` or ``part`` records that the source has, whatever its listings lack.
+
+        Raises:
+            Unreadable: that cannot be known now.
+        """
 
     def read_session(self, session_id: str) -> Session:
         """The session's record; if only its messages exist, a record made from them.

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from daemon.errors import SourceBusy, SourceMissing
+from daemon.errors import SourceBusy, SourceMissing, Unreadable
 
 _SUFFIXES = ("", "-wal", "-shm")
 _LOCKED_REST_S = 1.0
@@ -58,6 +58,27 @@ def irregular(database: str) -> str:
     """The file of a database that is not a regular file, or "". SQLite would block on a FIFO."""
     paths = [f"{database}{suffix}" for suffix in (*_SUFFIXES, "-journal")]
     return next((path for path in paths if os.path.exists(path) and not os.path.isfile(path)), "")
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """A first query: only now the other two files are opened."""
+    sql = "SELECT 1 FROM sqlite_master LIMIT 1"
+    try:
+        connection.execute(sql).fetchall()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_CORRUPT:
+            raise
+        connection.execute("PRAGMA writable_schema=1")  # nothing is written; it makes SQLite read a file that was cut
+        connection.execute(sql).fetchall()
+
+
+_READ_ERRORS = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+"""The disk refuses a page of the database. Other errors of the disk concern its locks or shared memory."""
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0)  # errors of Python's own have none
+    return code & 0xFF == sqlite3.SQLITE_CORRUPT or code in _READ_ERRORS
 
 
 class TooLargeError(Exception):
@@ -120,7 +141,7 @@ class Connection:
             connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
             connection.execute("PRAGMA query_only=1")
             connection.text_factory = bytes  # stored text may not be UTF-8, and no message must be lost for that
-            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # only now the other two are opened
+            _begin(connection)
         except BaseException:
             connection.close()
             raise
@@ -158,6 +179,7 @@ class Connection:
         Raises:
             SourceBusy: locked longer than the busy timeout or a moment ago, or OpenCode is just creating it.
             SourceMissing: gone, not a database, or unreadable.
+            Unreadable: a page that the query needs is damaged, or the disk refuses it; others may be readable.
         """
         with self._lock:
             try:
@@ -173,7 +195,7 @@ class Connection:
 
         Raises:
             TooLargeError: by the query, at a row with a value of more than `largest` bytes, which is not loaded.
-            SourceBusy, SourceMissing: as for `rows`.
+            SourceBusy, SourceMissing, Unreadable: as for `rows`.
         """
 
         def query(sql: str, arguments: Sequence[object]) -> Iterator[tuple[Any, ...]]:
@@ -199,7 +221,7 @@ class Connection:
 
         Raises:
             SourceBusy: as for `rows`, or the row is gone since it was listed, or its rowid is another row's by now.
-            SourceMissing: as for `rows`.
+            SourceMissing, Unreadable: as for `rows`.
         """
         with self._lock:
             try:
@@ -222,7 +244,10 @@ class Connection:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def _failure(self, error: sqlite3.DatabaseError) -> SourceBusy | SourceMissing:
+    def _failure(self, error: sqlite3.DatabaseError) -> SourceBusy | SourceMissing | Unreadable:
+        if _is_damage(error):
+            # It stays open: opening it anew would count as a change, and be looked into at once.
+            return Unreadable(f"{self.path}: {error}; OpenCode may be able to repair it")
         if not isinstance(error, sqlite3.OperationalError):
             self.close()
             return SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it")

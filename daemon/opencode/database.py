@@ -2,7 +2,8 @@
 
 Rows are updated in place far more often than added, so a session's messages are listed with the update times of all
 their rows, and content decides what changed. ``message.data`` and ``part.data`` are the JSON records without their ids.
-What a revert removed is read from the journal, if there is one.
+What a revert removed is read from the journal, if there is one. Where a query meets a damaged page, its rows are read
+without an index and one by one (damage.py), and what cannot be read is reported and never taken for removed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from daemon import records
-from daemon.errors import BadRecord, SourceBusy, SourceMissing
+from daemon.errors import BadRecord, SourceBusy, SourceMissing, Unreadable
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
-from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit
+from daemon.opencode import DATABASE, Listing, Problem, Reading, RevertMark, TodoList, Unit
+from daemon.opencode.changes import Changes
 from daemon.opencode.connection import Connection, TooLargeError
-from daemon.opencode.journal import Journal
+from daemon.opencode.damage import Tables
+from daemon.opencode.journal import Journal, RemovedRows
 from daemon.opencode.shared import (
     PIECE,
     Gathered,
@@ -30,21 +33,18 @@ from daemon.opencode.shared import (
     pending_revert,
     project_record,
 )
-
-_HOT_S = 900.0
-"""We keep checking a session this long after its last insert, because its rows may be updated in place."""
+from daemon.opencode.shared import stored_text as _text
 
 _Rows: TypeAlias = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 """The rows of a message's parts, and its own row: rowid, id, type of the value, and the value, or None if unread."""
 
 _PARTS = "SELECT rowid, id, typeof(data), {data} FROM part WHERE message_id = ? ORDER BY id"
 _MESSAGE = "SELECT rowid, id, typeof(data), {data} FROM message WHERE id = ?"
+_MESSAGE_OF_SESSION = "SELECT rowid, id, typeof(data), NULL FROM message WHERE session_id = ? AND +id = ?"
+"""Finds the row by the index over sessions, in case the one over ids is damaged."""
+
 _AT_ONCE, _BYTES_AT_ONCE = 100, 4 << 20
 """The most messages, and bytes, that one query reads."""
-
-_NO_ROW = (0, None)
-_RECENT = 64
-"""Rows to read again if the newest row is gone, because SQLite gives its number to the next row."""
 
 
 class Database:
@@ -53,6 +53,8 @@ class Database:
     kind = "SQLite (OpenCode 1.2 and later)"
     generation = DATABASE
     session_table = "session"
+    tables: Mapping[str, str] = {"session": "session", "message": "message", "part": "part"}
+    """The tables of records by kind."""
 
     def __init__(
         self,
@@ -65,127 +67,84 @@ class Database:
         self._connection = connection
         self._limit = record_mb << 20
         self._large = large
-        self._clock = clock
         self.name = f"db:{connection.path}"
-        self._version: tuple[int, int] | None = None
-        self._replaced = connection.replaced
-        self._last_row: dict[str, tuple[int, object]] = {"message": _NO_ROW, "part": _NO_ROW}
-        self._counts = {"session": 0, "message": 0}
-        self._events: dict[str, int] = {}
-        self._updated = 0
-        self._hot: dict[str, float] = {}
+        self._changes = Changes(connection, clock)
         self._units = Units()
         self._journal = Journal(connection, self._limit)
+        self._tables = Tables(connection)
 
     def close(self) -> None:
         """See Source."""
         self._connection.close()
+        self._tables.close()
 
     def hint(self, path: str) -> None:
         """Does nothing: `data_version` shows whether anything was committed."""
 
-    # -- what may have changed -----------------------------------------------------------------------------------
-
     def touched(self) -> Iterable[str] | None:
-        """See Source. Sessions with new rows, new event numbers or a changed session row, and recently active ones.
-
-        Also None if rows are gone and the journal does not say which session they belonged to.
-        """
-        version = self._connection.data_version()
-        if version == self._version:
-            return ()
-        if not self._connection.columns("part") or not self._connection.columns("message"):
-            self._version = version
-            return None
-        first = self._version is None or self._connection.replaced != self._replaced
-        if first:
-            self._replaced = self._connection.replaced
-            self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
-            self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
-        journaled = self._journaled()
-        is_less = self._has_less()
-        changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered())
-        self._version = version
-        if not first:
-            now = self._clock()
-            self._hot |= dict.fromkeys(changed, now)
-            self._hot = {session: inserted for session, inserted in self._hot.items() if now - inserted < _HOT_S}
-        return None if first or (is_less and not journaled) else list(self._hot)
-
-    def _journaled(self) -> set[str]:
-        """The sessions with new events in the journal."""
-        changed: set[str] = set()
-        if self._connection.columns("event_sequence"):
-            for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
-                if self._events.get(_text(session_id)) != number:
-                    self._events[_text(session_id)] = number
-                    changed.add(_text(session_id))
-        return changed
-
-    def _has_less(self) -> bool:
-        """Whether a table has lost rows: it has fewer, or its newest row is gone, even if new rows have come.
-
-        Parts are not counted, there are too many; they go with their messages.
-        """
-        is_less = False
-        for table, before in self._counts.items():
-            ((count,),) = self._connection.rows(f"SELECT count(*) FROM {table}")
-            is_less |= count < before
-            self._counts[table] = count
-        for table, (row, id_) in self._last_row.items():
-            if row and self._connection.rows(f"SELECT id FROM {table} WHERE rowid = ?", (row,)) != [(id_,)]:
-                is_less = True
-                ((newest,),) = self._connection.rows(f"SELECT max(rowid) FROM {table}")
-                self._last_row[table] = (max(0, min(row, newest or 0) - _RECENT), None)
-        return is_less
-
-    def _added(self, table: str) -> set[str]:
-        """The sessions with rows after the last one that we have read."""
-        changed: set[str] = set()
-        sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"
-        for session_id, row, id_ in self._connection.rows(sql, (self._last_row[table][0],)):
-            changed.add(_text(session_id))
-            self._last_row[table] = max(self._last_row[table], (row, id_), key=lambda last: last[0])
-        return changed
-
-    def _altered(self) -> set[str]:
-        """The sessions whose own row has changed."""
-        changed: set[str] = set()
-        sql = "SELECT id, time_updated FROM session WHERE time_updated >= ?"
-        for session_id, updated in self._connection.rows(sql, (self._updated,)):
-            changed.add(_text(session_id))
-            self._updated = max(self._updated, records.integer(updated))
-        return changed
+        """See Source."""
+        return self._changes.touched()
 
     # -- listing -------------------------------------------------------------------------------------------------
 
-    def sessions(self) -> Mapping[str, str]:
+    def sessions(self) -> Listing[str]:
         """See Source."""
         columns = self._connection.columns("session")
         if not columns:
             raise SourceMissing(f"{self._connection.path}: no table session (found: {self._connection.tables()})")
-        rows = self._connection.rows(f"SELECT id, time_updated, {_or_null(columns, 'title')} FROM session")
-        stamps = {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in rows}
-        for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM message"):
-            stamps.setdefault(_text(session_id), "none")
+        stamps = Listing[str]()
+        self._list_records("session", columns, stamps)
+        self._list_owners("message", stamps)
         return stamps
 
-    def messages(self, session_id: str) -> Mapping[str, Unit]:
+    def _list_records(self, table: str, columns: frozenset[str], stamps: Listing[str]) -> None:
+        """Add the sessions that have a record, with its stamp."""
+        sql = f"SELECT id, {_or_null(columns, 'time_updated')}, {_or_null(columns, 'title')} FROM {table}"
+        for session_id, updated, title in self._tables.listed(table, sql, (), stamps):
+            stamps[_text(session_id)] = f"{updated}-{_text(title)}"
+
+    def _list_owners(self, table: str, stamps: Listing[str]) -> None:
+        """Add the sessions that have messages."""
+        for (session_id,) in self._tables.listed(table, f"SELECT DISTINCT session_id FROM {table}", (), stamps):
+            stamps.setdefault(_text(session_id), "none")
+
+    def messages(self, session_id: str) -> Listing[Unit]:
         """See Source. Includes removed messages that the journal still has."""
-        self._journal.follow(session_id)
+        units = Listing[Unit]()
+        try:
+            self._journal.follow(session_id)
+        except Unreadable as error:
+            units.add(str(error), is_whole=False)
         sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"
         listed: dict[str, Stamps] = {}
-        for message_id, updated in self._connection.rows(sql, (session_id,)):
+        for message_id, updated in self._tables.listed("message", sql, (session_id,), units):
             listed[_text(message_id)] = [("", updated)]
         telling = _telling(self._connection.columns("part"))
         sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"
-        for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
+        for message_id, part_id, updated in self._tables.listed("part", sql, (session_id,), units):
             listed.setdefault(_text(message_id), []).append((_text(part_id), updated))
-        removed = self._journal.removals(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
-        for message_id, (rows, _) in removed.items():
+        changes: dict[str, int] = {}
+        for message_id, (rows, changed) in self._removals(session_id, listed, units).items():
             listed.setdefault(message_id, []).extend(rows)
-        changes = {message_id: removal.changed for message_id, removal in removed.items()}
-        return self._units.of(session_id, listed, changes)
+            changes[message_id] = changed
+        units.update(self._units.of(session_id, listed, changes))
+        return units
+
+    def _removals(
+        self, session_id: str, listed: Mapping[str, Stamps], units: Listing[Unit]
+    ) -> Mapping[str, RemovedRows]:
+        """What the journal has of removed messages; nothing if the listing is not whole, because they may have rows."""
+        if not units.is_whole:
+            return {}
+        try:
+            return self._journal.removals(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
+        except Unreadable as error:
+            units.add(str(error), is_whole=False)
+            return {}
+
+    def holds(self, kind: str, ids: Iterable[str]) -> set[str]:
+        """See Source."""
+        return self._tables.holding(self.tables.get(kind, ""), ids)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -212,7 +171,7 @@ class Database:
         if not names:
             return None
         sql = f"SELECT {', '.join(_identifier(name) for name in names)} FROM {self.session_table} WHERE id = ?"
-        for row in self._connection.rows(sql, (session_id,)):
+        for row in self._tables.whole(self.session_table, sql, (session_id,)):
             return {
                 name: _text(value) if isinstance(value, bytes) else value
                 for name, value in zip(names, row, strict=True)
@@ -256,13 +215,22 @@ class Database:
                         batch.append(rows)
         except (SourceBusy, SourceMissing):
             return [None] * len(message_ids)
+        except Unreadable:
+            return batch or [None]
         return batch
 
     def _of_rows(self, session_id: str, message_id: str, rows: _Rows | None) -> Reading:
         """`rows` are the message's rows if just read; otherwise they are queried, and each value by itself."""
         problems: list[Problem] = []
+        try:
+            return self._gathered(session_id, message_id, rows, problems)
+        except Unreadable as error:
+            return Reading(None, (*problems, self._refused(f"message {message_id}", str(error))))
+
+    def _gathered(self, session_id: str, message_id: str, rows: _Rows | None, problems: list[Problem]) -> Reading:
         gathered = Gathered(session_id, message_id, self._large)
-        part_rows = rows[0] if rows else self._connection.rows(_PARTS.format(data="NULL"), (message_id,))
+        listing = Listing[object]()
+        part_rows = rows[0] if rows else self._tables.listed("part", _PARTS.format(data="NULL"), (message_id,), listing)
         for part_row in part_rows:
             fields = {"id": _text(part_row[1]), "sessionID": session_id, "messageID": message_id}
             raw = self._record("part", part_row, fields, problems)
@@ -271,11 +239,14 @@ class Database:
                     gathered.add(raw)
                 except BadRecord as error:
                     problems.append(self._problem(f"part {fields['id']}", error, raw))
-        own_rows = rows[1] if rows else self._connection.rows(_MESSAGE.format(data="NULL"), (message_id,))
+        own_rows = rows[1] if rows else self._own_rows(session_id, message_id, listing)
+        if not listing.is_whole:
+            problems.append(self._refused(f"message {message_id}", listing.problem))
         if not own_rows:
+            if not listing.is_whole:
+                return Reading(None, tuple(problems))
             return self._removed(session_id, message_id, gathered, problems)
-        for part in self._journal.parts(session_id, message_id, gathered.ids, problems, calls_only=True):
-            gathered.put(part)
+        self._add_journaled(session_id, message_id, gathered, problems)
         ids = {"id": message_id, "sessionID": session_id}
         raw = self._record("message", own_rows[0], ids, problems)
         if raw is None:
@@ -285,6 +256,20 @@ class Database:
         except BadRecord as error:
             problems.append(self._problem(f"message {message_id}", error, raw))
             return Reading(None, tuple(problems))
+
+    def _add_journaled(self, session_id: str, message_id: str, gathered: Gathered, problems: list[Problem]) -> None:
+        """Add the completed calls that a revert removed from a message that is still there."""
+        try:
+            for part in self._journal.parts(session_id, message_id, gathered.ids, problems, calls_only=True):
+                gathered.put(part)
+        except Unreadable as error:
+            problems.append(self._refused(f"message {message_id}", str(error)))
+
+    def _own_rows(self, session_id: str, message_id: str, listing: Listing[object]) -> list[tuple[Any, ...]]:
+        rows = self._tables.listed("message", _MESSAGE.format(data="NULL"), (message_id,), listing)
+        if rows or not listing.is_whole:
+            return rows
+        return self._connection.rows(_MESSAGE_OF_SESSION, (session_id, message_id))
 
     def _record(
         self, table: str, row: tuple[Any, ...], fields: dict[str, str], problems: list[Problem]
@@ -299,14 +284,18 @@ class Database:
             problems.append(self._problem(place, BadRecord(f"data is {_text(type_)}, not JSON text"), b""))
             return None
         if raw is None:
-            with self._connection.value(table, "data", number, id_) as value:
-                size = len(value)
-                if size > self._limit:
-                    pieces = iter(lambda: value.read(PIECE), b"")
-                    part_id = _text(id_) if table == "part" else ""
-                    problems.append(oversize(self._large, self._place(place), part_id, size, pieces))
-                    return None
-                raw = value.read()
+            try:
+                with self._connection.value(table, "data", number, id_) as value:
+                    size = len(value)
+                    if size > self._limit:
+                        pieces = iter(lambda: value.read(PIECE), b"")
+                        part_id = _text(id_) if table == "part" else ""
+                        problems.append(oversize(self._large, self._place(place), part_id, size, pieces))
+                        return None
+                    raw = value.read()
+            except Unreadable as error:
+                problems.append(self._refused(place, str(error)))
+                return None
         try:
             return records.with_fields(fields, raw)
         except BadRecord as error:
@@ -346,7 +335,7 @@ class Database:
         if not names:
             return None
         sql = f"SELECT {', '.join(map(_identifier, names))} FROM todo WHERE session_id = ?"
-        rows = self._connection.rows(sql, (session_id,))
+        rows = self._tables.whole("todo", sql, (session_id,))
         items = [{n: _text(v) if isinstance(v, bytes) else v for n, v in zip(names, row, strict=True)} for row in rows]
         items.sort(key=lambda item: records.integer(item.get("position")))
         if not items:
@@ -375,14 +364,11 @@ class Database:
     def _place(self, row: str) -> str:
         return f"{self._connection.path}: {row}"
 
+    def _refused(self, row: str, reason: str) -> Problem:
+        return Problem(self._place(row), reason, waits=True)
+
     def _problem(self, row: str, error: BadRecord, raw: bytes) -> Problem:
         return Problem(self._place(row), f"{self._place(row)}: {error}", len(raw), hashlib.sha256(raw).hexdigest())
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) if value is not None else ""
 
 
 def _identifier(name: str) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from daemon import records
-from daemon.errors import BadRecord, SourceMissing
+from daemon.errors import BadRecord, SourceMissing, Unreadable
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part
-from daemon.opencode import DATABASE_2, Problem, Reading, RevertMark, Unit
+from daemon.opencode import DATABASE_2, Listing, Problem, Reading, RevertMark, Unit
 from daemon.opencode.connection import Connection
-from daemon.opencode.database import Database, _or_null, _telling, _text
+from daemon.opencode.database import Database, _or_null, _telling
+from daemon.opencode.shared import stored_text as _text
 
 _ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
 _MESSAGES = frozenset({*_ROLES, "assistant", "compaction"})
@@ -39,10 +40,12 @@ class Database2(Database):
     kind = "SQLite (OpenCode 2)"
     generation = DATABASE_2
     session_table = "session_v2"
+    tables: Mapping[str, str] = {"session": "session_v2", "message": "session_message"}
 
     def __init__(self, connection: Connection, record_mb: int = 64, *, large: LargeFiles | None = None) -> None:
         super().__init__(connection, record_mb, large=large)
         self.name = f"db2:{connection.path}"
+        self._version: tuple[int, int] | None = None
 
     def touched(self) -> Iterable[str] | None:
         """See Source. Any commit makes us list: a listing reads no message bodies."""
@@ -52,29 +55,26 @@ class Database2(Database):
         self._version = version
         return None
 
-    def sessions(self) -> Mapping[str, str]:
+    def sessions(self) -> Listing[str]:
         """See Source."""
-        columns = self._connection.columns("session_message")
-        if not columns:
+        if not self._connection.columns("session_message"):
             raise SourceMissing(f"{self._connection.path}: no table session_message")
-        stamps: dict[str, str] = {}
-        for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM session_message"):
-            stamps[_text(session_id)] = "none"
+        stamps = Listing[str]()
         own = self._connection.columns("session_v2")
         if own:
-            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"
-            stamps |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
+            self._list_records("session_v2", own, stamps)
+        self._list_owners("session_message", stamps)
         return stamps
 
-    def messages(self, session_id: str) -> Mapping[str, Unit]:
+    def messages(self, session_id: str) -> Listing[Unit]:
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
         columns = self._connection.columns("session_message")
         sql = (
             f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "
             "FROM session_message WHERE session_id = ?"
         )
-        units: dict[str, Unit] = {}
-        for message_id, type_, seq, updated, size in self._connection.rows(sql, (session_id,)):
+        units = Listing[Unit]()
+        for message_id, type_, seq, updated, size in self._tables.listed("session_message", sql, (session_id,), units):
             stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{updated}\0{size}".encode()).hexdigest()[:24]
             is_event = is_session_event(_text(message_id), _text(type_))
             units[_text(message_id)] = Unit(stamp, records.integer(updated), is_event)
@@ -87,7 +87,11 @@ class Database2(Database):
             f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "
             "FROM session_message WHERE id = ?"
         )
-        for row, id_, stored, type_, created in self._connection.rows(sql, (message_id,)):
+        try:
+            rows = self._tables.whole("session_message", sql, (message_id,))
+        except Unreadable as error:
+            return Reading(None, (self._refused(f"session_message {message_id}", str(error)),))
+        for row, id_, stored, type_, created in rows:
             problems: list[Problem] = []
             verbatim = self._record("session_message", (row, id_, stored, None), {}, problems)
             if verbatim is None:

@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from daemon.errors import SourceBusy, SourceMissing
+from daemon.errors import SourceBusy, SourceMissing, Unreadable
 from daemon.filesystem import regular_file
 from daemon.filesystem.large_files import LargeFiles
 from daemon.opencode import DATABASE_2, JSON_TREE, Source
@@ -115,11 +115,11 @@ class Sources:
         connection = self._connections.setdefault(path, Connection(path))
         try:
             tables = set(connection.tables())
-            has_newer = "session_message" in tables and connection.rows("SELECT 1 FROM session_message LIMIT 1")
+            has_newer = "session_message" in tables and _has_rows(connection, "session_message")
         except SourceBusy as error:
             troubles[str(path)] = str(error)
             return
-        except SourceMissing as error:
+        except (SourceMissing, Unreadable) as error:
             troubles[str(path)] = str(error)
             self._failed[path] = time.monotonic()
             return
@@ -152,6 +152,13 @@ class Sources:
             source.close()
         for connection in self._connections.values():
             connection.close()
+
+
+def _has_rows(connection: Connection, table: str) -> bool:
+    try:
+        return bool(connection.rows(f"SELECT 1 FROM {table} LIMIT 1"))
+    except Unreadable:
+        return True  # its first page is damaged; others may not be
 
 
 class OtherDatabases:

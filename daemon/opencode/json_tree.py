@@ -18,7 +18,7 @@ from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing, Unreadable
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files
+from daemon.opencode import JSON_TREE, Listing, Problem, Reading, RevertMark, TodoList, Unit, json_files
 from daemon.opencode.shared import (
     PIECE,
     Gathered,
@@ -99,7 +99,7 @@ class JsonTree:
 
     # -- listing -------------------------------------------------------------------------------------------------
 
-    def sessions(self) -> dict[str, str]:
+    def sessions(self) -> Listing[str]:
         """See Source."""
         if not self.storage.is_dir():
             raise SourceMissing(f"{self.storage}: OpenCode's JSON files are gone; nothing is concluded from that")
@@ -108,7 +108,7 @@ class JsonTree:
             folders = list(_entries(self.storage / "message"))
         except BadRecord as error:
             raise SourceMissing(f"{error}; nothing is concluded from that") from None
-        stamps = {session_id: _stamp(entry) for session_id, entry in files.items()}
+        stamps = Listing({session_id: _stamp(entry) for session_id, entry in files.items()})
         for entry in folders:
             if entry.name not in stamps and _holds_something(entry.path):
                 stamps[entry.name] = "none"
@@ -163,9 +163,9 @@ class JsonTree:
                 continue  # the next one may name it; if none does, the next full scan tries again
         return None
 
-    def messages(self, session_id: str) -> dict[str, Unit]:
+    def messages(self, session_id: str) -> Listing[Unit]:
         """See Source."""
-        units: dict[str, Unit] = {}
+        units = Listing[Unit]()
         folder = self.storage / "message" / session_id
         if not _may_read(folder):
             self._closed[str(folder)] = session_id
@@ -178,6 +178,10 @@ class JsonTree:
             if message_id not in units and _holds_something(self.storage / "part" / message_id):
                 units[message_id] = self._unit(session_id, message_id, None)
         return units
+
+    def holds(self, kind: str, ids: Iterable[str]) -> set[str]:  # noqa: ARG002 - see Source
+        """See Source. Its listings are those of the file system, which hide nothing."""
+        return set()
 
     def _unit(self, session_id: str, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
         folder = self.storage / "part" / message_id

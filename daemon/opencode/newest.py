@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from daemon.errors import SourceMissing
+from daemon.errors import SourceMissing, Unreadable
 from daemon.opencode.connection import Connection
 
 _MOST = 16
@@ -27,14 +27,22 @@ class Newest:
 
 
 def newest_rows(connection: Connection, table: str) -> list[Newest]:
-    """The newest of the last rows of a table, newest first."""
+    """The newest of the last rows of a table, newest first.
+
+    Raises:
+        SourceBusy, SourceMissing: they cannot be read.
+    """
     if not {"id", "session_id", "time_created"} <= connection.columns(table):
         return []
     # Rows get ascending numbers, so these are the latest without an index over the times.
     sql = f"SELECT time_created, session_id, id FROM {table} ORDER BY rowid DESC LIMIT {_MOST}"
+    try:
+        last = connection.rows(sql)
+    except Unreadable as error:
+        raise SourceMissing(str(error)) from None
     rows = [
         Newest(time, _text(session_id), _text(message_id))
-        for time, session_id, message_id in connection.rows(sql)
+        for time, session_id, message_id in last
         if isinstance(time, int)
     ]
     return sorted(rows, key=attrgetter("time"), reverse=True)

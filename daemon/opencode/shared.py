@@ -188,3 +188,10 @@ def _unit(stamps: Stamps, changed: int) -> Unit:
     for part_id, updated in sorted(stamps, key=lambda stamp: stamp[0]):
         total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))
     return Unit(total.hexdigest()[:24], max([changed, *(records.integer(updated) for _, updated in stamps)]))
+
+
+def stored_text(value: object) -> str:
+    """A value of a database as text, whatever its bytes are."""
+    if isinstance(value, str):
+        return value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) if value is not None else ""

@@ -16,7 +16,8 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.archive.objects import UNKNOWN
 from daemon.errors import Retry
-from daemon.ingest.capture import Capture, Captured
+from daemon.ingest.capture import Capture
+from daemon.ingest.scan_result import Captured
 from daemon.model import FileEdit, Operation
 from daemon.opencode.snapshots import Snapshots
 from tests.conftest import Sample

@@ -137,7 +137,7 @@ def test_a_long_output_waits_until_it_may_be_read(place: Path, closed: str) -> N
         engine.scan(everything=True, patient=False, words=False)
         assert engine.archive.objects.spill(str(path)) is None
         (place / "opencode" / closed).chmod(0o700)
-        engine.scan(everything=False, patient=False, words=False)
+        engine.scan(everything=True, patient=False, words=False)
         assert engine.archive.objects.spill(str(path)) is not None
 
 

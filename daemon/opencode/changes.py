@@ -1,0 +1,110 @@
+"""Which sessions of a database may have changed, found by a few short queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from daemon import records
+from daemon.errors import Unreadable
+from daemon.opencode.connection import Connection
+from daemon.opencode.shared import stored_text as _text
+
+_HOT_S = 900.0
+"""We keep checking a session this long after its last insert, because its rows may be updated in place."""
+
+_NO_ROW = (0, None)
+_RECENT = 64
+"""Rows to read again if the newest row is gone, because SQLite gives its number to the next row."""
+
+
+class Changes:
+    """Follows the ``session``, ``message`` and ``part`` tables of one file, and its journal."""
+
+    def __init__(self, connection: Connection, clock: Callable[[], float]) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._version: tuple[int, int] | None = None
+        self._replaced = connection.replaced
+        self._last_row: dict[str, tuple[int, object]] = {"message": _NO_ROW, "part": _NO_ROW}
+        self._counts = {"session": 0, "message": 0}
+        self._events: dict[str, int] = {}
+        self._updated = 0
+        self._hot: dict[str, float] = {}
+
+    def touched(self) -> Iterable[str] | None:
+        """See Source. Sessions with new rows, new event numbers or a changed session row, and recently active ones.
+
+        Also None if rows are gone and the journal does not say which session they belonged to, or a page is damaged.
+        """
+        version = self._connection.data_version()
+        if version == self._version:
+            return ()
+        try:
+            return self._changed(version)
+        except Unreadable:
+            self._version = version
+            return None
+
+    def _changed(self, version: tuple[int, int]) -> Iterable[str] | None:
+        if not self._connection.columns("part") or not self._connection.columns("message"):
+            self._version = version
+            return None
+        first = self._version is None or self._connection.replaced != self._replaced
+        if first:
+            self._replaced = self._connection.replaced
+            self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
+            self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
+        journaled = self._journaled()
+        is_less = self._has_less()
+        changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered())
+        self._version = version
+        if not first:
+            now = self._clock()
+            self._hot |= dict.fromkeys(changed, now)
+            self._hot = {session: inserted for session, inserted in self._hot.items() if now - inserted < _HOT_S}
+        return None if first or (is_less and not journaled) else list(self._hot)
+
+    def _journaled(self) -> set[str]:
+        """The sessions with new events in the journal."""
+        changed: set[str] = set()
+        if self._connection.columns("event_sequence"):
+            for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
+                if self._events.get(_text(session_id)) != number:
+                    self._events[_text(session_id)] = number
+                    changed.add(_text(session_id))
+        return changed
+
+    def _has_less(self) -> bool:
+        """Whether a table has lost rows: it has fewer, or its newest row is gone, even if new rows have come.
+
+        Parts are not counted, there are too many; they go with their messages.
+        """
+        is_less = False
+        for table, before in self._counts.items():
+            ((count,),) = self._connection.rows(f"SELECT count(*) FROM {table}")
+            is_less |= count < before
+            self._counts[table] = count
+        for table, (row, id_) in self._last_row.items():
+            if row and self._connection.rows(f"SELECT id FROM {table} WHERE rowid = ?", (row,)) != [(id_,)]:
+                is_less = True
+                ((newest,),) = self._connection.rows(f"SELECT max(rowid) FROM {table}")
+                self._last_row[table] = (max(0, min(row, newest or 0) - _RECENT), None)
+        return is_less
+
+    def _added(self, table: str) -> set[str]:
+        """The sessions with rows after the last one that we have read."""
+        changed: set[str] = set()
+        sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"
+        for session_id, row, id_ in self._connection.rows(sql, (self._last_row[table][0],)):
+            changed.add(_text(session_id))
+            self._last_row[table] = max(self._last_row[table], (row, id_), key=lambda last: last[0])
+        return changed
+
+    def _altered(self) -> set[str]:
+        """The sessions whose own row has changed."""
+        changed: set[str] = set()
+        sql = "SELECT id, time_updated FROM session WHERE time_updated >= ?"
+        for session_id, updated in self._connection.rows(sql, (self._updated,)):
+            changed.add(_text(session_id))
+            self._updated = max(self._updated, records.integer(updated))
+        return changed
