@@ -1,7 +1,8 @@
 """What systemd is told: ready, alive, busy, stopping. The only import of systemd.
 
 Uses systemd-python where the extra is installed, else sends the same datagram itself: READY and WATCHDOG work either
-way. Without $NOTIFY_SOCKET (not started by systemd) every call does nothing and answers False.
+way. Without $NOTIFY_SOCKET (not started by systemd) every call does nothing and answers False. launchd is told nothing,
+and watches nothing but whether the process lives.
 
 Does not: decide when. READY belongs after archive, index and socket answer (docs/reliability.md, D1), WATCHDOG after
 every loop has shown progress (D2): that is the composition root's to know.
@@ -15,6 +16,8 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
+
+from daemon.supervisor import LABEL
 
 SEND_SECONDS = 1.0
 """How long READY and the like wait for room in the reader's queue; a status or a ping waits for none."""
@@ -35,7 +38,7 @@ class Notifier:
     @property
     def is_supervised(self) -> bool:
         """Whether a service manager started this process, and will start it again."""
-        return bool(self._address)
+        return bool(self._address) or self._environment.get("XPC_SERVICE_NAME") == LABEL
 
     @property
     def watchdog_interval_s(self) -> float | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from daemon import log
+from daemon import log, supervisor
 from daemon.errors import OutputRefused
 from daemon.filesystem import durable
 
@@ -78,7 +78,6 @@ def safe_mode_message(crashes: list[float], lasts_s: float) -> str:
     again = time.strftime("%H:%M", time.localtime(time.time() + lasts_s))
     return (
         f"safe mode: the service crashed {len(crashes)} times between {first} and {last}, so it only answers from what "
-        "is archived, reads nothing from OpenCode and writes no pages; the reason is in its log (journalctl --user "
-        f"--unit reconstitute); it tries again at {again}, or when it is restarted; "
-        "systemctl --user restart reconstitute"
+        "is archived, reads nothing from OpenCode and writes no pages; the reason is in its log ("
+        f"{supervisor.log()}); it tries again at {again}, or when it is restarted; {supervisor.restart()}"
     )

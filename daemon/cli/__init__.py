@@ -66,7 +66,7 @@ HEADINGS = {
         "backup": "Back up the archive into a folder, or check the backups there.",
         "restore-archive": "Make an archive of a backup.",
         "models": "Show which embedding models are at hand, and which fits.",
-        "service": "Install, show or remove the systemd user service.",
+        "service": "Install, show or remove the user service.",
         "run": "Run the service in the foreground.",
         "mcp": "Serve recall to agents (MCP, stdin and stdout).",
         "adapter": "Serve OpenCode's models to clients of Ollama.",

@@ -14,13 +14,14 @@ import logging
 import os
 import socket
 import stat
+import sys
 from pathlib import Path
 
 from daemon.errors import ArchiveLocked, ConfigError, OutputRefused
 from daemon.filesystem import durable
 
-PATH_BYTES = 107
-"""The longest path a Unix socket can have on Linux."""
+PATH_BYTES = 103 if sys.platform == "darwin" else 107
+"""The longest path a Unix socket can have: sun_path without its NUL."""
 PROBE_SECONDS = 5.0
 RECORD = "daemon.socket"
 """The file in the archive that names the socket of the service that has it, or had it last."""
@@ -44,16 +45,23 @@ def bind(path: Path) -> tuple[socket.socket, tuple[int, int]]:
     _remove_stale(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # Linux gives the file the mode of the unbound socket: it never has a wider one, and no other thread's files
-        # are touched as they would be by a changed umask.
-        os.fchmod(listener.fileno(), 0o600)
-        listener.bind(os.fspath(path))
+        _bind_private(listener, path)
         listener.setblocking(False)
         info = os.lstat(path)
     except OSError as error:
         listener.close()
         raise ConfigError(f"{path}: cannot be bound: {error.strerror}; check the directory and the disk") from error
     return listener, (info.st_dev, info.st_ino)
+
+
+def _bind_private(listener: socket.socket, path: Path, platform: str = sys.platform) -> None:
+    """Bind with mode 0600. No other thread's files are touched, as they would be by a changed umask."""
+    if platform == "darwin":  # it has no mode to give before; until then the directory keeps others out
+        listener.bind(os.fspath(path))
+        os.chmod(path, 0o600)
+    else:  # the file gets the mode of the unbound socket, and never has a wider one
+        os.fchmod(listener.fileno(), 0o600)
+        listener.bind(os.fspath(path))
 
 
 def remove(path: Path, inode: tuple[int, int]) -> bool:

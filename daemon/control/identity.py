@@ -15,8 +15,10 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from daemon import supervisor
 from daemon.config import Config
 from daemon.errors import BadRequest, ConfigError, ServesAnother
+from daemon.notify import Notifier
 
 HEADER = "reconstitute-means"
 ZONE = "reconstitute-zone"
@@ -169,9 +171,9 @@ def _is_same(key: str, own_value: str | None, client_value: str) -> bool:
 
 def _fix(differing: Collection[str]) -> str:
     """What to type, by how this service was started."""
-    if not os.environ.get("NOTIFY_SOCKET"):
+    if not Notifier(os.environ).is_supervised:
         return f"type kill {os.getpid()}, then the command does the work itself"
-    how = "put yours into its configuration file and type: systemctl --user restart reconstitute"
+    how = f"put yours into its configuration file and type: {supervisor.restart()}"
     return f"type: reconstitute service install (for OPENCODE_DB), or {how}" if _DATABASES in differing else how
 
 

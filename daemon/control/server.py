@@ -14,7 +14,6 @@ import asyncio
 import logging
 import os
 import socket
-import struct
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -30,7 +29,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Config
-from daemon.control import answers, endpoint, identity, metrics, responses
+from daemon.control import answers, endpoint, identity, metrics, peer, responses
 from daemon.control.calls import CALLS, A, Call, Doctor, OnPart, Progress, Request, Service, Status, silent
 from daemon.days import in_zone
 from daemon.errors import BadRequest, ReconstituteError, Retry
@@ -162,6 +161,16 @@ class Server:
             _log.warning("a control call was still at work %d s after the server was stopped", DRAIN_SECONDS)
 
 
+def _peer_uid(transport: asyncio.Transport) -> int | None:
+    """The caller's user id; None where the kernel does not say, which is nobody's."""
+    connection: socket.socket = transport.get_extra_info("socket")
+    try:
+        return peer.uid(connection)
+    except OSError as error:
+        _log.warning("the caller at the control socket is not known: %s", error)
+        return None
+
+
 class _Connection(H11Protocol):
     """uvicorn's HTTP/1.1 connection with the peer checked, one request each, and no waiting for slow senders."""
 
@@ -172,12 +181,9 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names a narrower type
         super().connection_made(transport)
-        credentials = transport.get_extra_info("socket").getsockopt(
-            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
-        )
-        _, uid, _ = struct.unpack("3i", credentials)
+        uid = _peer_uid(transport)
         if uid != self._allowed_uid:
-            _log.warning("a process of uid %d called at the control socket and was refused", uid)
+            _log.warning("a process of uid %s called at the control socket and was refused", uid)
             self._refused = True
             transport.abort()
         elif len(self.connections) > CONNECTIONS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from daemon import supervisor
 from daemon.archive import TOOLS
 from daemon.control.answers import Check
 from daemon.display import counted
@@ -17,7 +18,7 @@ from daemon.ingest.outbox import sample
 
 _SAMPLE = 60
 _MOST_WAITING = 10_000
-_RESTART = "systemctl --user restart reconstitute"
+_RESTART = supervisor.restart()
 
 
 def states(subject: Subject) -> Iterator[Check]:

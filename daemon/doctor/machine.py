@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from daemon import supervisor
 from daemon.config import Config
 from daemon.control import endpoint
 from daemon.control.answers import Check
@@ -114,13 +115,16 @@ def _socket(path: Path) -> Iterator[Check]:
 
 def process(pid: int) -> Iterator[Check]:
     """The running service has the restrictions that its unit asks for. Without systemd it has only its own."""
+    if not Path("/proc/self/status").exists():
+        yield not_checked("hardening", "this system does not show the limits of a process")
+        return
     status = _fields(Path(f"/proc/{pid}/status"))
     limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii", errors="replace")
     missing = [name for name, value in (("NoNewPrivs", "1"), ("Seccomp", "2")) if status.get(name) != value]
     core = next((line.split()[4] for line in limits.splitlines() if line.startswith("Max core file size")), "?")
     if core != "0":
         message = f"process {pid} may leave a core dump, which would hold texts of the sessions"
-        yield attention("hardening", message, "systemctl --user restart reconstitute")
+        yield attention("hardening", message, supervisor.restart())
     elif int(status.get("Umask", "0"), 8) & _OTHERS != _OTHERS:
         yield attention("hardening", f"process {pid} makes files that others can read", "reconstitute service install")
     elif missing and _is_of_unit(pid):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from daemon import supervisor
 from daemon.archive import Archive
 from daemon.archive.forgotten import MESSAGE
 from daemon.control.answers import Check
 from daemon.display import counted
 from daemon.doctor.rows import Subject, attention, broken, ok, parted
-from daemon.errors import BadRecord, SourceBusy
+from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.exclude import AGENTS, Exclusion
 from daemon.ingest.screened_source import ScreenedSource
 from daemon.ingest.versions import is_own
@@ -23,7 +24,7 @@ _LATE_MS = 60_000
 _OLD_MS = 86_400_000
 """Without a service nobody follows. After so long a person should know."""
 _READ = "reconstitute index"
-_RESTART = "systemctl --user restart reconstitute"
+_RESTART = supervisor.restart()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,9 @@ def _source(subject: Subject, source: Source) -> Iterator[Check]:
         state = progress(subject.archive, subject.sources, source, subject.exclusion)
     except SourceBusy as error:
         yield ok(what, f"locked by OpenCode at this moment: {error}")
+        return
+    except SourceMissing as error:
+        yield broken(what, *parted(str(error)))
         return
     aside = len(subject.archive.quarantined(source.name))
     kept = (

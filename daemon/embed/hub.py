@@ -159,7 +159,7 @@ class HubModel:
                 with open(part, "ab" if answer.status_code == 206 else "wb") as output:
                     output.writelines(answer.iter_bytes())
                     output.flush()
-                    os.fsync(output.fileno())
+                    durable.sync(output.fileno())
         if not file.is_at(part):
             part.unlink()
             raise ModelUnavailable(

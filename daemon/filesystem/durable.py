@@ -31,7 +31,24 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _LOCKLESS = frozenset({errno.ENOLCK, errno.ENOSYS, *_UNSUPPORTED})
 _EXCHANGE = 2
-"""RENAME_EXCHANGE of renameat2(2), which Python does not offer."""
+"""RENAME_EXCHANGE of Linux's renameat2(2), and RENAME_SWAP of macOS's renameatx_np(2). Python offers neither."""
+
+
+def sync(fd: int, full: int | None = getattr(fcntl, "F_FULLFSYNC", None)) -> None:
+    """Return when the file is on the disk. On macOS fsync only hands it to the disk's cache, and F_FULLFSYNC goes on.
+
+    Raises:
+        OSError: it has not come there, or the file system cannot.
+    """
+    if full is not None:
+        try:
+            fcntl.fcntl(fd, full)
+        except OSError as error:
+            if error.errno not in {errno.ENOTTY, *_UNSUPPORTED}:
+                raise  # a file system without it has fsync
+        else:
+            return
+    os.fsync(fd)
 
 
 def no_step(point: str) -> None:
@@ -211,7 +228,8 @@ class Root:
         Raises:
             OSError: one of them is missing, or the two are on different filesystems (EXDEV).
         """
-        renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        library = ctypes.CDLL(None, use_errno=True)
+        renameat2 = getattr(library, "renameat2", None) or getattr(library, "renameatx_np", None)
         if renameat2 is None:
             return False
         (*folders, name), (*to_folders, to_name) = inside(old), components(new)
@@ -287,7 +305,7 @@ class Root:
     def _sync(self, fd: int) -> None:
         self._step("fsio.sync")
         try:
-            os.fsync(fd)
+            sync(fd)
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise

@@ -56,7 +56,7 @@ class LargeFiles:
                     total.update(piece)
                     file.write(piece)
                 file.flush()
-                os.fsync(file.fileno())
+                durable.sync(file.fileno())
             os.rename(name, self.path(total.hexdigest()))
         except BaseException:
             os.unlink(name)
@@ -92,7 +92,7 @@ class LargeFiles:
     def _sync(self) -> None:
         descriptor = os.open(self.directory, _FOLDER)
         try:
-            os.fsync(descriptor)
+            durable.sync(descriptor)
         finally:
             os.close(descriptor)
 

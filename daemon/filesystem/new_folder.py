@@ -21,9 +21,12 @@ from types import TracebackType
 from typing import Self
 
 from daemon.errors import OutputRefused
-from daemon.filesystem import NAME_BYTES, is_git
+from daemon.filesystem import NAME_BYTES, durable, is_git
 
 NAME_IN_USE = "the name is taken here, by another file or folder or by one that differs only in case"
+_SYNCFS = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+"""Syncs all files at once; where there is none, as on macOS, each is synced by itself."""
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _IN_THE_WAY = frozenset({errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
@@ -107,10 +110,7 @@ class NewFolder:
         """
         if self._fd < 0:
             return
-        sync = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-        if sync is None:
-            os.sync()
-        elif sync(self._fd):
+        if _SYNCFS is not None and _SYNCFS(self._fd):
             raise self._failed(os.strerror(ctypes.get_errno()))
 
     def _begin(self) -> None:
@@ -163,6 +163,8 @@ class NewFolder:
                 while remaining:
                     remaining = remaining[file.write(remaining) :]
                 self._check(file, name, data)
+                if _SYNCFS is None:
+                    durable.sync(fd)
         except BaseException:
             with suppress(OSError):
                 os.unlink(name, dir_fd=folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from io import BufferedReader
 from pathlib import Path
 
@@ -21,6 +22,9 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 
+
+_SOCKET = errno.EOPNOTSUPP if sys.platform == "darwin" else errno.ENXIO
+"""What the system says where a socket is opened."""
 
 _PERMANENT = (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EFBIG)
 """Errors that say what is there, or that nothing is: no later look changes them while the disk stays as it is."""
@@ -52,7 +56,7 @@ def opened(path: str | Path, *, folder: int | None = None) -> BufferedReader:
     try:
         descriptor = os.open(path, _FLAGS, dir_fd=folder)
     except OSError as error:
-        reason = {errno.ELOOP: "a link, not a regular file", errno.ENXIO: "a socket, not a regular file"}
+        reason = {errno.ELOOP: "a link, not a regular file", _SOCKET: "a socket, not a regular file"}
         if error.errno in reason:
             raise NotRegularError(error.errno, reason[error.errno], str(path)) from None
         raise

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from daemon.archive import Archive, Batch, keys
 from daemon.archive.removal import Removal
+from daemon.filesystem import durable
 from daemon.forget import erasure, mentions
 from daemon.forget.selection import Selection
 
@@ -90,6 +91,6 @@ def _drop_formatters(archive: Archive, batch: Batch, selection: Selection) -> No
 def _sync(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        durable.sync(descriptor)
     finally:
         os.close(descriptor)

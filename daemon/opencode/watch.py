@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import stat
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -91,7 +92,8 @@ class Watch:
             for place, recursive in self._places():
                 inode = _inode(place)
                 if inode is not None:
-                    handler = _Handler(self._hint, [str(path) for path in self._databases if str(path.parent) == place])
+                    only = [str(path) for path in self._databases if str(path.parent) == place]
+                    handler = _Handler(self._hint, only, place)
                     self._observer.schedule(handler, place, recursive=recursive, event_filter=list(_RELEVANT))
                     self._roots[place] = inode
             logging.getLogger("watchdog.observers").addHandler(self._overflow)
@@ -164,15 +166,21 @@ class Watch:
 class _Handler(FileSystemEventHandler):
     """Drains the queue and does nothing else, so that the kernel's queue does not overflow (W2)."""
 
-    def __init__(self, hint: Hint, only: Sequence[str] = ()) -> None:
-        """With `only`, just these files, and files whose names start like theirs, cause a hint."""
+    def __init__(self, hint: Hint, only: Sequence[str] = (), place: str = "") -> None:
+        """With `only`, just these files, and files whose names start like theirs, cause a hint.
+
+        `place` is the watched folder. FSEvents of macOS names it without links, which our sources do not know.
+        """
         self._hint = hint
         self._only = tuple(only)
+        self._place, self._real = place, os.path.realpath(place)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         if isinstance(event, FileClosedNoWriteEvent) or not isinstance(event, _RELEVANT):
             return
         path = os.fsdecode(event.dest_path or event.src_path)
+        if self._real != self._place and path.startswith(self._real):
+            path = self._place + path[len(self._real) :]
         if not self._only or path.startswith(self._only):
             self._hint(path)
 
@@ -215,6 +223,8 @@ def _inode(place: str) -> int | None:
 
 
 def _advice(error: OSError) -> str:
+    if sys.platform != "linux":
+        return f"file events are not to be had ({error.strerror}): changes are found by scanning only"
     name = "fs.inotify.max_user_instances" if error.errno == 24 else "fs.inotify.max_user_watches"
     cause = f"file events are not to be had ({error.strerror})"
     return f"{cause}: changes are found by scanning only; raise {name} with sysctl"

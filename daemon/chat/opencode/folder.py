@@ -8,12 +8,12 @@ be told from what a living one uses.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from pathlib import Path
 
+from daemon import processes
 from daemon.filesystem.durable import Root
 from daemon.records import OWN_MARK, OWN_SESSION_TITLE
 
@@ -73,7 +73,7 @@ def prepare(directory: Path) -> None:
 
 def title(label: str) -> str:
     """A new session's title: the marker, what it is for (one word), and this process."""
-    return f"{OWN_SESSION_TITLE} {label} {_space()}-{os.getpid()}-{_started(os.getpid()) or 0}"
+    return f"{OWN_SESSION_TITLE} {label} {processes.space()}-{os.getpid()}-{processes.started(os.getpid()) or 0}"
 
 
 def is_left_behind(title_: str) -> bool | None:
@@ -84,26 +84,6 @@ def is_left_behind(title_: str) -> bool | None:
     match = _TITLE.fullmatch(title_)
     if match is None:
         return False
-    if match["space"] != _space():
+    if match["space"] != processes.space() or not int(match["start"]):
         return None
-    return _started(int(match["pid"])) != int(match["start"])
-
-
-def _space() -> str:
-    """Names the boot and the namespace in which a process id means something."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-        namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return "00000000"
-    return hashlib.sha256(f"{boot}{namespace}".encode()).hexdigest()[:8]
-
-
-def _started(pid: int) -> int | None:
-    """When the process began, in clock ticks since the boot; None where there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    # The second field is the command in brackets and may hold anything; the start time is the twentieth after it.
-    return int(fields.rpartition(")")[2].split()[19])
+    return processes.started(int(match["pid"])) != int(match["start"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from daemon import supervisor
 from daemon.cli import terminal
 from daemon.cli.progress import display
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
@@ -235,9 +236,7 @@ def _refuse_running(config: Config, goal: Path) -> None:
 
     if goal != config.archive_dir:
         return
-    locked = ArchiveLocked(
-        f"{goal}: a service runs for this archive; stop it first: systemctl --user stop reconstitute"
-    )
+    locked = ArchiveLocked(f"{goal}: a service runs for this archive; stop it first: {supervisor.stop()}")
     try:
         Client(config.socket_path, config).call(calls.Status())
     except DaemonUnreachable:

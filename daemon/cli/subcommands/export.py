@@ -22,6 +22,7 @@ from daemon.control import answers, calls
 from daemon.control.answers import to_json
 from daemon.control.calls import silent
 from daemon.errors import OutputRefused
+from daemon.filesystem import durable
 
 if TYPE_CHECKING:
     from daemon.model import Json
@@ -216,7 +217,7 @@ class _File:
 
     def _settle(self, file: IO[bytes]) -> None:
         file.flush()
-        os.fsync(file.fileno())
+        durable.sync(file.fileno())
         file.close()
         os.replace(self._temporary, self._place)
 

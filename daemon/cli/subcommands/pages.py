@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -24,8 +25,8 @@ _FRONT_PAGE = "README.md"
 def open_pages(settings: Settings, *, path: str, only_print: bool) -> int:
     """Open the page about PATH (by default this folder), which `reconstitute PATH` wrote.
 
-    On a desktop xdg-open chooses the program; over ssh and without a display the page is shown in the pager. PATH may
-    be anything beneath a folder that has pages. Ends with 4 if there are none.
+    On a desktop xdg-open (on macOS open) chooses the program; over ssh and without a display the page is shown in the
+    pager. PATH may be anything beneath a folder that has pages. Ends with 4 if there are none.
 
     \b
     Examples:
@@ -58,10 +59,11 @@ def _front_page(output_dir: Path, path: str) -> Path | None:
 def _has_desktop() -> bool:
     """Whether a person sits before a desktop on this machine."""
     is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY"))
-    return not is_remote and any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    has_display = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return has_display and not is_remote
 
 
 def _opened(page: Path) -> bool:
-    """Whether xdg-open is there and has found a program for the page."""
-    program = shutil.which("xdg-open")
+    """Whether the desktop has found a program for the page."""
+    program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
     return program is not None and subprocess.run([program, page], check=False, timeout=60).returncode == 0

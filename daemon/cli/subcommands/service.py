@@ -1,7 +1,8 @@
-"""``reconstitute service``: the daemon as a systemd user service, installed, shown, removed.
+"""``reconstitute service``: the daemon as a service of this user, installed, shown, removed.
 
-The unit is reconstitute.service of this package, with the path of this installation put in. Its first line carries the
-hash of the rest: that tells a unit that a person edited from one of another version.
+On macOS launchd.py does the work. Elsewhere it is a unit of systemd's user manager: reconstitute.service of this
+package, with the path of this installation put in. Its first line carries the hash of the rest: that tells a unit that
+a person edited from one of another version.
 
 Guarantees: a unit that a person edited is kept unless --force is given; every change is shown; without a user manager
 to talk to, the unit is still written and what is left to type is said. Installing twice changes nothing.
@@ -22,12 +23,13 @@ from types import MappingProxyType
 
 import click
 
-from daemon.cli import terminal
+from daemon import supervisor
+from daemon.cli import launchd, terminal
 from daemon.cli.settings import Settings
 from daemon.errors import DaemonUnreachable, OutputRefused, ServesAnother
 from daemon.filesystem import durable
+from daemon.supervisor import UNIT
 
-UNIT = "reconstitute.service"
 _SAFE = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
 # systemd 252 refuses quotes and backslashes in the program's own path, and does not undo $$ there.
 _NOT_IN_PROGRAM = frozenset("\"'\\$\n\t")
@@ -41,7 +43,7 @@ SECONDS = 150
 
 @click.group()
 def service() -> None:
-    """Install, show or remove the systemd user service.
+    """Install, show or remove the user service (systemd, on macOS launchd).
 
     \b
     Examples:
@@ -68,6 +70,8 @@ def install(settings: Settings, force: bool) -> int:
     chosen = ["--config", os.path.abspath(config_file)] if config_file else []
     # A service does not see what a shell's profile exports, so the unit says which database OpenCode uses.
     environment = {name: os.environ[name] for name in ("OPENCODE_DB",) if os.environ.get(name)}
+    if supervisor.has_launchd():
+        return launchd.install([*installation(), *chosen, "run"], environment, force=force)
     has_changed = _write(unit_place(), unit_text([*installation(), *chosen, "run"], environment), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
@@ -82,7 +86,9 @@ def install(settings: Settings, force: bool) -> int:
     for step in [*steps, ["restart", UNIT]] if has_changed and was_active else steps:
         result = _systemctl(*step)
         if result.returncode:
-            terminal.note(f"systemctl --user {' '.join(step)}: {result.stderr.strip() or 'failed'}; see: {_journal()}")
+            terminal.note(
+                f"systemctl --user {' '.join(step)}: {result.stderr.strip() or 'failed'}; see: {supervisor.log()}"
+            )
             return 1
     terminal.say("The service runs, and starts at every login.")
     if not lingers():
@@ -101,6 +107,11 @@ def status(settings: Settings) -> int:
     Example:
       reconstitute service status
     """  # noqa: D301 - click's mark for text that is not to be filled
+    if supervisor.has_launchd():
+        code = launchd.status()
+        if code == 0:
+            _compare(settings)
+        return code
     if not manager_answers():
         terminal.note("systemd's user manager does not answer here; try: reconstitute status")
         return 1
@@ -116,7 +127,7 @@ def status(settings: Settings) -> int:
     used = terminal.size(int(memory)) if memory.isdecimal() and int(memory) < 1 << 60 else "-"
     terminal.say(f"process {facts.get('MainPID', '-')}, memory {used}, restarts {facts.get('NRestarts', '-')}")
     if facts.get("ActiveState") == "failed":
-        terminal.say(f"It failed ({terminal.plain(facts.get('Result', '?'))}). The reason: {_journal()}")
+        terminal.say(f"It failed ({terminal.plain(facts.get('Result', '?'))}). The reason: {supervisor.log()}")
     for line in last_lines():
         terminal.say(f"  {terminal.plain(line)}")
     is_running = facts.get("ActiveState") in {"active", "reloading"}
@@ -152,6 +163,8 @@ def uninstall(force: bool) -> int:
     Example:
       reconstitute service uninstall
     """  # noqa: D301 - click's mark for text that is not to be filled
+    if supervisor.has_launchd():
+        return launchd.uninstall(force=force)
     path = unit_place()
     if not os.path.lexists(path):
         terminal.say(f"{terminal.plain(path)} is not there: nothing to remove.")
@@ -257,10 +270,6 @@ def last_lines(most: int = _LINES) -> list[str]:
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:
         return [f"its log cannot be shown: {error}"]
     return result.stdout.splitlines() or result.stderr.splitlines()[:1]
-
-
-def _journal() -> str:
-    return f"journalctl --user --unit {UNIT} --lines 20"
 
 
 # -- the unit --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from daemon import __version__
+from daemon import __version__, supervisor
+from daemon.cli import launchd
 from daemon.cli.subcommands import service as unit
 from daemon.control import calls
 from daemon.control.answers import Check, Status
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from daemon.config import Config
 
 _INSTALL = "reconstitute service install"
-RESTART = "systemctl --user restart reconstitute"
+RESTART = supervisor.restart()
 
 
 def installed() -> Iterator[Check]:
     """The unit is as shipped, starts this installation, and starts at every login."""
+    if supervisor.has_launchd():
+        yield from launchd.checks()
+        return
     path = unit.unit_place()
     if not path.is_file():
         yield ok("unit", "the service is not installed; commands read by themselves what is new", _INSTALL)
@@ -30,7 +34,9 @@ def installed() -> Iterator[Check]:
     text = unit.read_unit(path)
     if not unit.is_untouched(text):
         message = f"{path} was edited, so a new version does not change it"
-        yield attention("unit", message, f"systemctl --user edit {unit.UNIT} for your changes, then {_INSTALL} --force")
+        yield attention(
+            "unit", message, f"systemctl --user edit {supervisor.UNIT} for your changes, then {_INSTALL} --force"
+        )
     elif not unit.is_of_this_version(text):
         yield attention("unit", f"{path} is that of another version", _INSTALL)
     elif (program := unit.program(text)) and not os.access(program, os.X_OK):
@@ -51,12 +57,12 @@ def _systemd(facts: dict[str, str]) -> Iterator[Check]:
         yield attention("systemd", "the unit has changed since systemd read it", "systemctl --user daemon-reload")
     if state == "failed":
         message = f"the service failed ({facts.get('Result', '?')}), restarts {facts.get('NRestarts', '?')}"
-        yield broken("systemd", message, f"journalctl --user --unit {unit.UNIT} --lines 20, then {RESTART}")
+        yield broken("systemd", message, f"journalctl --user --unit {supervisor.UNIT} --lines 20, then {RESTART}")
     elif state not in ("active", "reloading"):
-        yield broken("systemd", f"the service does not run ({state})", f"systemctl --user start {unit.UNIT}")
+        yield broken("systemd", f"the service does not run ({state})", f"systemctl --user start {supervisor.UNIT}")
     elif not unit.is_enabled():
         yield attention(
-            "systemd", "the service runs, but does not start at login", f"systemctl --user enable {unit.UNIT}"
+            "systemd", "the service runs, but does not start at login", f"systemctl --user enable {supervisor.UNIT}"
         )
     elif not unit.lingers():
         message = "the service runs and starts at every login; it stops when you log out"
