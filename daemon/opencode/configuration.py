@@ -1,7 +1,8 @@
 """The formatters in OpenCode's configuration, as it is on disk now or as it was recorded.
 
 OpenCode merges the configuration of the user's home with those of the session's folder and of every folder above it,
-and with the administrator's in /etc/opencode. We read and keep only the formatters.
+and with the administrator's in /etc/opencode, on macOS in /Library/Application Support/opencode. We read and keep only
+the formatters.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -88,9 +90,10 @@ def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Sett
     return settings
 
 
-def _of_machine(environment: Mapping[str, str]) -> Iterator[str]:
+def _of_machine(environment: Mapping[str, str], platform: str = sys.platform) -> Iterator[str]:
     """The administrator's configuration; OpenCode's own tests set another folder by this variable."""
-    folder = environment.get("OPENCODE_TEST_MANAGED_CONFIG_DIR") or "/etc/opencode"
+    usual = "/Library/Application Support/opencode" if platform == "darwin" else "/etc/opencode"
+    folder = environment.get("OPENCODE_TEST_MANAGED_CONFIG_DIR") or usual
     yield from (posixpath.join(folder, name) for name in _GLOBAL)
 
 

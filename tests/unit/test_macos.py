@@ -19,6 +19,7 @@ from watchdog.events import FileModifiedEvent
 from daemon import processes
 from daemon.control import endpoint, peer
 from daemon.filesystem import durable
+from daemon.opencode import configuration
 from daemon.opencode.watch import _Handler
 
 
@@ -137,3 +138,9 @@ def test_events_that_name_a_folder_without_its_links_are_understood(tmp_path: Pa
     hints: list[str | None] = []
     _Handler(hints.append, (), str(tmp_path / "var")).on_any_event(FileModifiedEvent(str(real / "opencode.db")))
     assert hints == [str(tmp_path / "var" / "opencode.db")]
+
+
+def test_the_administrators_configuration_is_where_macos_has_it() -> None:
+    folder = "/Library/Application Support/opencode"
+    assert all(place.startswith(f"{folder}/") for place in configuration._of_machine({}, "darwin"))
+    assert all(place.startswith("/etc/opencode/") for place in configuration._of_machine({}, "linux"))
