@@ -23,7 +23,7 @@ _OPTIONAL = ("near", "copies", "matchReasons", "deleted", "pruned")
 _EMPTY_PARTS = frozenset({"step-start", "step-finish", "snapshot"})
 """Parts of a message that nobody wrote."""
 _UNNEEDED = frozenset({("parts", "id"), ("context", "projectID")})
-"""Ids that no other call asks for."""
+"""Ids that no other call asks for: the name of what holds it, and its own."""
 
 
 def compact(name: str, answer: Json) -> Json:
@@ -93,11 +93,7 @@ def _short(key: str, value: object) -> Any:
     shortened = {}
     for name, inner in value.items():
         short = inner if name in _RECORDED else _short(name, inner)
-        if (
-            not _is_usual(short)
-            and not (name == "id" and key == "parts")
-            and not (name == "projectID" and key == "context")
-        ):
+        if not _is_usual(short) and (key, name) not in _UNNEEDED:
             shortened[name] = short
     return shortened
 
