@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -64,6 +66,13 @@ class Settings:
         from daemon.config import default_path  # noqa: PLC0415 - as above
 
         return Path(os.path.abspath(self.config or default_path()))
+
+    def for_commands(self, fix: str) -> str:
+        """A command that mends something, as it has to be typed where --config was given."""
+        if self.config is None:
+            return fix
+        program = shlex.join(["reconstitute", "--config", str(self.file)])
+        return re.sub(r"(^|, then )reconstitute(?= )", lambda match: match[1] + program, fix)
 
     def log(self, config: Config, *, default_level: str = "") -> None:
         """Set up logging: at debug with --verbose, else at `default_level`, else at the configured level."""

@@ -1,13 +1,16 @@
 """A report for a bug, as one text file: the rows, versions, the configuration without secrets, the last log lines.
 
-It holds no text of a session. The home folder is written as ~, and everything passes the redaction.
+It holds no text of a session, and no path of a project: only those of the system, of the sources and of what is ours.
+The home folder is written as ~, and everything passes the redaction.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,19 +18,26 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from daemon import __version__
+from daemon.config.sections import cache_dir, home
 from daemon.control.answers import Doctor
 from daemon.display import visible
 from daemon.doctor.packages import required
 from daemon.errors import OutputRefused
 from daemon.filesystem import durable
+from daemon.hints import for_commands
 from daemon.redact import redact
 
 if TYPE_CHECKING:
     from daemon.config import Config
 
 _LINES = 200
-_LEFT_OUT = frozenset({"adapter.token", "adapter.origins", "redact.extra", "redact.allow", "targets"})
+_LEFT_OUT = frozenset({
+    "adapter.token", "adapter.origins", "redact.extra", "redact.allow", "targets",
+    "exclude.paths", "exclude.projects", "exclude.agents",
+})  # fmt: skip
 """Settings of which only the number of characters or entries is told: secrets, patterns, folders and questions."""
+_PATH = re.compile(r"(?<![\w./~])/(?!/)[^\s'\"`,;()<>]*[^\s'\"`,;()<>:.]")
+_SYSTEM = ("/bin", "/etc", "/lib", "/proc", "/run/systemd", "/run/user", "/sys", "/usr", sys.prefix, sys.base_prefix)
 
 
 def write(path: Path, report: Doctor, config: Config | None, last_lines: Callable[[int], list[str]]) -> None:
@@ -36,8 +46,7 @@ def write(path: Path, report: Doctor, config: Config | None, last_lines: Callabl
     Raises:
         OutputRefused: something is at `path` already, or it cannot be written.
     """
-    if os.path.lexists(path):
-        raise OutputRefused(f"{path}: is there already; name a new file")
+    check_place(path)
     sections = {
         "Checks": [_row(row.state, row.what, row.message, row.fix) for row in report.checks],
         "Versions": list(_versions()),
@@ -46,20 +55,43 @@ def write(path: Path, report: Doctor, config: Config | None, last_lines: Callabl
     }
     text = "\n\n".join("\n".join([f"== {title} ==", *lines]) for title, lines in sections.items())
     try:
-        durable.atomic_write(path.absolute(), private(text).encode() + b"\n")
+        durable.atomic_write(path.absolute(), private(text, places(config)).encode() + b"\n")
     except OSError as error:
         raise OutputRefused(f"{path}: cannot be written: {error.strerror}; name another file") from error
 
 
-def private(text: str) -> str:
-    """`text` without secrets, and with ~ for the home folder and its name."""
-    home = os.path.expanduser("~")
-    text = visible(redact(text))
-    return text.replace(home, "~") if len(home) > 1 else text
+def check_place(path: Path) -> None:
+    """Raises OutputRefused if something is at `path` already: before the checks, which take a while."""
+    if os.path.lexists(path):
+        raise OutputRefused(f"{path}: is there already; name a new file")
+
+
+def private(text: str, places: Mapping[str, bool]) -> str:
+    """`text` without secrets, without paths but those of `places`, and with ~ for the home folder and its name."""
+    user = os.path.expanduser("~")
+    text = _PATH.sub(lambda match: _told(match[0], places), visible(redact(text)))
+    return text.replace(user, "~") if len(user) > 1 else text
+
+
+def _told(path: str, places: Mapping[str, bool]) -> str:
+    place = max((place for place in places if f"{path}/".startswith(f"{place}/")), key=len, default="")
+    return path if path == place or places.get(place) else f"{place}/…"
+
+
+def places(config: Config | None) -> dict[str, bool]:
+    """The places that are told, and whether what is beneath them is too: pages and requests have names of projects."""
+    settings = home("XDG_CONFIG_HOME", ".config")
+    ours = [*_SYSTEM, f"{settings}/reconstitute", f"{settings}/systemd", str(cache_dir())]
+    if config is None:
+        return dict.fromkeys(ours, True)
+    ours += map(str, (config.archive_dir, config.socket_path.parent, *config.opencode_dirs))
+    named = [config.output_dir, config.requests_dir, *config.opencode.databases]
+    return dict.fromkeys(ours, True) | {os.path.expanduser(place): False for place in named}
 
 
 def _row(state: str, what: str, message: str, fix: str) -> str:
-    return f"{state:<11}  {what}: {message}" + (f"\n{'':<11}  -> {fix}" if fix else "")
+    text = f"{state:<11}  {what}: {message}" + (f"\n{'':<11}  -> {fix}" if fix else "")
+    return for_commands(text)
 
 
 def _versions() -> Iterator[str]:

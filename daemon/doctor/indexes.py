@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import islice
 
@@ -9,6 +10,7 @@ from daemon import supervisor
 from daemon.archive import TOOLS
 from daemon.control.answers import Check
 from daemon.display import counted
+from daemon.doctor.machine import restart
 from daemon.doctor.rows import Subject, attention, broken, ok
 from daemon.errors import IndexBroken
 from daemon.index import Filters, number_of
@@ -18,7 +20,6 @@ from daemon.ingest.outbox import sample
 
 _SAMPLE = 60
 _MOST_WAITING = 10_000
-_RESTART = supervisor.restart()
 
 
 def states(subject: Subject) -> Iterator[Check]:
@@ -99,5 +100,5 @@ def meaning(subject: Subject) -> Iterator[Check]:
 def _rebuild(subject: Subject, name: str) -> str:
     """The command that has an index rebuilt: what opens it next checks it, and sets a broken one aside."""
     if subject.is_served:
-        return _RESTART
+        return restart(os.getpid())
     return "reconstitute index" if name == "lexical" else "reconstitute index --wait"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from daemon.filesystem.disk_space import free_bytes
 
 _MOST_NAMED = 3
 _OTHERS = 0o077
+RESTART = "systemctl --user restart reconstitute"
 _NEARLY = 2
 """Below so many times limits.free_mb a person should know."""
 
@@ -87,10 +89,10 @@ def private(config: Config) -> Iterator[Check]:
     others = [path for path, info in files if info.st_uid != os.geteuid()]
     if open_places:
         message = f"{counted(len(open_places), 'file')} or folders open to others: {_named(open_places)}"
-        yield attention("file modes", message, f"chmod -R go= {root}")
+        yield attention("file modes", message, shlex.join(["chmod", "-R", "go=", str(root)]))
     if others:
         message = f"{counted(len(others), 'file')} or folders of another user: {_named(others)}"
-        yield attention("file modes", message, f"chown -R {os.geteuid()} {root}")
+        yield attention("file modes", message, shlex.join(["sudo", "chown", "-R", str(os.geteuid()), str(root)]))
     if not open_places and not others:
         yield ok("file modes", f"{root}: 0700, and nothing beneath it is open to others")
     # A command of cron or su has another runtime directory than the service.
@@ -106,9 +108,8 @@ def _socket(path: Path) -> Iterator[Check]:
     for place, info in places.items():
         if info.st_uid != os.geteuid() or info.st_mode & _OTHERS:
             mode = f"{stat.S_IMODE(info.st_mode):04o}"
-            yield attention(
-                "socket", f"{place} is open to others (mode {mode}, uid {info.st_uid})", f"chmod go= {place}"
-            )
+            message = f"{place} is open to others (mode {mode}, uid {info.st_uid})"
+            yield attention("socket", message, shlex.join(["chmod", "go=", str(place)]))
             return
     yield ok("socket", f"{path}: 0600, in a directory of 0700")
 
@@ -124,10 +125,10 @@ def process(pid: int) -> Iterator[Check]:
     core = next((line.split()[4] for line in limits.splitlines() if line.startswith("Max core file size")), "?")
     if core != "0":
         message = f"process {pid} may leave a core dump, which would hold texts of the sessions"
-        yield attention("hardening", message, supervisor.restart())
+        yield attention("hardening", message, restart(pid))
     elif int(status.get("Umask", "0"), 8) & _OTHERS != _OTHERS:
         yield attention("hardening", f"process {pid} makes files that others can read", "reconstitute service install")
-    elif missing and _is_of_unit(pid):
+    elif missing and is_of_unit(pid):
         message = f"process {pid} runs without {' and '.join(missing)} of its unit"
         yield attention("hardening", message, "reconstitute service install")
     else:
@@ -135,9 +136,17 @@ def process(pid: int) -> Iterator[Check]:
         yield ok("hardening", f"process {pid}: files for this user alone, no core dumps{kernel}")
 
 
-def _is_of_unit(pid: int) -> bool:
+def restart(pid: int | None) -> str:
+    """The command that starts the service again that runs as this process, or, if that is not known, the unit."""
+    return RESTART if pid is None or is_of_unit(pid) else f"kill {pid}, then reconstitute run"
+
+
+def is_of_unit(pid: int) -> bool:
     """Whether the process is that of reconstitute.service, by its control group."""
-    return "reconstitute.service" in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
+    try:
+        return "reconstitute.service" in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it has ended
+        return True
 
 
 def _fields(path: Path) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +12,7 @@ from daemon.archive import Archive
 from daemon.archive.forgotten import MESSAGE
 from daemon.control.answers import Check
 from daemon.display import counted
+from daemon.doctor.machine import restart
 from daemon.doctor.rows import Subject, attention, broken, ok, parted
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.exclude import AGENTS, Exclusion
@@ -24,7 +27,6 @@ _LATE_MS = 60_000
 _OLD_MS = 86_400_000
 """Without a service nobody follows. After so long a person should know."""
 _READ = "reconstitute index"
-_RESTART = supervisor.restart()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def _source(subject: Subject, source: Source) -> Iterator[Check]:
     waits_ms = subject.now - state.waiting.time
     message = f"its newest message has not been archived for {_duration(waits_ms)}{kept}"
     if subject.is_served:
-        yield attention(what, message, _RESTART) if waits_ms > _LATE_MS else ok(what, message)
+        yield attention(what, message, restart(os.getpid())) if waits_ms > _LATE_MS else ok(what, message)
     elif waits_ms > _OLD_MS:
         yield attention(what, f"{message}, and no service runs", "reconstitute service install")
     else:
@@ -144,7 +146,7 @@ def targets(subject: Subject) -> Iterator[Check]:
     failed = [target for target in subject.targets if "failed" in target.state]
     for target in failed:
         message = f"its pages could not be made: {'; '.join(target.warnings[:1]) or target.state}"
-        yield attention(f"target {target.path}", message, f"reconstitute {target.path}")
+        yield attention(f"target {target.path}", message, shlex.join(["reconstitute", target.path]))
     if subject.targets and not failed:
         yield ok("targets", f"{counted(len(subject.targets), 'target')}, the last run of each went well")
 

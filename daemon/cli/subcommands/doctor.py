@@ -58,17 +58,21 @@ def doctor(settings: Settings, *, full: bool, bundle: Path | None, as_json: bool
       reconstitute doctor --full
       reconstitute doctor --bundle report.txt      for a bug report: no texts of sessions
     """  # noqa: D301 - click's mark for text that is not to be filled
-    answer, config = _report(settings, full=full)
-    if bundle is not None:
-        from daemon.doctor.bundle import write  # noqa: PLC0415 - only then
+    from daemon.doctor import bundle as report  # noqa: PLC0415 - the service needs none
 
-        write(bundle, answer, config, service.last_lines)
+    if bundle is not None:
+        report.check_place(bundle)
+    answer, config = _report(settings, full=full)
+    for row in answer.checks:
+        row.fix = settings.for_commands(row.fix)
+    if bundle is not None:
+        report.write(bundle, answer, config, service.last_lines)
     if as_json:
         terminal.data(answer)
     else:
         _show(answer.checks)
         if bundle is not None:
-            terminal.say(f"Wrote {terminal.plain(bundle)}. Read it before you send it: it names your folders.")
+            terminal.say(f"Wrote {terminal.plain(bundle)}. Read it before you send it.")
     return exit_code(answer.checks)
 
 
@@ -101,7 +105,7 @@ def _report(settings: Settings, *, full: bool) -> tuple[Doctor, Config | None]:
     if row.state == BROKEN:
         rows.append(not_checked("archive", "the service that holds it does not answer", row.fix))
     else:
-        rows += _archive(settings, config, is_served=status is not None, full=full)
+        rows += _archive(settings, config, pid, full=full)
     return Doctor(__version__, pid, rows), config
 
 
@@ -120,7 +124,7 @@ def _configuration(settings: Settings) -> tuple[Config | None, list[Check]]:
 # -- the archive -----------------------------------------------------------------------------------------------------
 
 
-def _archive(settings: Settings, config: Config, *, is_served: bool, full: bool) -> list[Check]:
+def _archive(settings: Settings, config: Config, pid: int | None, *, full: bool) -> list[Check]:
     """The rows of whoever holds the archive; where nobody can open it the reason."""
     place = config.archive_dir
     if not any((place / name).exists() for name in ("leveldb", "leveldb.made")):
@@ -132,7 +136,7 @@ def _archive(settings: Settings, config: Config, *, is_served: bool, full: bool)
         return [not_checked("archive", f"{cause}, which does not answer", fix)]
     except ReconstituteError as error:
         cause, fix = parted(str(error))
-        if is_served:  # it stops at this moment, or is of a version without this call
-            return [not_checked("archive", f"the service could not check it: {cause}", service_checks.RESTART)]
+        if pid is not None:  # it stops at this moment, or is of a version without this call
+            return [not_checked("archive", f"the service could not check it: {cause}", machine.restart(pid))]
         # As long as the archive cannot be opened, nothing that stands on it can be checked.
         return [broken("archive", cause, fix or shlex.join(["ls", "-l", str(place)]))]

@@ -264,7 +264,16 @@ def lingers() -> bool:
 
 def last_lines(most: int = _LINES) -> list[str]:
     """The newest lines of the service's log; where the journal cannot be read, the reason."""
-    words = ["journalctl", "--user", f"--unit={UNIT}", f"--lines={most}", "--no-pager", "--quiet", "--output=short"]
+    words = [
+        "journalctl",
+        "--user",
+        f"--unit={UNIT}",
+        f"--lines={most}",
+        "--no-pager",
+        "--quiet",
+        "--output=short",
+        "--no-hostname",
+    ]
     try:
         result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=10, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:

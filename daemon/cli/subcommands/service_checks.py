@@ -12,6 +12,7 @@ from daemon.cli.subcommands import service as unit
 from daemon.control import calls
 from daemon.control.answers import Check, Status
 from daemon.control.client import Client
+from daemon.doctor.machine import RESTART, restart
 from daemon.doctor.rows import attention, broken, not_checked, ok
 from daemon.errors import ReconstituteError, ServesAnother
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from daemon.config import Config
 
 _INSTALL = "reconstitute service install"
-RESTART = supervisor.restart()
 
 
 def installed() -> Iterator[Check]:
@@ -83,8 +83,8 @@ def answering(config: Config) -> tuple[Status | None, Check]:
         return None, broken("service", str(error), RESTART)
     if status.version != __version__:
         message = f"process {status.pid} runs version {status.version}, and this command is {__version__}"
-        return status, attention("service", message, RESTART)
+        return status, attention("service", message, restart(status.pid))
     if status.differs:
         message = f"process {status.pid} uses another configuration than this command: {', '.join(status.differs)}"
-        return status, attention("service", message, RESTART)
+        return status, attention("service", message, restart(status.pid))
     return status, ok("service", f"process {status.pid} answers, and is of this version ({__version__})")

@@ -26,6 +26,7 @@ class Installation:
     def __post_init__(self) -> None:
         self.source, self.archive_dir = self.root / "opencode", self.root / "archive"
         self.output, self.config = self.root / "out", self.root / "c.toml"
+        self.program = f"reconstitute --config {self.config}"
         self.tables = {
             "opencode": {"data_dir": str(self.source)},
             "archive": {"dir": str(self.archive_dir)},

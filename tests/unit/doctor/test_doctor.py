@@ -19,6 +19,7 @@ from daemon.archive import keys
 from daemon.cli.subcommands import service
 from daemon.config import load
 from daemon.control import calls
+from daemon.doctor import bundle
 from daemon.index.lexical import Lexical
 from daemon.model import Json
 from tests.support.processes.ports import free_port
@@ -150,8 +151,8 @@ BROKEN: list[tuple[Callable[[Installation], None], str, str, str, str]] = [
     (source_is_gone, "source", "attention", "no such directory", "opencode.data_dir"),
     (source_is_ahead, "source", "attention", "has not been archived for 2 days", "service install"),
     (other_database, "sources", "attention", "mine.db is a database of OpenCode", "opencode.databases"),
-    (words_are_emptied, "words", "attention", "6 messages not indexed yet", "reconstitute index"),
-    (words_lack_a_message, "words", "broken", "1 of 6 sampled messages are missing", "reconstitute index"),
+    (words_are_emptied, "words", "attention", "6 messages not indexed yet", " index"),
+    (words_lack_a_message, "words", "broken", "1 of 6 sampled messages are missing", " index"),
     (table_is_missing, "archive", "broken", ".ldb is missing", "directory aside"),
     (part_is_gone, "records", "broken", "part prt_msg_2 of message msg_2 is gone", "backup"),
     (object_is_another, "records", "broken", "another content than its id says", "backup"),
@@ -168,7 +169,7 @@ BROKEN: list[tuple[Callable[[Installation], None], str, str, str, str]] = [
     (setting_is_misspelt, "configuration", "broken", "did you mean limits.free_mb?", "config check"),
     (unit_is_edited, "unit", "attention", "was edited", "service install --force"),
     (unit_starts_what_is_gone, "unit", "broken", "starts /nowhere/reconstitute", "service install"),
-    (target_has_failed, "target", "attention", "no room", "reconstitute /home/dev/p"),
+    (target_has_failed, "target", "attention", "no room", " /home/dev/p"),
 ]
 
 
@@ -224,7 +225,7 @@ def test_an_emptied_index_of_meaning_is_broken_until_it_is_built(installation: I
     assert "6 sampled texts finds itself" in row["message"]
     shutil.rmtree(installation.archive_dir / "index" / "semantic")
     row = installation.rows()[1]["meaning"]
-    assert (row["state"], row["fix"]) == ("broken", "reconstitute index --wait")
+    assert (row["state"], row["fix"]) == ("broken", f"{installation.program} index --wait")
     assert installation.run("index", "--wait")[0] == 0
     assert installation.rows()[1]["meaning"]["state"] == "ok"
 
@@ -252,7 +253,7 @@ def test_a_wrong_configuration_leaves_the_archive_alone(installation: Installati
 def test_nothing_is_created_where_there_is_no_archive(installation: Installation) -> None:
     shutil.rmtree(installation.archive_dir)
     code, rows = installation.rows()
-    assert (code, rows["archive"]["fix"]) == (1, "reconstitute index")
+    assert (code, rows["archive"]["fix"]) == (1, f"{installation.program} index")
     assert not installation.archive_dir.exists()
 
 
@@ -269,10 +270,12 @@ def test_each_row_is_a_line_and_its_command_one_more(installation: Installation)
     code, out = installation.run("doctor")
     assert code == 1
     assert "attention    words: " in out
-    assert "→ reconstitute index\n" in out
+    assert f"→ {installation.program} index" in " ".join(out.split())
 
 
-def test_a_bundle_holds_no_secret_no_text_and_no_home(installation: Installation, tmp_path: Path) -> None:
+def test_a_bundle_holds_no_secret_no_text_and_no_home(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = "tok-4f9a8b7c6d5e4f3a2b1c"
     home = Path.home()
     installation.write({
@@ -280,16 +283,37 @@ def test_a_bundle_holds_no_secret_no_text_and_no_home(installation: Installation
         "redact": {"extra": ["Bluebird-[0-9]+"]},
         "chat": {"provider": "ollama", "url": "http://me:hunter2secret@127.0.0.1:9"},
         "output": {"dir": str(home / "pages")},
+        "exclude": {"paths": ["/w/lawsuit"], "projects": ["/w/divorce"], "agents": ["therapist"]},
     })  # fmt: skip
     file = tmp_path / "report.txt"
     assert installation.run("doctor", "--bundle", str(file))[0] == 1
     report = file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    for hidden in (token, "Bluebird", "hunter2secret", "kale", str(home)):
+    for hidden in (
+        token,
+        "Bluebird",
+        "hunter2secret",
+        "kale",
+        str(home),
+        "lawsuit",
+        "divorce",
+        "therapist",
+        "`doctor(",
+    ):
         assert hidden not in report
     for shown in ("== Checks ==", "chromadb 1.5.9", "output.dir = '~/pages'", "== Log ==", "adapter.token"):
         assert shown in report
+    monkeypatch.setattr(bundle, "write", pytest.fail)
     assert installation.run("doctor", "--bundle", str(file))[0] == 73  # never over something that is there
+
+
+def test_a_bundle_names_our_places_and_no_project(installation: Installation) -> None:
+    archive, output = installation.archive_dir, installation.output
+    text = (
+        f"db:{archive}/opencode.db {output}/shop/README.md: '{output}' target /w/lawsuit: x (/srv/a.py), /usr/bin/git"
+    )
+    told = bundle.private(text, bundle.places(load(installation.config)))
+    assert told == f"db:{archive}/opencode.db {output}/…: '{output}' target /…: x (/…), /usr/bin/git"
 
 
 def test_the_rows_in_json_have_every_field(installation: Installation) -> None:

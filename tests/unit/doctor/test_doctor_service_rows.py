@@ -87,6 +87,7 @@ def test_a_process_without_the_hardening_is_named(limits: str, state: str, said:
         [row] = machine.process(process.pid)
         process.kill()
     assert row.state == state
+    assert "systemctl" not in row.fix  # it is not the unit's process
     assert said in row.message
 
 

@@ -69,7 +69,7 @@ def test_an_erasure_that_is_not_complete_needs_attention(installation: Installat
     for _ in range(2):
         code, answer = answered(installation)
         assert (code, [row.what for row in answer.troubles]) == (1, ["forgetting"])
-    assert installation.rows()[1]["forgetting"]["fix"] == "reconstitute index"
+    assert installation.rows()[1]["forgetting"]["fix"] == f"{installation.program} index"
     assert installation.run("index")[0] == 0
     assert answered(installation)[0] == 0
 
