@@ -127,12 +127,13 @@ class Exchange:
         ]  # fmt: skip
         self._language = language_of(user_texts(self._turns))
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
-        self._visible = VisibleText(on_text)
+        self._visible = VisibleText(on_text, request.stop)
         self._prose = ""  # what the model said in plain words where an object was asked for
         self._meter = _Meter()
         self._lock = threading.Lock()
         self._session_id = ""
         self._is_off = False
+        self._is_cut = False  # the session has more of the answer than the client
 
     def run(self) -> Answer:
         """The answer.
@@ -180,7 +181,7 @@ class Exchange:
             digest = digests(self._setup, [*self._turns, message])[-1]
             return content, calls
         finally:
-            if digest and self._request.keeps and not self._is_off:
+            if digest and self._request.keeps and not (self._is_off or self._is_cut):
                 self._sessions.keep(lease, digest)
             else:
                 self._sessions.drop(lease)
@@ -209,14 +210,21 @@ class Exchange:
         if must_call and (action.call is None or action.call.name not in names):
             raise BadReply(f"this turn must call one of the tools: {', '.join(names)}")
         if action.call is None:
-            return prompts.formed(action.content, self._request.form), ()
+            return self._content(action.content), ()
         return "", (action.call if action.call.name in names else UNKNOWN,)
 
     def _plain_text(self, reply: Reply) -> str:
         content = without_thinking(reply.content)
         if not content:
             raise BadReply("the reply ends in thinking; write the answer after it")
-        return prompts.formed(content, self._request.form)
+        return self._content(content)
+
+    def _content(self, text: str) -> str:
+        """The text of an answer in the form that was asked for, up to the first text that ends it; raises BadReply."""
+        whole = prompts.formed(text, self._request.form)
+        content = before_stop(whole, self._request.stop)
+        self._is_cut = content != whole
+        return content
 
     def _fall_back(self, error: ReconstituteError) -> _Turn:
         """What is left when the turn failed with `error`; raises Unanswered."""
@@ -247,7 +255,7 @@ class Exchange:
         """The model's own words where it has spoken some, else what it says when it may use nothing but words."""
         if self._prose:
             prose, self._prose = self._prose, ""
-            return prompts.formed(prose, self._request.form), ()
+            return self._content(prose), ()
         lease = self._sessions.new(self._request.model)
         try:
             text = opening(self._turns, in_actions=False)
@@ -318,12 +326,15 @@ class Exchange:
 
 
 class VisibleText:
-    """Passes on the pieces of one text, without the thinking before it; `sent` is the text passed on so far."""
+    """Passes on the pieces of one text, without the thinking before it and up to the first of the texts `stop`.
 
-    def __init__(self, on_text: OnText | None) -> None:
+    `sent` is the text passed on so far.
+    """
+
+    def __init__(self, on_text: OnText | None, stop: Sequence[str] = ()) -> None:
         """Without `on_text`, nothing is sent before the end."""
         self.sent = ""
-        self._on_text = on_text
+        self._on_text, self._stop = on_text, stop
         self._buffer = ""
 
     def begin(self) -> None:
@@ -337,9 +348,12 @@ class VisibleText:
         self._buffer += piece
         if not self.sent:
             self._buffer = _after_thinking(self._buffer)
-        if self._buffer and not _may_be_thinking(self._buffer, is_first=not self.sent):
-            self.sent += self._buffer
-            piece, self._buffer = self._buffer, ""
+        if _may_be_thinking(self._buffer, is_first=not self.sent):
+            return
+        piece = _certain(self._buffer, self._stop)
+        if piece:
+            self.sent += piece
+            self._buffer = self._buffer[len(piece) :]  # what ends the answer stays at its beginning
             self._on_text(piece)
 
     def unsent(self, content: str) -> str:
@@ -351,6 +365,17 @@ class VisibleText:
     def received(self, content: str) -> str:
         """The text that the client has after the answer."""
         return self.sent + self.unsent(content)
+
+
+def before_stop(text: str, stop: Sequence[str]) -> str:
+    """`text` up to the first of the texts `stop`."""
+    return text[: min((place for end in stop if (place := text.find(end)) >= 0), default=len(text))]
+
+
+def _certain(text: str, stop: Sequence[str]) -> str:
+    """As much of a text that goes on as comes before any of the texts `stop`, and before one that may have begun."""
+    begun = max((size for end in stop for size in range(1, len(end)) if text.endswith(end[:size])), default=0)
+    return min(before_stop(text, stop), text[: len(text) - begun], key=len)
 
 
 def _after_thinking(text: str) -> str:

@@ -29,7 +29,7 @@ class ModelRequest:
     """One turn that a client wants.
 
     `keeps`: whether its session may wait for the next turn. `must_call`: only a tool call will do as an answer.
-    `ignored`: what the client sent that OpenCode has no place for.
+    `stop`: texts before which the answer ends. `ignored`: what the client sent that OpenCode has no place for.
     """
 
     model: str
@@ -39,6 +39,7 @@ class ModelRequest:
     form: Form = ""
     keeps: bool = True
     must_call: bool = False
+    stop: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -89,6 +90,18 @@ def typed(value: Json, schema: type[T]) -> T:
 def encoded(value: object) -> bytes:
     """Compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def stop_texts(value: object, name: str) -> tuple[str, ...]:
+    """The texts before which an answer ends: one, a list of them, or none.
+
+    Raises:
+        BadRequest: it is something else.
+    """
+    texts = [value] if isinstance(value, str) else value or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise BadRequest(f"{name} must be a text or a list of texts")
+    return tuple(text for text in texts if text)
 
 
 def checked_tools(tools: Sequence[Json] | None) -> tuple[Json, ...]:

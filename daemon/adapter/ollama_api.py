@@ -21,7 +21,7 @@ import msgspec
 
 from daemon.adapter.exchange import Answer
 from daemon.adapter.failures import Failure, in_shape_of
-from daemon.adapter.model_request import ModelRequest, checked_tools, encoded, image_url, read_object, typed
+from daemon.adapter.model_request import ModelRequest, checked_tools, encoded, image_url, read_object, stop_texts, typed
 from daemon.chat import ToolCall
 from daemon.chat.opencode.server import ServedModel
 from daemon.errors import BadRequest
@@ -120,10 +120,19 @@ def _request(body: _Body, messages: Sequence[OllamaMessage], tools: tuple[Json, 
     if isinstance(form, str) and form not in ("", "json"):
         raise BadRequest(f'invalid format: {json.dumps(form)}; expected "json" or a JSON schema')
     is_unload = body.keep_alive in (0, "0", "0s", "0m", "0h")
-    ignored = [name for name in ("options", "think", "template", "context") if getattr(body, name, None)]
+    options = body.options or {}
+    ignored = ["options"] if options.keys() - {"stop"} else []
+    ignored += [name for name in ("think", "template", "context") if getattr(body, name, None)]
     ignored += ["keep_alive"] if body.keep_alive is not None and not is_unload else []
     return ModelRequest(
-        body.model, tuple(messages), tools, body.stream is not False, form, keeps=not is_unload, ignored=tuple(ignored)
+        body.model,
+        tuple(messages),
+        tools,
+        body.stream is not False,
+        form,
+        keeps=not is_unload,
+        stop=stop_texts(options.get("stop"), "options.stop"),
+        ignored=tuple(ignored),
     )
 
 

@@ -15,7 +15,16 @@ import msgspec
 
 from daemon.adapter.exchange import Answer, Figures
 from daemon.adapter.failures import Failure, in_shape_of
-from daemon.adapter.model_request import Form, ModelRequest, checked_tools, encoded, image_url, read_object, typed
+from daemon.adapter.model_request import (
+    Form,
+    ModelRequest,
+    checked_tools,
+    encoded,
+    image_url,
+    read_object,
+    stop_texts,
+    typed,
+)
 from daemon.chat import ToolCall
 from daemon.chat.actions import names_of
 from daemon.chat.opencode.server import ServedModel
@@ -29,7 +38,6 @@ _REFUSED = {
     "logprobs": _NO_PROBABILITIES,
     "top_logprobs": _NO_PROBABILITIES,
     "logit_bias": "OpenCode cannot weight tokens",
-    "stop": "OpenCode cannot end an answer at a text",
     "functions": "it was replaced by tools",
     "function_call": "it was replaced by tool_choice",
     "audio": _ONLY_TEXT,
@@ -106,6 +114,7 @@ def chat(data: bytes) -> tuple[ModelRequest, OpenAIFormat]:
         streams=body.stream is True,
         form=_form(body.response_format or {}),
         must_call=must_call,
+        stop=stop_texts(fields.get("stop"), "stop"),
         ignored=tuple(name for name in _LEFT_TO_OPENCODE if fields.get(name) is not None),
     )
     if request.is_empty:

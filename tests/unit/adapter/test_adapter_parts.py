@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.adapter import prompts
-from daemon.adapter.exchange import VisibleText
+from daemon.adapter.exchange import VisibleText, before_stop
 from daemon.adapter.prompts import language_of
 from daemon.adapter.sessions import Sessions, awaits_answer, continuing, digests, opening, turns_of
 from daemon.chat import ToolCall
@@ -166,6 +166,18 @@ def test_pieces_and_rest_are_the_text_without_its_thinking(thinking: str, text: 
         assert ("".join(told) + visible.unsent(content)).strip() == content
     assert visible.sent == "".join(told)
     assert "".join(told).lstrip() == "".join(told)
+
+
+@given(st.text("ab", max_size=12), st.lists(st.text("ab", min_size=1, max_size=4), max_size=3), st.data())
+def test_no_piece_holds_what_follows_a_stop(text: str, stop: list[str], data: st.DataObject) -> None:
+    told: list[str] = []
+    visible = VisibleText(told.append, stop)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
+    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        visible.feed(text[start:end])
+    content = before_stop(text, stop)
+    assert content.startswith("".join(told))
+    assert "".join(told) + visible.unsent(content) == content
 
 
 def test_without_a_listener_everything_is_left_for_the_end() -> None:

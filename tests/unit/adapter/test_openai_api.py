@@ -117,6 +117,27 @@ def test_a_stream_ends_with_the_tokens_if_they_are_asked_for(opencode: ScriptedO
     assert last["usage"] == {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
 
+@pytest.mark.parametrize("stop", ["END", ["never", "END", "ENDED"]])
+def test_an_answer_ends_before_a_stop(opencode: ScriptedOpenCode, client: Client, stop: Any) -> None:
+    opencode.script = [["One E", "N two E", "N", "D three EN", "D"]] * 2
+    whole = complete(client, stop=stop).json()["choices"][0]
+    assert (whole["message"]["content"], whole["finish_reason"]) == ("One EN two ", "stop")
+    received = events(complete(client, stop=stop, stream=True))
+    assert "".join(event["choices"][0]["delta"].get("content", "") for event in received) == "One EN two "
+
+
+def test_a_session_is_not_kept_that_has_more_than_the_client(opencode: ScriptedOpenCode, client: Client) -> None:
+    opencode.script = ["One. Two.", "Three."]
+    said = complete(client, stop=" Two").json()["choices"][0]["message"]
+    complete(client, messages=[user("hi"), said, user("and?")], stop=" Two")
+    assert opencode.created() == 2
+
+
+@pytest.mark.parametrize("stop", [3, [3], {"a": 1}])
+def test_a_stop_that_is_no_text_is_refused(client: Client, stop: Any) -> None:
+    assert error_of(complete(client, stop=stop), 400)["message"].startswith("stop must be")
+
+
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_tool_is_called_and_its_result_answered(opencode: ScriptedOpenCode, ai: openai.OpenAI, stream: bool) -> None:
     opencode.script = [action("get_weather", city="Oslo"), answer("It snows in Oslo.")]
@@ -295,7 +316,7 @@ def test_models_are_listed_and_found_by_their_names(ai: openai.OpenAI) -> None:
 
 
 REFUSED: dict[str, Any] = {
-    "n": 2, "logprobs": True, "top_logprobs": 3, "logit_bias": {"50256": -100}, "stop": ["\n"], "audio": {"voice": "x"},
+    "n": 2, "logprobs": True, "top_logprobs": 3, "logit_bias": {"50256": -100}, "audio": {"voice": "x"},
     "functions": [{"name": "f"}], "function_call": "auto", "modalities": ["text", "audio"], "web_search_options": {"a": 1},
 }  # fmt: skip
 
