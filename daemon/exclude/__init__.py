@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from daemon import private, records
 from daemon.config.sections import Exclude, absolute
 from daemon.errors import BadRecord
-from daemon.exclude import mentions
+from daemon.exclude import globs, mentions
 from daemon.exclude.parts import of_agents, of_paths
 from daemon.model import Json, LargePart, Message, Part, Parts, Session
 from daemon.private import FLAG
@@ -28,7 +28,7 @@ from daemon.transcript.tool_calls import working_directory, worktree
 if TYPE_CHECKING:
     from daemon.path_patterns import PathPatterns
 
-VERSION = "1"
+VERSION = "2"
 """Version of these rules; raise it to read again what they changed."""
 
 PATHS, AGENTS, TASKS, PRIVATE, LARGE = "paths", "agents", "tasks", "private", "large"
@@ -45,13 +45,14 @@ class Exclusion:
     """The settings of `[exclude]`, as decisions. Safe from several threads."""
 
     def __init__(self, settings: Exclude | None = None, *, reads_outputs: bool = True) -> None:
-        """`reads_outputs`: a call also names a path by what it printed, not only by its input."""
+        """`reads_outputs`: a call also concerns a path by what it printed, or by a pattern of a shell that fits it."""
         self._reads_outputs = reads_outputs
         settings = settings or Exclude()
         self._projects = tuple(dict.fromkeys(place for text in settings.projects for place in _places(text)))
         self._agents = frozenset(settings.agents)
         lines = [line for text in settings.paths for line in _lines(text)]
         self._patterns = _compiled(lines) if lines else None
+        self._globs = globs.patterns(lines) if reads_outputs else []
         self._literals = tuple(dict.fromkeys(map(_literal, lines)))
         self._matches = lru_cache(maxsize=1 << 16)(self._match)
         parts = (VERSION, *self._projects, "", *sorted(self._agents), "", *lines)
@@ -100,7 +101,7 @@ class Exclusion:
             return False
         if any(self.path(base) for base in bases):
             return True
-        homes = dict.fromkeys([os.path.expanduser("~"), *(match[0] for base in bases if (match := _HOME.match(base)))])
+        homes = _homes(bases)
         spelled = (spelling for text in texts for spelling in mentions.spellings(text, homes))
         suspect = (text for text in spelled if any(literal in text for literal in self._literals))
         return any(not bases or any(map(self.path, mentions.paths(text, bases))) for text in suspect)
@@ -231,12 +232,19 @@ class Exclusion:
                 is_announced = self.mentions([name], bases) if name else is_announced
                 is_concerned = not name and (is_announced or self.mentions([text.partition("\n")[0]], bases))
             else:
-                is_concerned = self.mentions(self._texts_of(part), [*bases, *mentions.entered(part.data, bases)])
+                folders = [*bases, *mentions.entered(part.data, bases)]
+                is_concerned = self.mentions(self._texts_of(part), folders) or self._globs_reach(part, folders)
                 is_concerned |= is_announced and part.type == "file"
             remains = of_paths(part.data, is_concerned=is_concerned)
             if remains is not None:
                 remaining[number] = remains
         return remaining
+
+    def _globs_reach(self, part: Part, bases: Sequence[str]) -> bool:
+        command = mentions.command(part.data)
+        return bool(command) and any(
+            globs.may_reach(text, self._globs, bases) for text in mentions.at_home(command, _homes(bases))
+        )
 
     def _texts_of(self, part: Part) -> Iterator[str]:
         if not self._reads_outputs and records.text(part.data.get("tool")) not in _FINDING:
@@ -263,6 +271,10 @@ class Exclusion:
     def event(self, raw: bytes) -> bytes:
         """The record of an event without private blocks."""
         return _without_blocks(raw) if private.may_hold_block(raw) else raw
+
+
+def _homes(bases: Sequence[str]) -> dict[str, None]:
+    return dict.fromkeys([os.path.expanduser("~"), *(match[0] for base in bases if (match := _HOME.match(base)))])
 
 
 _FINDING = frozenset({"grep", "glob", "list"})

@@ -45,8 +45,7 @@ def entered(data: Json, bases: Sequence[str]) -> list[str]:
     """The folders that a call works in besides `bases`: its `workdir`, and those that its command enters."""
     call_input = records.table(records.table(data.get("state")).get("input"))
     names = [records.text(call_input.get(name)) for name in ("workdir", "cwd", "path")]
-    command = records.text(call_input.get("command"))
-    names += [next(filter(None, match.groups()), "") for match in _ENTERED.finditer(command)]
+    names += [next(filter(None, match.groups()), "") for match in _ENTERED.finditer(command(data))]
     folders: dict[str, None] = {}
     for name in names:
         for base in (*bases, *folders):
@@ -56,12 +55,24 @@ def entered(data: Json, bases: Sequence[str]) -> list[str]:
     return list(folders)
 
 
+def command(data: Json) -> str:
+    """The command of a call that has one; empty for any other."""
+    return records.text(records.table(records.table(data.get("state")).get("input")).get("command"))
+
+
+def at_home(text: str, homes: Iterable[str]) -> Iterator[str]:
+    """The text with each of the home folders for ``~`` and ``$HOME``; itself where it names none."""
+    if _HOME.search(text) is None:
+        yield text
+    else:
+        yield from (_HOME.sub(lambda _, home=home: home, text) for home in homes)  # type: ignore[misc]
+
+
 def spellings(text: str, homes: Iterable[str]) -> Iterator[str]:
     """The text, and as a shell may read it: with a home folder for ``~``, and without quotes and backslashes."""
     yield text
     if len(text) <= _MOST_SHELL:
-        if _HOME.search(text):
-            yield from (_HOME.sub(lambda _, home=home: home, text) for home in homes)  # type: ignore[misc]
+        yield from (spelling for spelling in at_home(text, homes) if spelling != text)
         if not _QUOTES.keys().isdisjoint(map(ord, text)):
             yield text.translate(_QUOTES)
 
