@@ -85,8 +85,8 @@ def places(config: Config | None) -> dict[str, bool]:
     if config is None:
         return dict.fromkeys(ours, True)
     ours += map(str, (config.archive_dir, config.socket_path.parent, *config.opencode_dirs))
-    named = [config.output_dir, config.requests_dir, *config.opencode.databases]
-    return dict.fromkeys(ours, True) | {os.path.expanduser(place): False for place in named}
+    named = [str(config.output_dir), str(config.requests_dir), *map(os.path.expanduser, config.opencode.databases)]
+    return dict.fromkeys(ours, True) | dict.fromkeys(named, False)
 
 
 def _row(state: str, what: str, message: str, fix: str) -> str:

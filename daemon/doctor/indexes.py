@@ -10,8 +10,7 @@ from daemon import supervisor
 from daemon.archive import TOOLS
 from daemon.control.answers import Check
 from daemon.display import counted
-from daemon.doctor.machine import restart
-from daemon.doctor.rows import Subject, attention, broken, ok
+from daemon.doctor.rows import Subject, attention, broken, ok, restart
 from daemon.errors import IndexBroken
 from daemon.index import Filters, number_of
 from daemon.index.lexical import Lexical

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import stat
 from collections.abc import Iterator
@@ -13,12 +14,11 @@ from daemon.config import Config
 from daemon.control import endpoint
 from daemon.control.answers import Check
 from daemon.display import counted
-from daemon.doctor.rows import attention, broken, not_checked, ok, parted
+from daemon.doctor.rows import attention, broken, is_of_unit, not_checked, ok, parted, restart
 from daemon.filesystem.disk_space import free_bytes
 
 _MOST_NAMED = 3
 _OTHERS = 0o077
-RESTART = "systemctl --user restart reconstitute"
 _NEARLY = 2
 """Below so many times limits.free_mb a person should know."""
 
@@ -84,6 +84,9 @@ def private(config: Config) -> Iterator[Check]:
     if not root.is_dir():
         yield not_checked("file modes", f"{root} is not there yet")
         return
+    if root.stat().st_uid != os.geteuid():
+        yield attention("file modes", f"{root} is of another user", as_owner(root))
+        return
     files = list(_below(root))
     open_places = [path for path, info in files if not stat.S_ISLNK(info.st_mode) and info.st_mode & _OTHERS]
     others = [path for path, info in files if info.st_uid != os.geteuid()]
@@ -97,6 +100,16 @@ def private(config: Config) -> Iterator[Check]:
         yield ok("file modes", f"{root}: 0700, and nothing beneath it is open to others")
     # A command of cron or su has another runtime directory than the service.
     yield from _socket(endpoint.recorded(root) or config.socket_path)
+
+
+def as_owner(place: Path) -> str:
+    """The command that asks as the user whose place it is."""
+    uid = place.stat().st_uid
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = f"#{uid}"
+    return shlex.join(["sudo", "-H", "-u", name, "reconstitute", "doctor"])
 
 
 def _socket(path: Path) -> Iterator[Check]:
@@ -134,19 +147,6 @@ def process(pid: int) -> Iterator[Check]:
     else:
         kernel = "" if missing else "; no new privileges, system calls filtered"
         yield ok("hardening", f"process {pid}: files for this user alone, no core dumps{kernel}")
-
-
-def restart(pid: int | None) -> str:
-    """The command that starts the service again that runs as this process, or, if that is not known, the unit."""
-    return RESTART if pid is None or is_of_unit(pid) else f"kill {pid}, then reconstitute run"
-
-
-def is_of_unit(pid: int) -> bool:
-    """Whether the process is that of reconstitute.service, by its control group."""
-    try:
-        return "reconstitute.service" in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # it has ended
-        return True
 
 
 def _fields(path: Path) -> dict[str, str]:

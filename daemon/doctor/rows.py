@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daemon import log
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # a command that opens no archive need not load them
     from daemon.opencode.discover import Sources
 
 OK, ATTENTION, BROKEN, NOT_CHECKED = CHECK_STATES
+RESTART = "systemctl --user restart reconstitute"
 _LOG = log.get("doctor")
 
 
@@ -102,3 +104,16 @@ def parted(message: str) -> tuple[str, str]:
     """An error's cause and its fix, which stands after the last semicolon."""
     cause, _, fix = message.rpartition("; ")
     return (cause, fix) if cause else (message, "")
+
+
+def restart(pid: int | None) -> str:
+    """The command that starts the service again that runs as this process, or, if that is not known, the unit."""
+    return RESTART if pid is None or is_of_unit(pid) else f"kill {pid}, then reconstitute run"
+
+
+def is_of_unit(pid: int) -> bool:
+    """Whether the process is that of reconstitute.service, by its control group."""
+    try:
+        return "reconstitute.service" in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it has ended
+        return True

@@ -12,8 +12,7 @@ from daemon.archive import Archive
 from daemon.archive.forgotten import MESSAGE
 from daemon.control.answers import Check
 from daemon.display import counted
-from daemon.doctor.machine import restart
-from daemon.doctor.rows import Subject, attention, broken, ok, parted
+from daemon.doctor.rows import Subject, attention, broken, ok, parted, restart
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.exclude import AGENTS, Exclusion
 from daemon.ingest.screened_source import ScreenedSource
@@ -77,8 +76,11 @@ def sources(subject: Subject) -> Iterator[Check]:
     for source in current:
         yield from _source(subject, source)
     for place, reason in subject.sources.troubles.items():
-        is_absent = "no such directory" in reason
-        yield (attention if is_absent else broken)(f"source {place}", *parted(reason))
+        cause, fix = parted(reason.removeprefix(f"{place}: "))
+        if "no such directory" in cause:
+            yield attention(f"source {place}", f"{cause}: {fix}", "set opencode.data_dir")
+        else:
+            yield broken(f"source {place}", cause, fix)
     if not current and not subject.sources.troubles and subject.sources.has_looked:
         message = "OpenCode has written nothing yet, or writes elsewhere"
         yield attention("sources", f"none found in {subject.config.opencode_dir}: {message}", "set opencode.data_dir")

@@ -32,6 +32,7 @@ from daemon.doctor.rows import (
     not_checked,
     ok,
     parted,
+    restart,
 )
 from daemon.errors import ArchiveLocked, ConfigError, ReconstituteError
 from daemon.hints import for_commands
@@ -127,8 +128,11 @@ def _configuration(settings: Settings) -> tuple[Config | None, list[Check]]:
 def _archive(settings: Settings, config: Config, pid: int | None, *, full: bool) -> list[Check]:
     """The rows of whoever holds the archive; where nobody can open it the reason."""
     place = config.archive_dir
-    if not any((place / name).exists() for name in ("leveldb", "leveldb.made")):
-        return [attention("archive", f"{place}: nothing is archived yet", "reconstitute index")]
+    try:
+        if not any((place / name).exists() for name in ("leveldb", "leveldb.made")):
+            return [attention("archive", f"{place}: nothing is archived yet", "reconstitute index")]
+    except PermissionError as error:
+        return [broken("archive", f"{place}: {error.strerror}", machine.as_owner(place))]
     try:
         return settings.ask(calls.Doctor(full=full)).checks
     except ArchiveLocked as error:
@@ -137,6 +141,6 @@ def _archive(settings: Settings, config: Config, pid: int | None, *, full: bool)
     except ReconstituteError as error:
         cause, fix = parted(str(error))
         if pid is not None:  # it stops at this moment, or is of a version without this call
-            return [not_checked("archive", f"the service could not check it: {cause}", machine.restart(pid))]
+            return [not_checked("archive", f"the service could not check it: {cause}", restart(pid))]
         # As long as the archive cannot be opened, nothing that stands on it can be checked.
         return [broken("archive", cause, fix or shlex.join(["ls", "-l", str(place)]))]

@@ -12,8 +12,7 @@ from daemon.cli.subcommands import service as unit
 from daemon.control import calls
 from daemon.control.answers import Check, Status
 from daemon.control.client import Client
-from daemon.doctor.machine import RESTART, restart
-from daemon.doctor.rows import attention, broken, not_checked, ok
+from daemon.doctor.rows import RESTART, attention, broken, not_checked, ok, restart
 from daemon.errors import ReconstituteError, ServesAnother
 
 if TYPE_CHECKING:

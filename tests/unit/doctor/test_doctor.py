@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -19,7 +20,7 @@ from daemon.archive import keys
 from daemon.cli.subcommands import service
 from daemon.config import load
 from daemon.control import calls
-from daemon.doctor import bundle
+from daemon.doctor import bundle, machine
 from daemon.index.lexical import Lexical
 from daemon.model import Json
 from tests.support.processes.ports import free_port
@@ -314,6 +315,25 @@ def test_a_bundle_names_our_places_and_no_project(installation: Installation) ->
     )
     told = bundle.private(text, bundle.places(load(installation.config)))
     assert told == f"db:{archive}/opencode.db {output}/…: '{output}' target /…: x (/…), /usr/bin/git"
+
+
+def test_an_archive_of_another_user_is_left_to_its_owner(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as other:
+        other.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        [row] = machine.private(load(installation.config))
+    assert (row.state, row.fix.split()[:3]) == ("attention", ["sudo", "-H", "-u"])
+    exists = Path.exists
+
+    def refused(path: Path, **more: bool) -> bool:
+        if path.parent == installation.archive_dir:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return exists(path, **more)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    code, rows = installation.rows()
+    assert (code, rows["archive"]["state"], rows["archive"]["fix"]) == (2, "broken", row.fix)
 
 
 def test_the_rows_in_json_have_every_field(installation: Installation) -> None:
