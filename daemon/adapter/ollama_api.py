@@ -22,6 +22,7 @@ import msgspec
 from daemon.adapter.exchange import Answer
 from daemon.adapter.failures import Failure, in_shape_of
 from daemon.adapter.model_request import ModelRequest, checked_tools, encoded, image_url, read_object, stop_texts, typed
+from daemon.adapter.schema import check_schema
 from daemon.chat import ToolCall
 from daemon.chat.opencode.server import ServedModel
 from daemon.errors import BadRequest
@@ -119,6 +120,8 @@ def _request(body: _Body, messages: Sequence[OllamaMessage], tools: tuple[Json, 
     form = body.format or ""
     if isinstance(form, str) and form not in ("", "json"):
         raise BadRequest(f'invalid format: {json.dumps(form)}; expected "json" or a JSON schema')
+    if isinstance(form, dict):
+        check_schema(form, "format")
     is_unload = body.keep_alive in (0, "0", "0s", "0m", "0h")
     options = body.options or {}
     ignored = ["options"] if options.keys() - {"stop"} else []

@@ -25,6 +25,7 @@ from daemon.adapter.model_request import (
     stop_texts,
     typed,
 )
+from daemon.adapter.schema import check_schema
 from daemon.chat import ToolCall
 from daemon.chat.actions import names_of
 from daemon.chat.opencode.server import ServedModel
@@ -189,6 +190,7 @@ def _form(wanted: Json) -> Form:
             about = wanted.get("json_schema")
             schema = about.get("schema") if isinstance(about, dict) else None
             if isinstance(schema, dict):
+                check_schema(schema, "response_format.json_schema.schema")
                 return schema or {"type": "object"}
             raise BadRequest("response_format.json_schema.schema must be a JSON schema")
     raise BadRequest('response_format.type must be "text", "json_object" or "json_schema"')

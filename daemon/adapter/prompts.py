@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from daemon.adapter import schema
 from daemon.adapter.model_request import Form
 from daemon.chat import ToolCall
 from daemon.chat.action_text import objects_in
@@ -109,10 +110,9 @@ def correction(error: BadReply) -> str:
 def formed(text: str, form: Form) -> str:
     """The answer's text in the form that the client asked for, its fences taken off.
 
-    Only the outermost is checked of a schema: its type, and that what it requires is there.
-
     Raises:
         BadReply: it has another form.
+        BadRequest: the form is a schema that cannot be followed.
     """
     if not form:
         return text
@@ -124,27 +124,8 @@ def formed(text: str, form: Form) -> str:
     except (ValueError, RecursionError) as error:
         raise BadReply(f"the content must be JSON and nothing else, and is not: {error}") from None
     if isinstance(form, dict):
-        _check(value, form)
+        schema.check(value, form)
     return bare
-
-
-def _check(value: object, schema: Json) -> None:
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "object": dict,
-        "array": list,
-        "string": str,
-        "boolean": bool,
-        "number": (int, float),
-        "integer": int,
-    }
-    kind = schema.get("type")
-    if isinstance(kind, str) and kind in kinds and not isinstance(value, kinds[kind]):
-        raise BadReply(f"the content must be of the JSON type {kind}")
-    required = schema.get("required")
-    if isinstance(value, dict) and isinstance(required, list):
-        missing = [name for name in required if isinstance(name, str) and name not in value]
-        if missing:
-            raise BadReply(f"the content lacks {', '.join(missing)}, which the schema requires")
 
 
 def named_tool(text: str, tools: Sequence[Json]) -> ToolCall | None:
@@ -159,9 +140,9 @@ def named_tool(text: str, tools: Sequence[Json]) -> ToolCall | None:
     if len(objects) > 1:
         return None
     arguments = objects[0] if objects else {}
-    schema = matches[0].get("parameters")
-    schema = schema if isinstance(schema, dict) else {}
-    required, properties = schema.get("required"), schema.get("properties")
+    parameters = matches[0].get("parameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
+    required, properties = parameters.get("required"), parameters.get("properties")
     required = required if isinstance(required, list) else []
     properties = properties if isinstance(properties, dict) else {}
     if any(name not in arguments for name in required) or any(name not in properties for name in arguments):

@@ -16,7 +16,7 @@ from daemon.adapter.prompts import language_of
 from daemon.adapter.sessions import Sessions, awaits_answer, continuing, digests, opening, turns_of
 from daemon.chat import ToolCall
 from daemon.chat.opencode.server import OpenCodeServer
-from daemon.errors import BadReply, Retry
+from daemon.errors import BadReply, BadRequest, Retry
 from tests.support.servers.adapter_opencode import STATUS, TOOLS, called, result, user
 from tests.support.servers.fake_opencode import FakeOpenCode
 
@@ -208,19 +208,42 @@ def test_the_system_prompt_begins_with_the_clients_text() -> None:
     assert "seems to be" not in plain
 
 
+NESTED = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"$ref": "#/$defs/b"}}},
+    "additionalProperties": False,
+    "$defs": {"b": {"type": "object", "properties": {"b": {"type": "string", "pattern": "^(x+x+)+$"}}}},
+}
+
+
 @pytest.mark.parametrize(
     ("text", "form", "reason"),
     [
         ("{", "json", "must be JSON"),
         ("a {} b", "json", "must be JSON"),
         ("[" * 100_000, "json", "must be JSON"),
-        ("1", {"type": "object"}, "type object"),
-        ("{}", {"type": "object", "required": ["a", "b"]}, "lacks a, b"),
+        ("1", {"type": "object"}, "not of type 'object'"),
+        ("{}", {"type": "object", "required": ["a", "b"]}, "'a' is a required property"),
+        ('{"a": [{"b": 1}]}', NESTED, r"\$\.a\[0\]\.b: 1 is not of type 'string'"),
+        ('{"a": [], "c": 1}', NESTED, "'c' was unexpected"),
     ],
 )
 def test_another_form_than_was_asked_for_is_a_bad_reply(text: str, form: Any, reason: str) -> None:
     with pytest.raises(BadReply, match=reason):
         prompts.formed(text, form)
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#"}])
+def test_a_schema_that_leads_elsewhere_or_nowhere_is_refused(schema: Any) -> None:
+    with pytest.raises(BadRequest, match="the JSON schema refers to"):
+        prompts.formed("{}", schema)
+
+
+def test_no_regular_expression_of_a_client_is_run() -> None:
+    text = json.dumps({"a": [{"b": "x" * 60 + "!"}]})
+    assert prompts.formed(text, NESTED) == text
+    by_pattern = {"type": "object", "patternProperties": {"(x+x+)+$": {}}, "additionalProperties": False}
+    assert prompts.formed(text, by_pattern) == text
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text()))

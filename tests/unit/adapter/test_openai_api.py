@@ -375,6 +375,10 @@ MALFORMED: dict[str, tuple[Any, str]] = {
     "a choice of another": ({"tools": TOOLS, "tool_choice": {"function": {"name": "x"}}}, "no such tool"),
     "a choice of another type": ({"tools": TOOLS, "tool_choice": "any"}, "tool_choice must be"),
     "a form of nothing": ({"response_format": {"type": "grammar"}}, "response_format.type"),
+    "a form that is no schema": (
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "objekt"}}}},
+        "no JSON schema",
+    ),
     "a form without a schema": ({"response_format": {"type": "json_schema"}}, "json_schema.schema"),
     "a stream of another type": ({"stream": "yes"}, "stream"),
 }
