@@ -22,7 +22,9 @@ _PIECE = re.compile(
 )
 _PATTERN_PIECE = re.compile(r"\\(?P<escaped>.)|(?P<any>\?|\[[^\]/]+\])|(?P<many>\*)|(?P<plain>.)", re.DOTALL)
 _ASSIGNED = re.compile(r"--?[\w-]+=|\w+=|@")
-_MOST = 500
+_NESTED = re.compile(r"\b(?:ba|da|k|z)?sh\s+(?:-\w+\s+)*-\w*c\s+(?:'(?P<raw>[^']*)'|\"(?P<quoted>(?:\\.|[^\"\\])*)\")")
+_MOST = 10_000
+"""Characters that are compared with each pattern. A command whose patterns have more counts as one that may."""
 
 
 def patterns(lines: Iterable[str]) -> list[list[str]]:
@@ -39,7 +41,7 @@ def patterns(lines: Iterable[str]) -> list[list[str]]:
 def may_reach(command: str, excluded: Sequence[Sequence[str]], bases: Sequence[str]) -> bool:
     """Whether a word of a command, as a pattern from one of the folders `bases`, may match one of `patterns`."""
     words = list(dict.fromkeys(_globs(command)))
-    return len(words) > _MOST or any(
+    return sum(map(len, words)) > _MOST or any(
         _common(pattern, path, _TREE, _is_same_name)
         for word in words
         for base in (("/",) if word.startswith("/") else bases)
@@ -54,6 +56,8 @@ def _globs(command: str) -> Iterator[str]:
         text, _ = skeleton(command)
     except NotUnderstood:
         text = command
+    for nested in _NESTED.finditer(text):
+        yield from _globs(nested[nested.lastgroup or 0])
     for word in _WORD.findall(text):
         marked = _marked(word)
         if _ANY in marked or _MANY in marked:

@@ -23,7 +23,8 @@ def reaches(command: str) -> bool:
     [
         "cat /vault/*", "cat /va*/k*", "cat ../../../vault/key[rs].txt", "cat /vault/{keys,notes}.txt", "cat .e*", "cat .?nv",
         "grep -h x *.p*", "cat *", "head sec*/*", "cat **/x1.*", 'cat "/vault"/k*', "cd /tmp; cat /vault/?eys.txt|sort",
-        "x --file=/vault/k*", "cat /home/*/shop/a.pem", "cat $(ls /vault/k*)",
+        "x --file=/vault/k*", "cat /home/*/shop/a.pem", "cat $(ls /vault/k*)", "sudo bash -lc 'cat /vault/*'",
+        'sh -c "cat /vault/k*"', "ls " + "a*b" * 4000,
     ],
 )  # fmt: skip
 def test_a_pattern_that_may_stand_for_an_excluded_path_counts(command: str) -> None:
