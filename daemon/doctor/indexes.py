@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 
-from daemon import supervisor
 from daemon.archive import TOOLS
 from daemon.control.answers import Check
 from daemon.display import counted

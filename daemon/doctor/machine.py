@@ -9,7 +9,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon import supervisor
 from daemon.config import Config
 from daemon.control import endpoint
 from daemon.control.answers import Check

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daemon import log
+from daemon import log, supervisor
 from daemon.control.answers import CHECK_STATES, Check, TargetStatus
 from daemon.errors import ReconstituteError, Retry
 from daemon.redact import redact
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a command that opens no archive need not load them
     from daemon.opencode.discover import Sources
 
 OK, ATTENTION, BROKEN, NOT_CHECKED = CHECK_STATES
-RESTART = "systemctl --user restart reconstitute"
+RESTART = supervisor.restart()
 _LOG = log.get("doctor")
 
 
@@ -115,5 +115,5 @@ def is_of_unit(pid: int) -> bool:
     """Whether the process is that of reconstitute.service, by its control group."""
     try:
         return "reconstitute.service" in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # it has ended
+    except OSError:  # it has ended, or this system has no control groups
         return True

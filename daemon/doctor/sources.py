@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon import supervisor
 from daemon.archive import Archive
 from daemon.archive.forgotten import MESSAGE
 from daemon.control.answers import Check
