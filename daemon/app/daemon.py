@@ -27,6 +27,7 @@ from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.app.reload import Reload, check_schedules
 from daemon.app.served import Served
+from daemon.app.troubles import LOOK_S, Announcer
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server
@@ -197,7 +198,7 @@ class Daemon:
             self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
-        watching = asyncio.ensure_future(self._watch_over())
+        watching = asyncio.gather(self._watch_over(), self._announce_troubles())
         self._follow_reloads(self._loop)
         await self._end.wait()
         watching.cancel()
@@ -288,6 +289,12 @@ class Daemon:
             self._notifier.status(self._status_line())
             await asyncio.sleep(min(interval or _CHECK_S, _CHECK_S))
 
+    async def _announce_troubles(self) -> None:
+        announcer = Announcer(self._engine.troubles, notify=self._config.log.notify)
+        while True:
+            await asyncio.to_thread(announcer.look)
+            await asyncio.sleep(LOOK_S)
+
     def _can_work(self) -> bool:
         """Whether the archive answers and no loop is overdue."""
         try:
@@ -337,7 +344,7 @@ class Daemon:
         if self.successor is None:
             os._exit(self._code)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it listens again; it reads the newest configuration anyway
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the command that we are
 
     # -- once ----------------------------------------------------------------------------------------------------
 
