@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.support.processes.daemon_process import CHECKOUT, until
 
 PROGRAM = "/usr/lib/systemd/systemd"
-_HIERARCHIES = ("systemd", "unified", ".")
+_HIERARCHIES = ("systemd", "memory", "unified", ".")
 """Beneath /sys/fs/cgroup: of the first version, of the second beside it, of the second alone."""
 ANOTHER = "daemon"
 """A user of every Linux, to whom nothing belongs."""
