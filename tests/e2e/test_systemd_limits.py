@@ -134,6 +134,17 @@ def test_it_stops_in_time_also_in_long_work(service: Service, store: JsonStore, 
     assert facts == {"Result": "success", "ActiveState": "inactive", "ExecMainStatus": "0"}
 
 
+def test_a_reload_in_long_work_starts_the_same_process_anew(service: Service, store: JsonStore, tmp_path: Path) -> None:
+    converse(store)
+    reach(service, "pages", tmp_path)
+    before, pid = service.daemon.status(), service.pid
+    service.daemon.configure({"limits": {"pages": 7}})
+    assert service.manager.systemctl("reload", UNIT).returncode == 0
+    service.until_status(lambda now: now["started"] != before["started"], "the reload")
+    assert service.manager.show(UNIT, "NRestarts", "ActiveState") == {"NRestarts": "0", "ActiveState": "active"}
+    assert service.pid == pid
+
+
 def test_at_its_memory_limit_it_goes_on_by_words_and_loses_nothing(
     manager: UserManager, make_daemon: Callable[..., Daemon], store: JsonStore
 ) -> None:
