@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from daemon.cli.subcommands import isolation, service
+from daemon.supervisor import UNIT
 from tests.e2e.talk import Talk, words
 from tests.support.processes.daemon_process import CHECKOUT, until
 from tests.support.processes.user_manager import ANOTHER, NoUserManager, UserManager, user_manager
@@ -154,21 +155,21 @@ def test_an_isolated_service_archives_finds_and_writes_pages(isolated: UserManag
 
 
 def test_systemds_figure_is_the_one_in_the_documents(isolated: UserManager) -> None:
-    said = isolated.run("systemd-analyze", "--user", "--no-pager", "security", service.UNIT).stdout
+    said = isolated.run("systemd-analyze", "--user", "--no-pager", "security", UNIT).stdout
     figure = said.rpartition("Overall exposure level for reconstitute.service: ")[2].split()[0]
     assert f"**{figure}**" in (CHECKOUT / "docs" / "operations.md").read_text()
 
 
 def test_a_drop_in_that_stops_working_takes_itself_out(isolated: UserManager) -> None:
     """As after an upgrade that forbids namespaces: systemd fails to set one up."""
-    place = isolated.home / ".config/systemd/user" / f"{service.UNIT}.d" / isolation.NAME
+    place = isolated.home / ".config/systemd/user" / f"{UNIT}.d" / isolation.NAME
     (place.parent / "zz.conf").write_text("[Service]\nRestartSec=0.1\nBindPaths=/nowhere/at/all\n")
     assert isolated.systemctl("daemon-reload").returncode == 0
-    assert isolated.systemctl("restart", "--no-block", service.UNIT).returncode == 0
+    assert isolated.systemctl("restart", "--no-block", UNIT).returncode == 0
     until(lambda: not place.exists(), what="the drop-in's end")
     (place.parent / "zz.conf").unlink()
     isolated.systemctl("daemon-reload")
-    until(lambda: isolated.show(service.UNIT, "ActiveState")["ActiveState"] == "active", what="the start without it")
+    until(lambda: isolated.show(UNIT, "ActiveState")["ActiveState"] == "active", what="the start without it")
     rows = {row["what"]: row for row in json.loads(reconstitute(isolated, "doctor", "--json").stdout)["checks"]}
     assert rows["hardening"]["message"].endswith("not isolated further: the service did not start with it")
     assert reconstitute(isolated, "service", "install").returncode == 0
@@ -177,4 +178,4 @@ def test_a_drop_in_that_stops_working_takes_itself_out(isolated: UserManager) ->
 
 def test_uninstalling_takes_the_drop_in_along(isolated: UserManager) -> None:
     assert reconstitute(isolated, "service", "uninstall").returncode == 0
-    assert not (isolated.home / ".config/systemd/user" / f"{service.UNIT}.d").exists()
+    assert not (isolated.home / ".config/systemd/user" / f"{UNIT}.d").exists()

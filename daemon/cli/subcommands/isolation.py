@@ -16,6 +16,7 @@ from daemon.cli import terminal
 from daemon.cli.subcommands import service as unit
 from daemon.errors import OutputRefused
 from daemon.filesystem import durable
+from daemon.supervisor import UNIT
 
 NAME = "isolation.conf"
 FAILED = "isolation.failed"
@@ -36,7 +37,7 @@ def shipped() -> str:
 
 def place() -> Path:
     """Where the drop-in goes."""
-    return unit.unit_place().with_name(f"{unit.UNIT}.d") / NAME
+    return unit.unit_place().with_name(f"{UNIT}.d") / NAME
 
 
 def is_installed() -> bool:
