@@ -17,6 +17,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from daemon import log
 from daemon.app import targets
@@ -26,6 +27,7 @@ from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.app.reload import Reload, check_schedules
 from daemon.app.served import Served
+from daemon.app.troubles import LOOK_S, Announcer
 from daemon.config import Config
 from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server
@@ -196,7 +198,7 @@ class Daemon:
             self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
-        watching = asyncio.ensure_future(self._watch_over())
+        watching = asyncio.gather(self._watch_over(), self._announce_troubles())
         self._follow_reloads(self._loop)
         await self._end.wait()
         watching.cancel()
@@ -205,7 +207,8 @@ class Daemon:
         if self.successor is None:
             self._notifier.stopping()
         _LOG.info("stopping")
-        await asyncio.to_thread(self._drain)
+        if not await asyncio.to_thread(self._drain):
+            self._abandon()
         await server.stop()
 
     def _leave_safe_mode(self) -> None:
@@ -286,6 +289,12 @@ class Daemon:
             self._notifier.status(self._status_line())
             await asyncio.sleep(min(interval or _CHECK_S, _CHECK_S))
 
+    async def _announce_troubles(self) -> None:
+        announcer = Announcer(self._engine.troubles, notify=self._config.log.notify)
+        while True:
+            await asyncio.to_thread(announcer.look)
+            await asyncio.sleep(LOOK_S)
+
     def _can_work(self) -> bool:
         """Whether the archive answers and no loop is overdue."""
         try:
@@ -308,8 +317,8 @@ class Daemon:
         waiting = self._engine.waits_for_meaning
         return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
 
-    def _drain(self) -> None:
-        """Accept no more work and let each loop finish its batch, within _DRAIN_S."""
+    def _drain(self) -> bool:
+        """Accept no more work and let each loop finish its batch, within _DRAIN_S. Whether all loops have ended."""
         self._intake.calm.set()  # embedding need not yield any more
         self._scheduler.stop()
         self._watch.stop()
@@ -323,11 +332,19 @@ class Daemon:
             if not loop.join(min(seconds_left, _ABANDON_S) if loop is self._embed else seconds_left):
                 late.append(loop.heartbeat.name)
         if late:
-            # They wait for a model or the disk, and a thread cannot be ended. Their work is still queued.
             _LOG.warning("did not end in time", loops=late)
-            self._engine.archive.close()
-            # With a successor, systemd starts the process again because of this code.
-            os._exit(self._code if self.successor is None else Retry.exit_code)
+        return not late
+
+    def _abandon(self) -> NoReturn:
+        """End while loops wait for a model or the disk, because a thread cannot be ended. Their work is still queued.
+
+        For a successor, this process's command starts anew in its place: systemd sees the same process.
+        """
+        self._engine.archive.close()
+        if self.successor is None:
+            os._exit(self._code)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it listens again; it reads the newest configuration anyway
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the command that we are
 
     # -- once ----------------------------------------------------------------------------------------------------
 

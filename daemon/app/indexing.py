@@ -72,8 +72,12 @@ class Unindexed:
             return Overlay(index, self._fresh, self._ids)
 
 
+SCAN, VECTORS = "scan", "vectors"
+"""What a Pace measures besides the stages of the outbox: messages archived, and texts embedded."""
+
+
 class Pace:
-    """How fast messages were embedded recently, by stage of the outbox. Thread-safe for one writer."""
+    """How fast messages were archived, indexed and embedded recently. Thread-safe for one writer of each kind."""
 
     def __init__(self) -> None:
         self._measured: dict[str, tuple[float, float]] = {}
@@ -83,8 +87,13 @@ class Pace:
         before, before_s = self._measured.get(stage, (0.0, 0.0))
         self._measured[stage] = (before * _FADES + messages, before_s * _FADES + seconds)
 
+    def rate(self, stage: str) -> float | None:
+        """How many in a second of work; None if that was not measured."""
+        messages, seconds = self._measured.get(stage, (0.0, 0.0))
+        return messages / seconds if seconds else None
+
     def left_s(self, waiting: Mapping[str, int]) -> float | None:
-        """Seconds until so many messages of each stage are embedded; None if a stage was not measured."""
+        """Seconds until so many messages of each stage are indexed; None if a stage was not measured."""
         if any(count and stage not in self._measured for stage, count in waiting.items()):
             return None
         return sum(
@@ -107,7 +116,7 @@ class Indexing(ABC):
         self._broken: dict[str, IndexBroken] = {}
         self._failures = 0
         self._stopping = threading.Event()
-        self._pace = Pace()
+        self.pace = Pace()
 
     @property
     def waits_for_meaning(self) -> int:
@@ -121,7 +130,7 @@ class Indexing(ABC):
 
     def embedding_left_s(self) -> float | None:
         """Seconds until everything is embedded, at the recent pace; None if that is unknown."""
-        return self._pace.left_s({stage: self.archive.waiting(stage) for stage in ("semantic", TOOLS)})
+        return self.pace.left_s({stage: self.archive.waiting(stage) for stage in ("semantic", TOOLS)})
 
     @abstractmethod
     def report(self, where: str, error: BaseException) -> None:
@@ -151,6 +160,7 @@ class Indexing(ABC):
                 try:
                     is_much = within_s is None or self.archive.waiting("lexical") > _BACKLOG
                     limit = _BACKLOG_BATCH if is_much else _BATCH
+                    begun = time.monotonic()
                     result = self.upkeep.lexical_drain().step(limit, self._stopping.is_set)
                 except IndexBroken as error:
                     self._check_not_full(error)
@@ -163,6 +173,7 @@ class Indexing(ABC):
                 if not result.messages:
                     break
                 self._failures = 0
+                self.pace.record("lexical", result.messages, time.monotonic() - begun)
                 total += result.messages
                 if progress is not None:
                     waiting = self.archive.waiting("lexical")
@@ -200,7 +211,9 @@ class Indexing(ABC):
             self.upkeep.rebuild_semantic(error)
             raise
         if result.messages:
-            self._pace.record(result.stage, result.messages, time.monotonic() - begun)
+            seconds = time.monotonic() - begun
+            self.pace.record(result.stage, result.messages, seconds)
+            self.pace.record(VECTORS, result.embedded, seconds)
         return result
 
     def _mend(self, index: str, rebuild: Callable[[IndexBroken], None]) -> None:

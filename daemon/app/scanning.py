@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from daemon.app.indexing import SEVERAL_FAILURES, Indexing
+from daemon.app.indexing import SCAN, SEVERAL_FAILURES, Indexing
 from daemon.archive import TOOLS, Archive
 from daemon.config import Config
 from daemon.control import answers, calls
@@ -116,7 +116,7 @@ class Scanning(Indexing):
             DiskFull: too little space is free. Records read so far are kept; the next scan reads the rest.
         """
         with self._scanning:
-            total = ScanResult()
+            begun, total = time.monotonic(), ScanResult()
             full: DiskFull | None = None
             for source in self.sources.refresh(anew=everything):
                 scans_all = everything or source.name in self._unread or source.name in self._doubted
@@ -140,6 +140,8 @@ class Scanning(Indexing):
                 self._unread.pop(source.name, None)
                 self._postponed[source.name] = result.postponed
                 total += result
+            if total.changed:
+                self.pace.record(SCAN, total.changed, time.monotonic() - begun)
             self.on_scanned(total)
             if full is not None:
                 raise full

@@ -246,6 +246,9 @@ class Log(Section, frozen=True):
         "info"
     )
     format: Annotated[Literal["auto", "console", "json"], Meta(description="auto: json under systemd")] = "auto"
+    notify: Annotated[
+        bool, Meta(description="a desktop notification (notify-send) when something begins to need attention")
+    ] = False
 
 
 class Config(Section, frozen=True):

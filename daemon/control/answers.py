@@ -187,6 +187,14 @@ class Sizes(Answer):
     total: int = 0
 
 
+class Rates(Answer):
+    """In a second of the recent work: messages archived, messages indexed by words, texts embedded. None: none yet."""
+
+    archived: float | None = None
+    words: float | None = None
+    embedded: float | None = None
+
+
 class Status(Answer):
     """`running`: the service answers, with its `pid` and when it `started`; both are null without one.
 
@@ -207,6 +215,7 @@ class Status(Answer):
     archive: ArchiveStatus = msgspec.field(default_factory=ArchiveStatus)
     sources: list[SourceStatus] = []
     outbox: dict[str, int] = {}
+    rates: Rates = msgspec.field(default_factory=Rates)
     index: dict[str, Json] = {}
     answers: str = ""
     targets: list[TargetStatus] = []

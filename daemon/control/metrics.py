@@ -38,6 +38,7 @@ def _lines(status: Status) -> Iterator[str]:
     behind = {source.name: source.lag_seconds for source in status.sources}
     yield from _metric("lag_seconds", "How far the archive is behind a source.", _by("source", behind))
     yield from _metric("waiting_messages", "Messages that are not indexed yet.", _by("index", outbox))
+    yield from _metric("rate_per_second", "Recent work in a second.", _by("what", msgspec.structs.asdict(status.rates)))
     yield from _metric("embedding_seconds_left", "Until all is embedded.", _one(semantic.get("secondsLeft")))
     yield from _metric("index_entries", "Entries of each index; of meaning only while it is open.", _by("index", index))
     yield from _metric("size_bytes", "What is on the disk.", _by("what", msgspec.structs.asdict(status.sizes)))

@@ -126,8 +126,11 @@ def _socket(path: Path) -> Iterator[Check]:
     yield ok("socket", f"{path}: 0600, in a directory of 0700")
 
 
-def process(pid: int) -> Iterator[Check]:
-    """The running service has the restrictions that its unit asks for. Without systemd it has only its own."""
+def process(pid: int, isolation: str = "") -> Iterator[Check]:
+    """The running service has the restrictions that its unit asks for. Without systemd it has only its own.
+
+    `isolation` says why it is not isolated further than by its unit; empty if its drop-in asks for that.
+    """
     if not Path("/proc/self/status").exists():
         yield not_checked("hardening", "this system does not show the limits of a process")
         return
@@ -143,9 +146,24 @@ def process(pid: int) -> Iterator[Check]:
     elif missing and is_of_unit(pid):
         message = f"process {pid} runs without {' and '.join(missing)} of its unit"
         yield attention("hardening", message, "reconstitute service install")
+    elif _is_of_unit(pid) and not isolation and not _is_isolated(pid, status):
+        message = f"process {pid} runs without the namespaces that its unit asks for"
+        yield attention("hardening", message, "systemctl --user restart reconstitute")
     else:
-        kernel = "" if missing else "; no new privileges, system calls filtered"
-        yield ok("hardening", f"process {pid}: files for this user alone, no core dumps{kernel}")
+        message = f"process {pid}: files for this user alone, no core dumps"
+        if not missing:
+            message += "; no new privileges, system calls filtered"
+        if _is_of_unit(pid):
+            message += f"; not isolated further: {isolation}" if isolation else "; isolated by namespaces of its own"
+        yield ok("hardening", message)
+
+
+def _is_isolated(pid: int, status: dict[str, str]) -> bool:
+    """Whether the process has namespaces of its own, no capabilities, and a /usr that it cannot change."""
+    own = all(os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt"))
+    mounts = Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    options = [fields[5] for fields in map(str.split, mounts) if fields[4] == "/usr"]
+    return own and int(status.get("CapBnd", "1"), 16) == 0 and bool(options) and options[-1].split(",")[0] == "ro"
 
 
 def _fields(path: Path) -> dict[str, str]:

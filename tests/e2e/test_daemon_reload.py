@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.talk import Talk, words
 from tests.support.processes.daemon_process import Daemon, until
+from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.stores.make_opencode import JsonStore
 
 
@@ -62,6 +64,30 @@ def test_a_mistake_leaves_the_former_configuration_in_force(running: Daemon) -> 
     hang_up(running)
     running.until_status(lambda now: "targets[0].schedule" in str(now["errors"]), "the second error")
     assert running.status()["started"] == before["started"]
+
+
+def test_a_reload_does_not_wait_for_a_slow_model(
+    make_daemon: Callable[..., Daemon], store: JsonStore, tmp_path: Path
+) -> None:
+    """The process starts anew in its own place: nobody but systemd would start it after its end."""
+    with FakeOllama() as server:
+        server.delay_s = 100
+        tables = {"embedding": {"provider": "ollama", "model": "embedder", "url": server.url}}
+        running = make_daemon(tables=tables).run(fork=False)
+        message = Talk(store).ask(f"About {words(1)}.")
+        assert running.wait_until_found({words(1): message})
+        until(server.embedded, what="a request to the model")
+        before = running.status()
+        running.configure({"output": {"dir": tmp_path / "other"}})
+        hang_up(running)
+        status = running.until_status(lambda now: now["started"] != before["started"], "the reload")
+        assert status["pid"] == before["pid"]
+        assert "did not end in time" in running.log_path.read_text()
+        assert running.ask("status").returncode in (0, 1)  # it has the settings of this command
+        assert running.search(words(1))
+        server.delay_s = 0
+        running.until_status(lambda now: now["outbox"]["semantic"] == 0, "the embedding")
+        assert running.terminate()[0] == 0
 
 
 @pytest.mark.parametrize("key", ["watch.requests_dir", "archive.dir"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -64,6 +65,20 @@ def test_after_several_crashes_it_answers_and_reads_nothing(supervised: Daemon, 
     for arguments in (("/home/dev/shop",), ("/home/dev/shop", "--estimate")):
         assert supervised.ask(*arguments).returncode == 75
     assert supervised.terminate()[0] == 0
+
+
+def test_in_safe_mode_a_broken_index_of_words_is_said_to_lack_them(supervised: Daemon, store: JsonStore) -> None:
+    message = Talk(store).ask(f"About {words(1)}.")
+    supervised.run()
+    assert supervised.wait_until_found({words(1): message})
+    supervised.kill()
+    crash(supervised, CRASHES - 1)
+    shutil.rmtree(supervised.archive_dir / "index" / "lexical")
+    supervised.run()
+    assert supervised.status()["errors"]
+    recall = supervised.ask("recall", words(1))
+    assert "1 message is not searchable by words" in recall.stderr
+    assert words(1) in supervised.ask("recall-get", message).stdout
 
 
 @pytest.mark.parametrize("way", ["restart", "reload"])

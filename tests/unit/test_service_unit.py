@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.cli.subcommands import isolation
 from daemon.cli.subcommands import service as unit
 from daemon.config import load
 from tests.support.processes import forks
@@ -68,16 +69,17 @@ needs_systemd = pytest.mark.skipif(
 
 def test_the_unit_in_the_repository_is_the_one_in_the_package() -> None:
     assert (ROOT / "systemd" / "reconstitute.service").read_text() == unit.unit_template()
+    assert (ROOT / "systemd" / "isolation.conf").read_text() == isolation.shipped()
 
 
 def test_the_unit_keeps_what_was_measured_to_work_in_a_user_manager() -> None:
-    """docs/reliability.md, section 6: what holds is there, what does nothing or harms is not."""
+    """What holds in every user's manager is there; what needs namespaces, does nothing or harms is not."""
     keys = settings(unit.unit_template())
     for key in ("NoNewPrivileges", "MemoryDenyWriteExecute", "LockPersonality", "RestrictSUIDSGID", "RestrictRealtime"):
         assert keys[key] == "yes"
     assert keys["Type"] == "notify"
     assert keys["NotifyAccess"] == "main"
-    assert keys["SystemCallFilter"] == "@system-service"
+    assert "SystemCallFilter=@system-service\n" in unit.unit_template()
     assert keys["RuntimeDirectory"] == "reconstitute"
     assert keys["UMask"] == "0077"
     assert keys["LimitCORE"] == "0"
@@ -87,10 +89,11 @@ def test_the_unit_keeps_what_was_measured_to_work_in_a_user_manager() -> None:
     assert not (useless | harmful) & set(keys)
 
 
-def test_the_hardening_drop_in_does_not_forbid_the_namespaces_it_needs() -> None:
-    keys = settings((ROOT / "systemd" / "hardening.conf").read_text())
+def test_the_drop_in_makes_the_namespaces_that_its_lines_need() -> None:
+    keys = settings(isolation.shipped())
     assert keys["PrivateUsers"] == "yes"
-    assert keys["RestrictNamespaces"] == "no"
+    # The home and /tmp are where pages go and OpenCode's files are.
+    assert not {"ProtectHome", "PrivateTmp", "InaccessiblePaths"} & set(keys)
 
 
 @needs_systemd
@@ -99,9 +102,9 @@ def test_systemd_reads_the_unit_and_the_drop_in_without_complaint(tmp_path: Path
     path.write_text(unit.unit_text([sys.executable, "-m", "daemon.cli", "run"]))
     drop_in = tmp_path / "reconstitute.service.d"
     drop_in.mkdir()
-    shutil.copy(ROOT / "systemd" / "hardening.conf", drop_in)
+    shutil.copy(ROOT / "systemd" / "isolation.conf", drop_in)
     assert verify(path, tmp_path) == ""
-    (drop_in / "hardening.conf").write_text("[Service]\nNoSuchKey=1\n")
+    (drop_in / "isolation.conf").write_text("[Service]\nNoSuchKey=1\n")
     complaint = subprocess.run(
         ["systemd-analyze", "verify", "--user", str(path)],
         capture_output=True,
@@ -257,6 +260,67 @@ def test_the_user_manager_reloads_enables_and_restarts_only_on_change(place: Pat
     assert questions("install") == ["show", "is-active", "daemon-reload", "enable"]
     assert questions("uninstall") == ["show", "disable", "daemon-reload"]
     assert not place.exists()
+
+
+SYSTEMD_RUN = """#!/bin/sh
+printf '%s\\n' "$*" >> "$ASKED"
+echo "Job failed: namespaces are forbidden" >&2
+exit ${TRIED:-0}
+"""
+
+
+@pytest.fixture
+def not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+
+
+def _systemd_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> Path:
+    """A systemd-run that ends with this code; the file in which it writes down what it was asked."""
+    program = tmp_path / "bin" / "systemd-run"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(SYSTEMD_RUN)
+    program.chmod(0o755)
+    for name, value in {
+        "PATH": f"{program.parent}:/usr/bin:/bin",
+        "ASKED": str(tmp_path / "asked"),
+        "TRIED": str(code),
+    }.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "asked"
+
+
+@pytest.mark.usefixtures("place", "not_root")
+def test_the_drop_in_is_there_only_where_a_trial_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = _systemd_run(tmp_path, monkeypatch, 0)
+    assert isolation.install()
+    assert isolation.place().read_text() == unit.stamped(isolation.shipped())
+    assert "--property=PrivateUsers=yes" in asked.read_text()
+    assert "%h" not in asked.read_text()
+    assert not isolation.install()
+    _systemd_run(tmp_path, monkeypatch, 1)
+    assert isolation.install()
+    assert not isolation.place().exists()
+    assert "namespaces are forbidden" in capsys.readouterr().out
+    assert not isolation.install()
+
+
+@pytest.mark.usefixtures("place", "not_root")
+def test_a_drop_in_that_a_person_emptied_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _systemd_run(tmp_path, monkeypatch, 0)
+    isolation.place().parent.mkdir(parents=True)
+    isolation.place().write_text("")
+    assert not isolation.install()
+    isolation.uninstall()
+    assert isolation.place().read_text() == ""
+
+
+@pytest.mark.usefixtures("place")
+def test_root_gets_no_drop_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert not isolation.install()
+    assert "files of other users" in isolation.lack()
 
 
 def _with_a_manager(tmp_path: Path) -> dict[str, str]:

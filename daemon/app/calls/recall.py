@@ -75,7 +75,7 @@ class RecallCalls:
             catalog=self.catalog,
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
-            in_memory=NEWEST,
+            in_memory=0 if self.unindexed.is_off else NEWEST,
             is_served=self.is_indexing,
         )
 

@@ -16,6 +16,7 @@ from msgspec import UNSET
 from daemon import __version__, doctor
 from daemon.app import targets
 from daemon.app.calls.health import HealthCalls
+from daemon.app.indexing import SCAN, VECTORS, Pace
 from daemon.archive import STAGES, TOOLS
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
@@ -41,6 +42,7 @@ class StatusCalls(HealthCalls):
     errors: deque[answers.ErrorStatus]
     model_status: str
     embedding_left_s: Callable[[], float | None]
+    pace: Pace
     config_file: Path | None = None
     """The file that the configuration was read from, whether or not it is there; None where the caller named none."""
 
@@ -60,23 +62,31 @@ class StatusCalls(HealthCalls):
             free_bytes=free_bytes(self.config.archive_dir),
             sources=sources,
             outbox={stage: self.archive.waiting(stage) for stage in (*STAGES, TOOLS)},
+            rates=answers.Rates(*map(self._rate, (SCAN, "lexical", VECTORS))),
             index=self._index_status(),
             answers=redact(self.model_status),
             targets=[self._target_status(target) for target in targets.known(self.archive, self.config).values()],
             jobs=answers.JobsStatus(),
             disk=None if disk is None else from_json(disk, answers.DiskStatus),
             errors=list(self.errors),
-            troubles=self._troubles(),
+            troubles=self.troubles(),
         )
 
-    def _troubles(self) -> list[answers.Check]:
+    def troubles(self) -> list[answers.Check]:
+        """The quick checks that need a person."""
         rows = [*guarded("free space", lambda: doctor.machine.free_space(self.config))]
         return troubles([*rows, *doctor.of_archive(self._subject(), silent, doctor.QUICK)])
 
     def _index_status(self) -> Json:
         state, seconds_left = self.upkeep.state(), self.embedding_left_s()
         state["semantic"] |= {"secondsLeft": None if seconds_left is None else round(seconds_left)}
+        words_left = self.pace.left_s({"lexical": self.archive.waiting("lexical")})
+        state["lexical"] |= {"secondsLeft": None if words_left is None else round(words_left)}
         return state
+
+    def _rate(self, stage: str) -> float | None:
+        rate = self.pace.rate(stage)
+        return None if rate is None else round(rate, 1)
 
     def _archive_status(self) -> answers.ArchiveStatus:
         large = self.archive.large()

@@ -15,7 +15,7 @@ import click
 from daemon import __version__
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
-from daemon.cli.subcommands import service, service_checks
+from daemon.cli.subcommands import isolation, service, service_checks
 from daemon.cli.subcommands.config import checked
 from daemon.control import calls
 from daemon.control.answers import Check, Doctor
@@ -102,7 +102,7 @@ def _report(settings: Settings, *, full: bool) -> tuple[Doctor, Config | None]:
     rows.append(row)
     pid = None if status is None else status.pid
     if pid is not None:
-        rows += guarded("hardening", lambda: machine.process(pid))
+        rows += guarded("hardening", lambda: machine.process(pid, isolation.lack()))
     if row.state == BROKEN:
         rows.append(not_checked("archive", "the service that holds it does not answer", row.fix))
     else:

@@ -5,7 +5,8 @@ package, with the path of this installation put in. Its first line carries the h
 a person edited from one of another version.
 
 Guarantees: a unit that a person edited is kept unless --force is given; every change is shown; without a user manager
-to talk to, the unit is still written and what is left to type is said. Installing twice changes nothing.
+to talk to, the unit is still written and what is left to type is said. Installing twice changes nothing. A drop-in
+beside the unit isolates the service further, where that works (isolation.py).
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def install(settings: Settings, force: bool) -> int:
     Example:
       reconstitute --config ~/my.toml service install
     """  # noqa: D301 - click's mark for text that is not to be filled
+    from daemon.cli.subcommands import isolation  # noqa: PLC0415 - it needs this module
     from daemon.config import ENVIRONMENT  # noqa: PLC0415
 
     settings.load()  # a service that cannot start is not worth installing
@@ -81,10 +83,14 @@ def install(settings: Settings, force: bool) -> int:
         for line in ("systemctl --user daemon-reload", f"systemctl --user enable --now {UNIT}"):
             terminal.say(f"  {line}")
         return 0
+    has_changed |= isolation.install()
     was_active = _systemctl("is-active", "--quiet", UNIT).returncode == 0
     steps = [["daemon-reload"], ["enable", "--now", UNIT]]
     for step in [*steps, ["restart", UNIT]] if has_changed and was_active else steps:
         result = _systemctl(*step)
+        if result.returncode and isolation.has_failed():
+            terminal.say("The service does not start with it, so it starts without.")
+            result = _systemctl(*step)
         if result.returncode:
             terminal.note(
                 f"systemctl --user {' '.join(step)}: {result.stderr.strip() or 'failed'}; see: {supervisor.log()}"
@@ -163,6 +169,8 @@ def uninstall(force: bool) -> int:
     Example:
       reconstitute service uninstall
     """  # noqa: D301 - click's mark for text that is not to be filled
+    from daemon.cli.subcommands import isolation  # noqa: PLC0415 - it needs this module
+
     if supervisor.has_launchd():
         return launchd.uninstall(force=force)
     path = unit_place()
@@ -178,6 +186,7 @@ def uninstall(force: bool) -> int:
             terminal.note(f"systemctl --user disable --now {UNIT}: {result.stderr.strip() or 'failed'}")
             return 1
     path.unlink()
+    isolation.uninstall()
     if answers:
         _systemctl("daemon-reload")
     terminal.say(f"Removed {terminal.plain(path)}. The archive and the pages stay.")
@@ -295,13 +304,17 @@ def unit_text(command: list[str], environment: Mapping[str, str] = MappingProxyT
         command = ["/bin/sh", "-c", 'exec "$0" "$@"', *command]
     start = "ExecStart=" + " ".join(quote(word) for word in command)
     lines = [start, *(_setting(name, value) for name, value in environment.items())]
-    body = re.sub(r"^ExecStart=.*$", lambda _: "\n".join(lines), unit_template(), flags=re.MULTILINE)
+    return stamped(re.sub(r"^ExecStart=.*$", lambda _: "\n".join(lines), unit_template(), flags=re.MULTILINE))
+
+
+def stamped(body: str) -> str:
+    """A unit or a drop-in with the line on top that tells later whether a person edited it."""
     digest = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
     return f"# Written by `reconstitute service install`; sha256 of the rest: {digest}\n{body}"
 
 
 def is_untouched(unit: str) -> bool:
-    """Whether this unit is as some version of `unit_text` wrote it."""
+    """Whether this unit or drop-in is as some version of `stamped` wrote it."""
     stamp = _STAMP.match(unit)
     body = unit[stamp.end() :] if stamp else ""
     return stamp is not None and hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest() == stamp[1]

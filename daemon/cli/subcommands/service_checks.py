@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from daemon import __version__, supervisor
 from daemon.cli import launchd
+from daemon.cli.subcommands import isolation
 from daemon.cli.subcommands import service as unit
 from daemon.control import calls
 from daemon.control.answers import Check, Status
@@ -40,6 +41,8 @@ def installed() -> Iterator[Check]:
         yield attention("unit", f"{path} is that of another version", _INSTALL)
     elif (program := unit.program(text)) and not os.access(program, os.X_OK):
         yield broken("unit", f"{path} starts {program}, which is not there", _INSTALL)
+    elif isolation.is_of_another_version():
+        yield attention("unit", f"{isolation.place()} is that of another version", _INSTALL)
     else:
         yield ok("unit", f"{path} is as this version installs it")
     if not unit.manager_answers():

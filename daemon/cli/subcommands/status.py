@@ -192,11 +192,20 @@ def _shortened(text: str, indent: int) -> str:
 def _waiting(answer: Status) -> Iterator[str]:
     if answer.outbox:
         by_words, by_meaning = (answer.outbox.get(stage, 0) for stage in ("lexical", "semantic"))
-        tools, semantic = answer.outbox.get("tools", 0), answer.index.get("semantic", {})
+        tools = answer.outbox.get("tools", 0)
         counts = not_searchable(by_words, by_meaning, tools)
-        seconds_left = semantic.get("secondsLeft") or 0
+        seconds_left = max(table.get("secondsLeft") or 0 for table in ({}, *answer.index.values()))
         counts += f"; about {terminal.duration(seconds_left)} left" if counts and seconds_left else ""
         yield counts or "nothing; every message is indexed"
+        rates, is_behind = answer.rates, bool(answer.lag_seconds)
+        measured = {
+            "{} messages archived": rates.archived if is_behind else None,
+            "{} messages indexed by words": rates.words if by_words else None,
+            "{} texts embedded": rates.embedded if by_meaning or tools else None,
+        }
+        shown = [text.format(f"{rate:,.3g}") for text, rate in measured.items() if rate]
+        if shown:
+            yield f"in a second: {', '.join(shown)}"
 
 
 def _indexes(answer: Status) -> Iterator[str]:

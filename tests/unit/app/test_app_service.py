@@ -15,11 +15,14 @@ import msgspec
 import pytest
 
 from daemon import config
+from daemon.app import daemon as service
 from daemon.app import loops
 from daemon.app import loops as feeding
+from daemon.app.crashes import MAX_CRASHES, Crashes
 from daemon.app.daemon import Daemon
 from daemon.app.engine import Engine
 from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
+from daemon.app.reload import Reload
 from daemon.app.yielding import YieldingEmbedder
 from daemon.archive import Archive
 from daemon.embed.builtin import WorkerEmbedder
@@ -378,6 +381,21 @@ def test_a_single_run_with_questions_left_for_a_model_has_its_own_code(
 
     assert made.once() == Retry.exit_code
     assert made._jobs.later == ["/home/dev/garden"]
+
+
+def test_safe_mode_ends_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "nobody"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(service, "_SAFE_S", 0.5)
+    crashes = Crashes(tmp_path / "archive")
+    (tmp_path / "archive").mkdir(mode=0o700)
+    for _ in range(MAX_CRASHES):
+        crashes.begin()
+    safe = Daemon(configuration(tmp_path), Reload(lambda: safe._config))
+    assert safe.run() == 0
+    assert safe._engine.safe_mode
+    assert safe.successor is safe._config
+    assert crashes.begin() == []  # the next run, a normal one
 
 
 def unexpected(error: BaseException) -> None:

@@ -158,7 +158,9 @@ def test_while_tool_calls_wait_answers_by_meaning_and_the_status_say_so(house: H
 def test_the_time_left_follows_from_the_pace_of_each_stage() -> None:
     pace = Pace()
     assert pace.left_s({"semantic": 3, TOOLS: 0}) is None
+    assert pace.rate("semantic") is None
     pace.record("semantic", 10, 5.0)
+    assert pace.rate("semantic") == pytest.approx(2.0)
     assert pace.left_s({"semantic": 4, TOOLS: 0}) == pytest.approx(2.0)
     assert pace.left_s({"semantic": 4, TOOLS: 1}) is None
     pace.record(TOOLS, 1, 3.0)
