@@ -146,14 +146,14 @@ def process(pid: int, isolation: str = "") -> Iterator[Check]:
     elif missing and is_of_unit(pid):
         message = f"process {pid} runs without {' and '.join(missing)} of its unit"
         yield attention("hardening", message, "reconstitute service install")
-    elif _is_of_unit(pid) and not isolation and not _is_isolated(pid, status):
+    elif is_of_unit(pid) and not isolation and not _is_isolated(pid, status):
         message = f"process {pid} runs without the namespaces that its unit asks for"
         yield attention("hardening", message, "systemctl --user restart reconstitute")
     else:
         message = f"process {pid}: files for this user alone, no core dumps"
         if not missing:
             message += "; no new privileges, system calls filtered"
-        if _is_of_unit(pid):
+        if is_of_unit(pid):
             message += f"; not isolated further: {isolation}" if isolation else "; isolated by namespaces of its own"
         yield ok("hardening", message)
 
