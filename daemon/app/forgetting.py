@@ -53,26 +53,29 @@ class Forgetting(Scanning, RunCalls, ABC):
             with self._forgetting:
                 fields = self._forget(request, step)
         else:
-            fields = preview.of(self.archive, chosen, self._plan(chosen, step))
+            plan = self._plan(chosen, step)
+            fields = {"notes": [_nothing(request, chosen)]} if plan.is_empty else preview.of(self.archive, chosen, plan)
         fields["warnings"] = [*warnings, *fields.get("warnings", ())]
         return from_json(with_json_names(redact_value(fields)), answers.Forget)
 
     def _selection(self, request: calls.Forget) -> Selection:
         named = [value for value in (request.name, request.before, request.project) if value.strip()]
         if len(named) != 1:
-            raise BadRequest("forget: name one thing: a session, a message, `before` or `project`")
+            raise BadRequest("forget: name one thing: a session, a message, a path, `before` or `project`")
         if request.project:
             return selection.of_project(self.archive, request.project)
         if request.before:
             moment = parse_time(request.before, int(time.time() * 1000), "before")
             return selection.before(self.archive, moment or 0)
+        if selection.is_path(request.name):
+            return selection.by_path(self.archive, request.name)
         return selection.by_id(self.archive, whole_id(self.archive, request.name))
 
     def _plan(self, chosen: Selection, step: Progress) -> removal.Plan:
         def pulse(done: int) -> None:
             step({"phase": "looking for what else names it", "done": done, "total": None})
 
-        return removal.plan(self.archive, chosen, self.config.requests_dir, pulse)
+        return removal.plan(self.archive, chosen, self.recovery.evidence, self.config.requests_dir, pulse)
 
     def _forget(self, request: calls.Forget, step: Progress) -> Json:
         """Remove it, then complete what can be completed now; fields of the answer."""
@@ -80,6 +83,8 @@ class Forgetting(Scanning, RunCalls, ABC):
         with self._no_runs(step), self._scanning:
             chosen = self._selection(request)  # again, because a scan may have read more of it
             plan = self._plan(chosen, step)
+            if plan.is_empty:
+                return {"notes": [_nothing(request, chosen)]}
             fields = preview.of(self.archive, chosen, plan)
             with self._lexical_lock, self._semantic_lock:
                 while not plan.is_current:
@@ -91,7 +96,7 @@ class Forgetting(Scanning, RunCalls, ABC):
             for target in plan.targets:
                 self.grounds.pop(target, None)
                 self.looks.pop(target, None)
-        self.on_scanned(ScanResult(changed=len(plan.messages), places=plan.places))
+        self.on_scanned(ScanResult(changed=len(plan.messages) + plan.shortened, places=plan.places))
         try:
             self._complete(step)
         except Retry as error:
@@ -134,6 +139,8 @@ class Forgetting(Scanning, RunCalls, ABC):
 
 
 def _nothing(request: calls.Forget, chosen: Selection) -> str:
+    if chosen.places:
+        return f"{chosen.places[0]}: nothing is recorded of it"
     if request.name:
         return f"{request.name}: was forgotten before"
     more = f"; {counted(chosen.later, 'session')} began before it and went on after it" if chosen.later else ""

@@ -26,7 +26,9 @@ def of(archive: Archive, selection: Selection, plan: Plan) -> Json:
     return {
         "sessions": [_session(archive, session) for session in selection.sessions],
         "message_id": selection.message_id,
-        "messages": len(plan.messages),
+        "path": next(iter(selection.places), ""),
+        "parts": plan.parts,
+        "messages": len(plan.messages) or plan.shortened,
         "files": len(plan.paths),
         "objects": plan.objects,
         "targets": plan.targets,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from daemon import log, private, records
 from daemon.archive import Archive, Batch, keys
+from daemon.archive.forgotten import CONTENT, OUTPUT
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
 from daemon.exclude import EXCLUDED, Exclusion
@@ -285,8 +286,19 @@ class Capture:
             self._objects.put(self._batch, kind, git_object.raw)
         except BadRecord as error:
             return self._leave_out(object_id, f"damaged: {error}", self._limits)
+        if kind == TREE:
+            self._withhold(object_id, places)
         self._count(kind, object_id, len(git_object.raw))
         return kind, ""
+
+    def _withhold(self, tree_id: str, places: list[str]) -> None:
+        """Leave out of a tree what was forgotten, if it has the same content at the same path."""
+        if not self._archive.forgotten.has(CONTENT):
+            return
+        entries = self._objects.entries(self._batch, tree_id).items()
+        inner = ((name, id_, f"{place.rstrip('/')}/{name}") for name, (_, id_) in entries for place in places)
+        names = {name for name, id_, path in inner if self._archive.forgotten.has(CONTENT, path, id_)}
+        self._objects.withhold(self._batch, tree_id, names)
 
     def _objection(self, git_object: GitObject) -> tuple[str, str]:
         """Why an object is not stored, and the remark; empty if it is.
@@ -372,6 +384,8 @@ class Capture:
                 reason = f"too large: {self._too_large}"
             elif self._is_full(len(raw)):
                 reason = self._too_much
+            elif self._archive.forgotten.has(OUTPUT, path):
+                reason = "forgotten"
             elif reason := self._exclusion.spill(raw, entry.get("roots") or []):
                 pass
             else:
