@@ -20,7 +20,8 @@ SESSION, MESSAGE, DIFFS = "session", "message", "diffs of session"
 """Kinds of ids. DIFFS: a session of which a message was forgotten; its `session_diff` file tells what that changed."""
 
 PATHS, PATH, PART = "paths of", "path", "part"
-"""PATHS: a message or session of which a path was forgotten. PATH: it, with the path. PART: a message, with a part."""
+"""PATHS: a message or session of which a path was forgotten. PATH: it, with the path. PART: a message with a part,
+or a session with a text that it has beside its messages."""
 
 CONTENT, OUTPUT, LARGE = "content", "output", "large record"
 """CONTENT: a path with the id of a snapshot's object. OUTPUT: the file of a spilled output. LARGE: a message, a part."""

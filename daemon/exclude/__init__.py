@@ -128,13 +128,17 @@ class Exclusion:
         """A session's record whose diffs show no excluded path; None if none of them did. It may be JSON in JSON."""
         changed: Json = {}
         for name in ("revert", "summary_diffs"):
-            if self.mentions(_texts(data.get(name)), roots):
+            if self._shows(data.get(name), roots):
                 changed[name] = _without_diff(data[name]) if name == "revert" else None
         summary = records.table(data.get("summary"))
         if isinstance(summary.get("diffs"), list):
             diffs = self.diffs(summary["diffs"], roots)
             changed |= {} if diffs is summary["diffs"] else {"summary": {**summary, "diffs": diffs}}
         return {**data, **changed} if changed else None
+
+    def _shows(self, value: object, roots: Sequence[str]) -> bool:
+        """Whether a field of a session's record shows an excluded path."""
+        return self.mentions(_texts(value), roots)
 
     def revert_diff(self, diff: str, roots: Sequence[str]) -> str:
         """The diff of a revert; empty if it shows something excluded, because a part of it would mislead."""

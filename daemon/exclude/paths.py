@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from daemon import records
-from daemon.exclude import Exclusion
+from daemon.errors import BadRecord
+from daemon.exclude import Exclusion, mentions
 from daemon.exclude.parts import without_names
 from daemon.model import Json, Message, Part, Session
 from daemon.private import FLAG
+from daemon.transcript.evidence.attachments import announced_path
+from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.paths import unquoted
 from daemon.transcript.tool_calls import absolute, working_directory, worktree
 
+_ONE_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;=&:#\\]+")
 _STEPS = frozenset({"step-start", "step-finish"})
 _PROSE = frozenset({"text", "reasoning"})
 
@@ -22,30 +27,38 @@ _PROSE = frozenset({"text", "reasoning"})
 class PathExclusion(Exclusion):
     """What a user wants forgotten of a path. `is_meant` says whether an absolute path is it, or beneath it.
 
-    `part_ids` are concerned in any case. Every path that is meant contains one of the texts `literals`. What people and
-    models say of a path in their own words is not concerned.
+    `places` are its names, if they are known. `concerns` says of the id of a part, or of a whole text beside the parts,
+    that it is concerned in any case. What people and models say in their own words is not.
     """
 
     def __init__(
         self,
         is_meant: Callable[[str], bool],
         *,
-        literals: Sequence[str] = ("",),
-        concerns_part: Callable[[str], bool] = lambda _: False,
+        places: Sequence[str] = (),
+        concerns: Callable[[str], bool] = lambda _: False,
     ) -> None:
         super().__init__()
         self._is_meant = lru_cache(maxsize=1 << 16)(is_meant)
         self._has_paths = True
-        self._literals = tuple(literals)
-        self._concerns_part = concerns_part
+        self._places = [place for place in places if _ONE_WORD.fullmatch(place) is None]
+        """Names that a text may hold, and that do not stand there as one word."""
+        self._literals = tuple(place.rpartition("/")[2] for place in places) or ("",)
+        self._concerns = concerns
 
     def path(self, path: str) -> bool:
         """Whether it is meant."""
         return self._is_meant(path)
 
     def mentions(self, texts: Iterable[str], bases: Sequence[str]) -> bool:
-        """See Exclusion. Without literals, a relative name counts only where the folder is known."""
-        return super().mentions(texts, bases or (["/"] if self._literals == ("",) else []))
+        """See Exclusion. Without places, a relative name counts only where the folder is known."""
+        whole = list(texts)
+        return super().mentions(whole, bases or (["/"] if self._literals == ("",) else [])) or any(
+            _is_spelled(place, spelling, bases)
+            for place in self._places
+            for text in whole
+            for spelling in mentions.spellings(text, ())
+        )
 
     def _parts_of_paths(self, message: Message, session: Session | None) -> dict[int, Json]:
         tree = worktree(message, session)
@@ -54,6 +67,11 @@ class PathExclusion(Exclusion):
             remains = self._remains(part, tree, is_concerned=is_concerned)
             if remains is not None:
                 remaining[number] = remains
+        if any(remains["type"] == "tool" for remains in remaining.values()):
+            others = {edit.part_id for edit in each_edit(message, session) if not self.path(edit.path)}
+            for remains in remaining.values():
+                if remains["type"] == "tool" and remains["id"] not in others:
+                    remains[FLAG] = {"forgotten": True, "alone": True}
         return remaining
 
     def _remains(self, part: Part, tree: str, *, is_concerned: bool) -> Json | None:
@@ -61,9 +79,12 @@ class PathExclusion(Exclusion):
             return without_names(part.data) if self.path(tree) and "snapshot" in part.data else None
         if part.type == "patch":
             return self._patch(part.data, tree)
-        if part.type in _PROSE and part.data.get("synthetic") is not True:
-            return None
-        return without_names(part.data) if is_concerned or self._concerns_part(part.id) else None
+        if part.type in _PROSE:
+            if part.data.get("synthetic") is not True:
+                return None
+            name = announced_path(records.text(part.data.get("text")))
+            is_concerned |= bool(name) and self.path(absolute(name, tree) or "")
+        return without_names(part.data) if is_concerned or self._concerns(part.id) else None
 
     def _patch(self, data: Json, tree: str) -> Json | None:
         """The list of files that a step changed, without those that are meant."""
@@ -76,6 +97,14 @@ class PathExclusion(Exclusion):
         """Whether another version of one of the message's parts concerns the paths."""
         alone = Message(message.id, message.session_id, message.role, message.created, message.data, b"", (part,))
         return bool(self._parts_of_paths(alone, session))
+
+    def revert_diff(self, diff: str, roots: Sequence[str]) -> str:
+        """See Exclusion."""
+        return "" if self._concerns(diff) or self.mentions([diff], roots) else diff
+
+    def _shows(self, value: object, roots: Sequence[str]) -> bool:
+        diff = _diff_of(value)
+        return self._concerns(diff) or super()._shows(value, roots) or self.mentions([diff], roots)
 
     def session(self, session: Session) -> Session:
         """See Exclusion."""
@@ -97,8 +126,29 @@ class PathExclusion(Exclusion):
 
     def todos(self, items: Collection[Json], roots: Sequence[str]) -> list[Json]:
         """A todo list without the items that name such a path."""
-        bases = [root for root in roots if not self.path(root)]
-        return [item for item in items if not self.mentions([records.text(item.get("content"))], bases or ["/"])]
+        bases = [root for root in roots if root and not self.path(root)] or ["/"]
+        return [item for item in items if not self._is_todo_of(records.text(item.get("content")), bases)]
+
+    def _is_todo_of(self, text: str, bases: Sequence[str]) -> bool:
+        return self._concerns(text) or self.mentions([text], bases)
+
+
+def _diff_of(value: object) -> str:
+    """The diff in a session's pending revert; in a database it is JSON text."""
+    if isinstance(value, str):
+        try:
+            value = records.load_object(value.encode())
+        except BadRecord:
+            return ""
+    return records.text(records.table(value).get("diff"))
+
+
+def _is_spelled(place: str, text: str, bases: Sequence[str]) -> bool:
+    """Whether a text has this path, absolute or from one of the folders `bases` on, as a diff may name it, too."""
+    names = [base.rstrip("/") + "/" for base in bases]
+    relative = "|".join(re.escape(place[len(name) :]) for name in names if place.startswith(name))
+    pattern = rf"(?<![\w.-]){re.escape(place)}" + (rf"|(?<![\w./-])(?:[ab]/|\./)?(?:{relative})" if relative else "")
+    return place.rpartition("/")[2] in text and re.search(rf"(?:{pattern})(?![\w-]|\.\w)", text) is not None
 
 
 def above(path: str) -> Iterator[str]:

@@ -79,8 +79,7 @@ class PathRemoval:
         return any(is_beneath(path, place) for place in self._places)
 
     def _exclusion(self, part_ids: Iterable[str] = ()) -> PathExclusion:
-        names = dict.fromkeys(place.rpartition("/")[2] for place in self._places)
-        return PathExclusion(self._is_meant, literals=list(names), concerns_part=frozenset(part_ids).__contains__)
+        return PathExclusion(self._is_meant, places=self._places, concerns=frozenset(part_ids).__contains__)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -178,6 +177,8 @@ class PathRemoval:
         is_edited = any(self._is_meant(place[0]) for place in extra.get("edits", ()))
         if extra | changes == extra and not is_edited:
             return False
+        texts = (records.text(mark.get("diff")) for marks in extra.get("reverts", {}).values() for mark in marks)
+        self._removal.forgotten_paths(session.id, (), [text for text in texts if not exclusion.revert_diff(text, roots)])
         self._removal.session_extra(session.id, extra | changes, self._is_meant)
         return True
 
@@ -194,7 +195,12 @@ class PathRemoval:
             source: listing | {"items": exclusion.todos(listing["items"], [session.directory])}
             for source, listing in by_source.items()
         }
-        return bool(by_source) and self._batch.put(key, records.dumps(kept))
+        if kept == by_source:
+            return False
+        texts = (records.text(item.get("content")) for listing in by_source.values() for item in listing["items"])
+        gone = [text for text in texts if not exclusion.todos([{"content": text}], [session.directory])]
+        self._removal.forgotten_paths(session.id, (), gone)
+        return self._batch.put(key, records.dumps(kept))
 
     # -- snapshots, large records, the queue -----------------------------------------------------------------------
 

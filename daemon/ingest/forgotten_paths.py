@@ -12,5 +12,5 @@ def exclusion_of(forgotten: Forgotten, record_id: str) -> PathExclusion | None:
         return None
     return PathExclusion(
         lambda path: any(forgotten.has(PATH, record_id, place) for place in above(path)),
-        concerns_part=lambda part_id: forgotten.has(PART, record_id, part_id),
+        concerns=lambda name: forgotten.has(PART, record_id, name),
     )

@@ -39,8 +39,8 @@ def of_call(tool_call: Call, version: str, named: Iterable[str | None]) -> list[
         return []
     reasons = records.table(tool_call.part.data.get(FLAG))
     is_excluded = not reasons.get("private")
-    if "forgotten" in reasons and tool in _ONE_FILE:
-        return []  # it concerned only the path that is forgotten
+    if reasons.get("alone"):
+        return []  # it changed nothing but the path that is forgotten
     if tool == "read" and is_excluded:
         return []  # a read changes nothing, and what it showed is not known
     places = dict.fromkeys(named)
