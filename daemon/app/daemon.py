@@ -106,6 +106,7 @@ class Daemon:
         self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
         self._scheduler = Scheduler()
         self._engine.on_scanned = self._on_scan
+        self._engine.on_forgotten = self._erasure.wake
         self._intake.on_scanned = self._words.wake
         self._intake.sees_all = self._jobs.sees_all = self._sees_all
         self._words.on_indexed = self._indexed

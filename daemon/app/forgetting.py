@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC
+from collections.abc import Callable
 from contextlib import suppress
 
+from daemon.app import targets
 from daemon.app.calls.runs import RunCalls, with_json_names
 from daemon.app.scanning import Scanning
 from daemon.archive.ids import whole_id
@@ -18,8 +20,8 @@ from daemon.control import answers, calls
 from daemon.control.answers import from_json
 from daemon.control.calls import Progress
 from daemon.display import counted
-from daemon.errors import BadRequest, Retry
-from daemon.forget import erasure, preview, removal, selection
+from daemon.errors import BadRequest, OutputRefused, Retry
+from daemon.forget import erasure, pages, preview, removal, selection
 from daemon.forget.selection import Selection
 from daemon.ingest import ScanResult
 from daemon.model import Json
@@ -36,6 +38,8 @@ class Forgetting(Scanning, RunCalls, ABC):
     def __init__(self) -> None:
         super().__init__()
         self._forgetting = threading.Lock()
+        self.on_forgotten: Callable[[], None] = lambda: None
+        """Called when pages are to be written anew."""
 
     def forget(self, request: calls.Forget, progress: Progress) -> answers.Forget:
         """See calls.Forget.
@@ -103,6 +107,7 @@ class Forgetting(Scanning, RunCalls, ABC):
             going_on = _SERVED if self.is_served else _ALONE
             later = f"it is forgotten, but the archive's files still hold its bytes: {error}; {going_on}"
             fields |= {"warnings": [later]}
+        self.on_forgotten()
         return fields | {"forgotten": True}
 
     def complete_forgetting(self, progress: Progress) -> None:
@@ -116,6 +121,17 @@ class Forgetting(Scanning, RunCalls, ABC):
                 self._complete(self._step(progress))
             finally:
                 self._forgetting.release()
+
+    def write_pages_anew(self, progress: Progress) -> None:
+        """Run the targets whose pages were made of what is forgotten. One that cannot be written is tried again."""
+        for tree in pages.waiting(self.archive):
+            target = pages.target_of(tree, targets.known(self.archive, self.config))
+            try:
+                self.run_target(target, progress)
+            except OutputRefused as error:
+                self.report(f"pages of {target.path}", error)
+            else:
+                pages.done(self.archive, tree)
 
     def delete_old_indexes(self) -> None:
         """At the start: delete indexes that have texts of what was removed, before anyone searches them."""

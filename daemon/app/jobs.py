@@ -31,7 +31,7 @@ _RETRY_S = 5.0
 _REWRITE_S = 60.0
 """The minimum wait before a target whose pages could not be written runs again."""
 
-_BESIDE_MODEL_S = 300.0
+BESIDE_MODEL_S = 300.0
 """How long a step of a run may take, besides its request to the model, whose timeout is configured."""
 
 _MODEL_LOOK_S = 600.0
@@ -71,7 +71,7 @@ class JobLoop(Loop):
         """`model_look_s`: seconds between two checks for a missing chat model; `rewrite_s`: minimum seconds before
         another run of a target whose pages could not be written.
         """
-        allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_MODEL_S)
+        allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + BESIDE_MODEL_S)
         super().__init__("jobs", engine, fatal, allowed_s=allowed_s)
         self._model_look_s = model_look_s
         self._rewrite_s = rewrite_s

@@ -24,7 +24,9 @@ PATHS, PATH, PART = "paths of", "path", "part"
 or a session with a text that it has beside its messages."""
 
 CONTENT, OUTPUT, LARGE = "content", "output", "large record"
-"""CONTENT: a path with the id of a snapshot's object. OUTPUT: the file of a spilled output. LARGE: a message, a part."""
+"""CONTENT: a path with the id of a snapshot's object. OUTPUT: the file of a spilled output. LARGE: a message,
+with a part.
+"""
 
 
 class Forgotten:

@@ -1,4 +1,4 @@
-"""Puts the removal of sessions, messages and parts into one batch: every record, version and edit, and what hangs on them.
+"""Puts the removal of sessions, messages and parts into one batch: records, versions, edits, and what hangs on them.
 
 An object is removed with the last record that names it: a snapshot may be named by several sessions. LevelDB's files
 still hold the removed bytes until they are written anew (store.erasure).
@@ -249,14 +249,16 @@ class Removal:
         for key, raw in self._store.scan(b"sess:"):
             if key.endswith(b":extra") and key not in self._batch.changes:
                 yield from _ids(_SNAPSHOT, raw)
-        for key in list(self._batch.changes):  # what is written anew
-            if key.startswith(b"file:"):
-                yield from _ids(_BLOB, self._batch.get(key))
-            elif key.startswith(b"sess:") and key.endswith(b":extra"):
-                yield from _ids(_SNAPSHOT, self._batch.get(key))
+        yield from self._named_anew()
         for key, raw in self._store.scan(keys.SPILL):
             if self._batch.changes.get(key, raw) is not None:
                 yield raw.decode()
+
+    def _named_anew(self) -> Iterator[str]:
+        """The objects that records name which the batch writes."""
+        for key in list(self._batch.changes):
+            if key.startswith((b"file:", b"sess:")):
+                yield from _ids(_SNAPSHOT if key.endswith(b":extra") else _BLOB, self._batch.get(key))
 
     def _still_spilled(self, pulse: Callable[[int], None]) -> set[bytes]:
         """Those of the spilled outputs that a remaining part names, as in a copy of a session."""

@@ -17,7 +17,7 @@ from daemon.private import FLAG
 from daemon.transcript.evidence.attachments import announced_path
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.paths import unquoted
-from daemon.transcript.tool_calls import absolute, working_directory, worktree
+from daemon.transcript.tool_calls import absolute, worktree
 
 _ONE_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;=&:#\\]+")
 _STEPS = frozenset({"step-start", "step-finish"})

@@ -178,7 +178,9 @@ class PathRemoval:
         if extra | changes == extra and not is_edited:
             return False
         texts = (records.text(mark.get("diff")) for marks in extra.get("reverts", {}).values() for mark in marks)
-        self._removal.forgotten_paths(session.id, (), [text for text in texts if not exclusion.revert_diff(text, roots)])
+        self._removal.forgotten_paths(
+            session.id, (), [text for text in texts if not exclusion.revert_diff(text, roots)]
+        )
         self._removal.session_extra(session.id, extra | changes, self._is_meant)
         return True
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daemon.archive import Archive, Batch, keys
-from daemon.archive.removal import Removal
 from daemon.filesystem import durable
-from daemon.forget import erasure, mentions
+from daemon.forget import erasure, mentions, pages
 from daemon.forget.paths import PathRemoval
 from daemon.forget.selection import Selection
 from daemon.ingest import Evidence
+from daemon.model import Json
 
 Pulse = Callable[[int], None]
 
@@ -36,6 +36,8 @@ class Plan:
     """Only the paths."""
     objects: int = 0
     targets: list[str] = field(default_factory=list)
+    pages: list[Json] = field(default_factory=list)
+    """Trees of pages that were made of it (forget.pages)."""
     results: list[Path] = field(default_factory=list)
     parts: int = 0
     """Parts of messages that stay without them."""
@@ -84,7 +86,9 @@ def plan(
     directories = _directories(archive, selection, of_path.sessions)
     made.targets = mentions.targets(archive, looked_for, made.places | directories)
     for target in made.targets:
-        mentions.drop_values(archive, batch, target)
+        pages.drop_values(archive, batch, target)
+    made.pages = pages.of_targets(archive, made.targets)
+    pages.queue(archive, batch, made.pages)
     made.results = mentions.results(requests, looked_for, made.targets)
     archive.forgotten.set_pending(batch, erasure.BEGIN)
     return made

@@ -77,7 +77,7 @@ def by_id(archive: Archive, name: str) -> Selection:
         return Selection()
     raise BadRequest(
         f"{name!r}: is no session or message of the archive; `recall_sessions()` lists the sessions, and "
-        "`recall_messages(sessionID=...)` a session's messages; write the path of a file or folder with a slash, as ./name"
+        "`recall_messages(sessionID=...)` a session's messages; a file or folder is written with a slash, as ./name"
     )
 
 

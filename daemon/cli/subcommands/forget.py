@@ -120,7 +120,7 @@ def _show(answer: answers.Forget) -> None:
     if answer.messages or answer.sessions or answer.path:
         terminal.say(f"{'Forgotten' if answer.forgotten else 'Would go'}: {_counted(answer)}")
     for folder in answer.pages:
-        terminal.say(terminal.fold(f"pages made of it, written anew at their next run: {folder}", "  ", "  "))
+        terminal.say(terminal.fold(f"pages made of it, which the service writes anew: {folder}", "  ", "  "))
     for target in answer.targets:
         terminal.say(terminal.fold(f"answers and results kept of {target}", "  ", "  "))
     for result in answer.results:

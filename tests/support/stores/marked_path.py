@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.stores.git_trees import Repository
-from tests.support.stores.make_opencode import T0, JsonStore, assistant, session, text, tool, user
+from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 from tests.support.stores.marked_sessions import KEPT_WORD, MARK, done, mark
 
 FILE_KINDS = (
@@ -31,6 +31,7 @@ class MarkedPath:
         self.tree = Repository(self.data, "pid", self.work)
         self.before = self.tree.write({"vaults/kept.txt": b"kept\n", "vault/other.txt": b"other\n"})
         self.with_file = self.tree.write({f"vault/{name}": f"{mark('snapshot')}\n".encode()})
+        self._messages: list[tuple[dict[str, Any], ...]] = []
         self._session()
         self._kept()
 
@@ -44,8 +45,8 @@ class MarkedPath:
         url = "data:text/plain;base64," + base64.b64encode(mark("attached").encode()).decode()
         source = {"type": "file", "path": path, "text": {"value": f"@{path}", "start": 0, "end": 9}}
         file = {"id": "prt_f1c", "sessionID": ids[1], "messageID": ids[0], "type": "file", "mime": "text/plain"}
-        announced = f'Called the Read tool with the following input: {json.dumps({"filePath": path})}'
-        store.message(
+        announced = f"Called the Read tool with the following input: {json.dumps({'filePath': path})}"
+        self._message(
             user(*ids, summary={"diffs": [turn, other]}),
             text("prt_f1a", *ids, f"the {KEPT_WORD} and the vault"),
             text("prt_f1b", *ids, announced, synthetic=True),
@@ -62,7 +63,7 @@ class MarkedPath:
 
         patch = {"id": "prt_f2z", "sessionID": ids[1], "messageID": ids[0], "type": "patch", "hash": self.before}
         self.aside = tool("prt_f2g", *ids, "bash", done({"command": f"cat '{path}'"}, f"first {mark('aside')}"))
-        store.message(
+        self._message(
             assistant(*ids, created=T0 + 10, parentID="msg_f1", **where),
             step("prt_f20", "step-start", self.before),
             text("prt_f2a", *ids, f"answer with a {KEPT_WORD}"),
@@ -72,7 +73,9 @@ class MarkedPath:
             tool("prt_f2e", *ids, "grep", done({"pattern": "x"}, f"Found 1\n{path}:\n  Line 1: {mark('grep')}")),
             tool("prt_f2f", *ids, "grep", done({"pattern": "y"}, "much", outputPath=str(spill))),
             self.aside,
-            tool("prt_f2h", *ids, "bash", done({"command": "cat " + _quoted(f"vault/{self.path.name}")}, mark("shell"))),
+            tool(
+                "prt_f2h", *ids, "bash", done({"command": "cat " + _quoted(f"vault/{self.path.name}")}, mark("shell"))
+            ),
             tool("prt_f2i", *ids, "write", done({"filePath": str(self.other), "content": "other\n"}, "Wrote")),
             patch | {"files": [path, str(self.other)], "note": ""},
             step("prt_f2zz", "step-finish", self.with_file),
@@ -87,6 +90,19 @@ class MarkedPath:
         """Replace an output whose first version has a mark, so that it is kept aside."""
         state = self.aside["state"] | {"output": "second version", "input": {"command": "true"}}
         self.store.part(self.aside | {"state": state})
+
+    def new_store(self) -> None:
+        """The messages in a database, as OpenCode migrates them, but with other ids of the parts."""
+        database = Database(self.data / "opencode.db")
+        database.session(session("ses_f", str(self.work), "Files"))
+        for record, *parts in self._messages:
+            renamed = [{**part, "id": f"prt_m{number:02}"} for number, part in enumerate(parts)]
+            database.message(record, *renamed)
+        database.close()
+
+    def _message(self, record: dict[str, Any], *parts: dict[str, Any]) -> None:
+        self._messages.append((record, *parts))
+        self.store.message(record, *parts)
 
     def _kept(self) -> None:
         ids = ("msg_k1", "ses_k")
