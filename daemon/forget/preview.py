@@ -53,10 +53,8 @@ def _conversations(archive: Archive, selection: Selection) -> list[str]:
     number = sum(is_beneath(session.directory, place) for session in archive.sessions() if session.directory)
     if not number:
         return []
-    note = (
-        f"what was said in {counted(number, 'session')} that ran there stays, with the folder's name; to forget the "
-        f"sessions: `forget(project={place})`"
-    )
+    what = counted(number, "session")
+    note = f"what was said in {what} that ran there stays, with the folder's name: forget the folder as a project, too"
     return [note]
 
 

@@ -26,17 +26,20 @@ _DECLINED = 1
 def forget(
     settings: Settings, /, *, name: str, before: str, project: str, dry_run: bool, is_sure: bool, as_json: bool
 ) -> int:
-    """Remove a session, a message, or all sessions before DATE or of project P, for good.
+    """Remove a session, a message, what is recorded of a file or folder, or all sessions before DATE or of project P.
 
-    They go from the archive, the indexes, kept answers and the files of the archive, and are not read again while
-    OpenCode still has them. OpenCode's own records and written pages stay. Sub-agents' sessions go with the session
-    that started them. Without --yes it shows what would go and asks. Ends with 4 if there is nothing to forget, and
-    with 1 if you say no.
+    They go for good: from the archive, the indexes, kept answers and the files of the archive, and are not read again
+    while OpenCode still has them. The service writes the pages anew that were made of them; OpenCode's own records
+    stay. Sub-agents' sessions go with the session that started them. Of a PATH (with a slash in it: ./notes.txt) go
+    the calls, snapshots and diffs that have it; the rest of those messages stays, and what later messages do with it is
+    archived. Without --yes it shows what would go and asks. Ends with 4 if there is nothing to forget, and with 1 if
+    you say no.
 
     \b
     Examples:
       reconstitute forget ses_4ab1 --dry-run
       reconstitute forget msg_90cd
+      reconstitute forget ~/projects/shop/.env
       reconstitute forget --before 2026-01-01
       reconstitute forget --project ~/projects/shop --yes
     """  # noqa: D301 - click's mark for text that is not to be filled
