@@ -347,6 +347,7 @@ class Daemon:
                 self._jobs.enqueue(target.path)
             while (self._requests.pending() or self._jobs.due) and not self._jobs.put_off:
                 time.sleep(self._jobs.turn())
+            self._engine.write_pages_anew(lambda _: None)
             later = self._jobs.later
             if later:
                 _LOG.warning("put off: questions wait for a model, or for sessions to be quiet", targets=later)

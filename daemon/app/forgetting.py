@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from daemon.app import targets
 from daemon.app.calls.runs import RunCalls, with_json_names
@@ -38,6 +38,7 @@ class Forgetting(Scanning, RunCalls, ABC):
     def __init__(self) -> None:
         super().__init__()
         self._forgetting = threading.Lock()
+        self._keeping_results = threading.Lock()
         self.on_forgotten: Callable[[], None] = lambda: None
         """Called when pages are to be written anew."""
 
@@ -90,7 +91,8 @@ class Forgetting(Scanning, RunCalls, ABC):
             if plan.is_empty:
                 return {"notes": [_nothing(request, chosen)]}
             fields = preview.of(self.archive, chosen, plan)
-            with self._lexical_lock, self._semantic_lock:
+            with self._keeping_results, self._lexical_lock, self._semantic_lock:
+                plan.results = removal.results(plan, self.config.requests_dir)
                 while not plan.is_current:
                     plan = self._plan(chosen, step)
                 plan.commit()
@@ -109,6 +111,18 @@ class Forgetting(Scanning, RunCalls, ABC):
             fields |= {"warnings": [later]}
         self.on_forgotten()
         return fields | {"forgotten": True}
+
+    @contextmanager
+    def keeping_results(self, known: int) -> Iterator[None]:
+        """While results of a request are written, nothing is forgotten. `known`: how much was when they were made.
+
+        Raises:
+            Retry: something was forgotten since, so they may have it.
+        """
+        with self._keeping_results:
+            if len(self.archive.forgotten) != known:
+                raise Retry("something was forgotten while this request ran; it runs again")
+            yield
 
     def complete_forgetting(self, progress: Progress) -> None:
         """Go on with a forgetting that was ended in the middle, unless a call is at it.

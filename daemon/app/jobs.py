@@ -77,7 +77,6 @@ class JobLoop(Loop):
         self._rewrite_s = rewrite_s
         self._unwritten: dict[str, float] = {}
         """When to run targets again whose pages could not be written, by path; monotonic seconds."""
-
         self._last_model_look = time.monotonic()
         self._requests = requests
         requests.on_refused = self._refused
@@ -90,7 +89,6 @@ class JobLoop(Loop):
         self.put_off = 0
         self.failed_jobs = 0
         """Requests with a path that failed, and runs of targets that failed."""
-
         self._configured = {target.path for target in targets.configured(engine.config)}
         self._targets = targets.known(engine.archive, engine.config)
         self._run_seconds: dict[str, float] = {}
@@ -249,8 +247,10 @@ class JobLoop(Loop):
         self.current = f"request {claimed.name}"
         try:
             self._engine.scan(everything=False, patient=False)
+            known = len(self._engine.archive.forgotten)
             results, errors = self._answers(claimed)
-            self._end_request(claimed, results, errors)
+            with self._engine.keeping_results(known):
+                self._end_request(claimed, results, errors)
         except (Interrupted, Stop):
             self._requests.release(claimed)
             raise

@@ -80,6 +80,11 @@ class FileRecords:
         for path, row in rows.items():
             batch.put(keys.view(path), row)
 
+    def drop_views(self, batch: Batch, prefix: str) -> None:
+        """Remove the end states of all paths at or beneath `prefix`, and mark them as outdated."""
+        self.put_views(batch, [prefix], {})
+        batch.outdate(prefix)
+
     def outdated(self) -> dict[str, bytes]:
         """Paths whose edits have changed since the end states were made, each with its mark."""
         return {_path(key, keys.outdated()): mark for key, mark in self._store.scan(keys.outdated())}

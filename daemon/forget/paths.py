@@ -235,6 +235,7 @@ class PathRemoval:
             entry = self._archive.objects.find(tree, inner)
             if entry is not None and self._removal.entries(entry[1], above, [name]):
                 self.entries += 1
+                self._archive.files.drop_views(self._batch, place)
 
     def _large_records(self) -> None:
         """Remove records that are kept as files and have the path's name in them: they are not parsed."""

@@ -39,6 +39,7 @@ class Plan:
     pages: list[Json] = field(default_factory=list)
     """Trees of pages that were made of it (forget.pages)."""
     results: list[Path] = field(default_factory=list)
+    looked_for: mentions.Mentions = field(default_factory=lambda: mentions.Mentions(()))
     parts: int = 0
     """Parts of messages that stay without them."""
     shortened: int = 0
@@ -89,9 +90,15 @@ def plan(
         pages.drop_values(archive, batch, target)
     made.pages = pages.of_targets(archive, made.targets)
     pages.queue(archive, batch, made.pages)
-    made.results = mentions.results(requests, looked_for, made.targets)
+    made.looked_for = looked_for
+    made.results = results(made, requests)
     archive.forgotten.set_pending(batch, erasure.BEGIN)
     return made
+
+
+def results(made: Plan, requests: Path) -> list[Path]:
+    """The results of request files that have something of it, as they are now."""
+    return mentions.results(requests, made.looked_for, made.targets)
 
 
 def _directories(archive: Archive, selection: Selection, shortened: Iterable[str]) -> set[str]:

@@ -98,12 +98,13 @@ def _called(settings: Settings, request: calls.Forget) -> answers.Forget:
 def _counted(answer: answers.Forget) -> str:
     counts = [
         (len(answer.sessions), "session"),
-        (answer.parts, "part"),
-        (answer.messages, "message"),
+        (0 if answer.parts else answer.messages, "message"),
         (answer.files, "recorded file"),
         (answer.objects, "stored object"),
     ]
-    return ", ".join(terminal.count(number, noun) for number, noun in counts if number) or "nothing"
+    parts = f"{terminal.count(answer.parts, 'part')} of {terminal.count(answer.messages, 'message')}"
+    listed = [parts] if answer.parts else []
+    return ", ".join([*listed, *(terminal.count(number, noun) for number, noun in counts if number)]) or "nothing"
 
 
 def _show(answer: answers.Forget) -> None:

@@ -17,6 +17,9 @@ FILE_KINDS = (
     "revert",
 )  # fmt: skip
 
+ONLY_IN_SNAPSHOTS = "Qz4only"
+"""Names a file that no call has named."""
+
 
 class MarkedPath:
     """`path` is the file, `folder` the one that it is in. `data` is OpenCode's, `work` where its session ran."""
@@ -30,6 +33,7 @@ class MarkedPath:
         (self.data / "tool-output").mkdir()
         self.tree = Repository(self.data, "pid", self.work)
         self.before = self.tree.write({"vaults/kept.txt": b"kept\n", "vault/other.txt": b"other\n"})
+        self.tree.write({f"snaps/{ONLY_IN_SNAPSHOTS}.txt": b"nobody wrote it\n"})
         self.with_file = self.tree.write({f"vault/{name}": f"{mark('snapshot')}\n".encode()})
         self._messages: list[tuple[dict[str, Any], ...]] = []
         self._session()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,12 +12,13 @@ import pytest
 
 from daemon.archive.objects import UNKNOWN
 from daemon.errors import BadRequest
+from tests.support.processes.daemon_process import CHECKOUT
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.leveldb_files import texts
 from tests.support.stores.make_opencode import T0, assistant, text, tool
-from tests.support.stores.marked_path import FILE_KINDS, MarkedPath
+from tests.support.stores.marked_path import FILE_KINDS, ONLY_IN_SNAPSHOTS, MarkedPath
 from tests.support.stores.marked_sessions import KEPT_WORD, MARK, done, mark
-from tests.unit.app.test_app_forget import opened, rows
+from tests.unit.app.test_app_forget import FORGET_UNTIL, opened, rows
 
 
 def found(directory: Path) -> set[str]:
@@ -76,7 +80,7 @@ def test_a_forgotten_path_is_in_no_file(engine: PlainService, marked: MarkedPath
         assert objects.find(marked.with_file, "vault/other.txt")[0] == 0o100644
         assert objects.find(marked.with_file, f"vault/{marked.path.name}")[0] == UNKNOWN
         assert objects.find(marked.with_file, "vault/nobody.txt") is None
-        assert not [check for check in again.doctor(full=True)["checks"] if check["name"] == "archive" and check["fix"]]
+        assert not [check for check in again.doctor(full=True)["checks"] if check["state"] == "broken"]
     assert where(archive) == set()
 
 
@@ -124,6 +128,14 @@ def test_a_folder_that_begins_alike_stays(engine: PlainService, marked: MarkedPa
     ]
     engine.close()
     assert where(archive) == set()
+
+
+def test_a_file_that_only_snapshots_have_is_forgotten(engine: PlainService, marked: MarkedPath, archive: Path) -> None:
+    assert ONLY_IN_SNAPSHOTS in str(engine.files(str(marked.work))["files"])
+    assert engine.forget(f"{marked.work}/snaps", confirmed=True)["forgotten"]
+    assert ONLY_IN_SNAPSHOTS not in str(engine.files(str(marked.work))["files"])
+    engine.close()
+    assert not [place for place, raw in texts(archive) if ONLY_IN_SNAPSHOTS.encode() in raw]
 
 
 def test_later_work_on_a_forgotten_path_is_archived(engine: PlainService, marked: MarkedPath, archive: Path) -> None:
@@ -179,3 +191,18 @@ def test_pages_made_of_it_are_written_anew(engine: PlainService, marked: MarkedP
     assert MARK not in written()
     assert KEPT_WORD in written()
     assert not engine.archive.target_get("", "to be written anew")
+
+
+@pytest.mark.parametrize("phase", ["removed", "writing the archive anew", "compacting"])
+def test_a_kill_while_a_path_is_forgotten_is_made_good(marked: MarkedPath, archive: Path, phase: str) -> None:
+    with opened(marked.data, archive) as first:
+        first.index()
+        before = rows(first)
+    program = FORGET_UNTIL.replace('"ses_gone"', repr(str(marked.path)))
+    words = [sys.executable, "-c", program, str(marked.data), str(archive), phase]
+    assert subprocess.run(words, cwd=CHECKOUT, timeout=300, check=False).returncode == -signal.SIGKILL
+    with opened(marked.data, archive) as engine:
+        engine.complete_forgetting(lambda _: None)
+        engine.index()
+        assert others(rows(engine)) == others(before)
+    assert where(archive) == set()
