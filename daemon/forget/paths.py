@@ -149,8 +149,8 @@ class PathRemoval:
         meta: Json = records.load_object(self._batch.get(keys.session_meta(session.id)) or b"{}")
         shortened = exclusion.session(session)
         if shortened is not session:
-            raw = {"raw": shortened.raw.decode("utf-8", "replace")}
-            found += self._batch.put(keys.session_meta(session.id), records.dumps(meta | raw))
+            changed = {"raw": shortened.raw.decode("utf-8", "replace")}
+            found += self._batch.put(keys.session_meta(session.id), records.dumps(meta | changed))
         for key, raw in self._archive.session_versions(session.id):
             former = replace(session, raw=raw)
             if exclusion.session(former) is not former:
