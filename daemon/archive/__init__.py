@@ -254,10 +254,6 @@ class Archive(OwnRecords):
         yield from self._store.scan(keys.message_versions(message_id))
         yield from self._store.scan(keys.part_versions(message_id))
 
-    def session_versions(self, session_id: str) -> Iterator[tuple[bytes, bytes]]:
-        """The former records of a session that say something of their own, with their keys."""
-        return self._store.scan(keys.session_versions(session_id))
-
     def state(self, message_id: str) -> Json | None:
         """hash, session, created, generation, sources, deleted, parts, gone, edits of a message."""
         state: Json | None = self._load(keys.message_state(message_id))

@@ -44,6 +44,10 @@ class SessionRecords:
         """Store an event; a newer state of it replaces the older one."""
         batch.put(keys.session_event(session_id, event_id), raw)
 
+    def versions(self, session_id: str) -> Iterator[tuple[bytes, bytes]]:
+        """The session's former records that say something of their own, with their keys."""
+        return self._store.scan(keys.session_versions(session_id))
+
     def todos(self, session_id: str) -> list[Json]:
         """The todo list in its last state, in order: ``{content, status, priority, …}`` as recorded."""
         by_source = self._load(session_id)

@@ -151,7 +151,7 @@ class PathRemoval:
         if shortened is not session:
             changed = {"raw": shortened.raw.decode("utf-8", "replace")}
             found += self._batch.put(keys.session_meta(session.id), records.dumps(meta | changed))
-        for key, raw in self._archive.session_versions(session.id):
+        for key, raw in self._archive.beside.versions(session.id):
             former = replace(session, raw=raw)
             if exclusion.session(former) is not former:
                 self._removal.version(key, raw)
