@@ -381,10 +381,8 @@ class Capture:
 
     def _refused_output(self, path: str, raw: bytes | None, roots: Sequence[str]) -> str:
         """Why a spilled output is not stored; empty if it is."""
-        if raw is None:
-            return f"too large: {self._too_large}"
-        if self._is_full(len(raw)):
-            return self._too_much
+        if raw is None or self._is_full(len(raw)):
+            return f"too large: {self._too_large}" if raw is None else self._too_much
         return "forgotten" if self._archive.forgotten.has(OUTPUT, path) else self._exclusion.spill(raw, roots)
 
     def _now(self) -> int:
