@@ -17,6 +17,8 @@ MARK = "[private]"
 """Stands in place of a private block."""
 EXCLUDED = "[excluded]"
 """Stands in place of what the settings exclude."""
+FORGOTTEN = "[forgotten]"
+"""Stands in place of what the user has forgotten of a path."""
 FLAG = "leftOut"
 """The field of a record from which something was taken out: ``{"private": true}``, or another reason."""
 

@@ -108,6 +108,7 @@ class Daemon:
         self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
         self._scheduler = Scheduler()
         self._engine.on_scanned = self._on_scan
+        self._engine.on_forgotten = self._erasure.wake
         self._intake.on_scanned = self._words.wake
         self._intake.sees_all = self._jobs.sees_all = self._sees_all
         self._words.on_indexed = self._indexed
@@ -363,6 +364,7 @@ class Daemon:
                 self._jobs.enqueue(target.path)
             while (self._requests.pending() or self._jobs.due) and not self._jobs.put_off:
                 time.sleep(self._jobs.turn())
+            self._engine.write_pages_anew(lambda _: None)
             later = self._jobs.later
             if later:
                 _LOG.warning("put off: questions wait for a model, or for sessions to be quiet", targets=later)

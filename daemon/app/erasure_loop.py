@@ -1,4 +1,7 @@
-"""The loop that completes a forgetting which a stop, a crash or a full disk ended in the middle."""
+"""The loop that completes a forgetting which a stop, a crash or a full disk ended in the middle.
+
+Then it writes the pages anew that were made of what is forgotten.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 
 from daemon.app.engine import Engine
 from daemon.app.indexing import Interrupted
+from daemon.app.jobs import BESIDE_MODEL_S
 from daemon.app.loops import MODEL_S, Loop
 from daemon.model import Json
 
@@ -13,13 +17,15 @@ _IDLE_S = 60.0
 
 
 class ErasureLoop(Loop):
-    """It mostly waits; `Engine.forget` itself does the work that it only goes on with."""
+    """It mostly waits: `Engine.forget` itself does the erasing, unless it is ended."""
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("erasure", engine, fatal, allowed_s=MODEL_S)
+        allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + BESIDE_MODEL_S)
+        super().__init__("erasure", engine, fatal, allowed_s=allowed_s)
 
     def turn(self) -> float:
         self._engine.complete_forgetting(self._sign)
+        self._engine.write_pages_anew(self._sign)
         return _IDLE_S
 
     def _sign(self, _event: Json) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
+from daemon.app import targets
 from daemon.app.calls.runs import RunCalls, with_json_names
 from daemon.app.scanning import Scanning
 from daemon.archive.ids import whole_id
@@ -18,8 +20,8 @@ from daemon.control import answers, calls
 from daemon.control.answers import from_json
 from daemon.control.calls import Progress
 from daemon.display import counted
-from daemon.errors import BadRequest, Retry
-from daemon.forget import erasure, preview, removal, selection
+from daemon.errors import BadRequest, OutputRefused, Retry
+from daemon.forget import erasure, pages, preview, removal, selection
 from daemon.forget.selection import Selection
 from daemon.ingest import ScanResult
 from daemon.model import Json
@@ -36,6 +38,9 @@ class Forgetting(Scanning, RunCalls, ABC):
     def __init__(self) -> None:
         super().__init__()
         self._forgetting = threading.Lock()
+        self._keeping_results = threading.Lock()
+        self.on_forgotten: Callable[[], None] = lambda: None
+        """Called when pages are to be written anew."""
 
     def forget(self, request: calls.Forget, progress: Progress) -> answers.Forget:
         """See calls.Forget.
@@ -53,26 +58,29 @@ class Forgetting(Scanning, RunCalls, ABC):
             with self._forgetting:
                 fields = self._forget(request, step)
         else:
-            fields = preview.of(self.archive, chosen, self._plan(chosen, step))
+            plan = self._plan(chosen, step)
+            fields = {"notes": [_nothing(request, chosen)]} if plan.is_empty else preview.of(self.archive, chosen, plan)
         fields["warnings"] = [*warnings, *fields.get("warnings", ())]
         return from_json(with_json_names(redact_value(fields)), answers.Forget)
 
     def _selection(self, request: calls.Forget) -> Selection:
         named = [value for value in (request.name, request.before, request.project) if value.strip()]
         if len(named) != 1:
-            raise BadRequest("forget: name one thing: a session, a message, `before` or `project`")
+            raise BadRequest("forget: name one thing: a session, a message, a path, `before` or `project`")
         if request.project:
             return selection.of_project(self.archive, request.project)
         if request.before:
             moment = parse_time(request.before, int(time.time() * 1000), "before")
             return selection.before(self.archive, moment or 0)
+        if selection.is_path(request.name):
+            return selection.by_path(self.archive, request.name)
         return selection.by_id(self.archive, whole_id(self.archive, request.name))
 
     def _plan(self, chosen: Selection, step: Progress) -> removal.Plan:
         def pulse(done: int) -> None:
             step({"phase": "looking for what else names it", "done": done, "total": None})
 
-        return removal.plan(self.archive, chosen, self.config.requests_dir, pulse)
+        return removal.plan(self.archive, chosen, self.recovery.evidence, self.config.requests_dir, pulse)
 
     def _forget(self, request: calls.Forget, step: Progress) -> Json:
         """Remove it, then complete what can be completed now; fields of the answer."""
@@ -80,8 +88,11 @@ class Forgetting(Scanning, RunCalls, ABC):
         with self._no_runs(step), self._scanning:
             chosen = self._selection(request)  # again, because a scan may have read more of it
             plan = self._plan(chosen, step)
+            if plan.is_empty:
+                return {"notes": [_nothing(request, chosen)]}
             fields = preview.of(self.archive, chosen, plan)
-            with self._lexical_lock, self._semantic_lock:
+            with self._keeping_results, self._lexical_lock, self._semantic_lock:
+                plan.results = removal.results(plan, self.config.requests_dir)
                 while not plan.is_current:
                     plan = self._plan(chosen, step)
                 plan.commit()
@@ -91,14 +102,27 @@ class Forgetting(Scanning, RunCalls, ABC):
             for target in plan.targets:
                 self.grounds.pop(target, None)
                 self.looks.pop(target, None)
-        self.on_scanned(ScanResult(changed=len(plan.messages), places=plan.places))
+        self.on_scanned(ScanResult(changed=len(plan.messages) + plan.shortened, places=plan.places))
         try:
             self._complete(step)
         except Retry as error:
             going_on = _SERVED if self.is_served else _ALONE
             later = f"it is forgotten, but the archive's files still hold its bytes: {error}; {going_on}"
             fields |= {"warnings": [later]}
+        self.on_forgotten()
         return fields | {"forgotten": True}
+
+    @contextmanager
+    def keeping_results(self, known: int) -> Iterator[None]:
+        """While results of a request are written, nothing is forgotten. `known`: how much was when they were made.
+
+        Raises:
+            Retry: something was forgotten since, so they may have it.
+        """
+        with self._keeping_results:
+            if len(self.archive.forgotten) != known:
+                raise Retry("something was forgotten while this request ran; it runs again")
+            yield
 
     def complete_forgetting(self, progress: Progress) -> None:
         """Go on with a forgetting that was ended in the middle, unless a call is at it.
@@ -111,6 +135,17 @@ class Forgetting(Scanning, RunCalls, ABC):
                 self._complete(self._step(progress))
             finally:
                 self._forgetting.release()
+
+    def write_pages_anew(self, progress: Progress) -> None:
+        """Run the targets whose pages were made of what is forgotten. One that cannot be written is tried again."""
+        for tree in pages.waiting(self.archive):
+            target = pages.target_of(tree, targets.known(self.archive, self.config))
+            try:
+                self.run_target(target, progress)
+            except OutputRefused as error:
+                self.report(f"pages of {target.path}", error)
+            else:
+                pages.done(self.archive, tree)
 
     def delete_old_indexes(self) -> None:
         """At the start: delete indexes that have texts of what was removed, before anyone searches them."""
@@ -134,6 +169,8 @@ class Forgetting(Scanning, RunCalls, ABC):
 
 
 def _nothing(request: calls.Forget, chosen: Selection) -> str:
+    if chosen.places:
+        return f"{chosen.places[0]}: nothing is recorded of it"
     if request.name:
         return f"{request.name}: was forgotten before"
     more = f"; {counted(chosen.later, 'session')} began before it and went on after it" if chosen.later else ""

@@ -31,7 +31,7 @@ _RETRY_S = 5.0
 _REWRITE_S = 60.0
 """The minimum wait before a target whose pages could not be written runs again."""
 
-_BESIDE_MODEL_S = 300.0
+BESIDE_MODEL_S = 300.0
 """How long a step of a run may take, besides its request to the model, whose timeout is configured."""
 
 _MODEL_LOOK_S = 600.0
@@ -71,13 +71,12 @@ class JobLoop(Loop):
         """`model_look_s`: seconds between two checks for a missing chat model; `rewrite_s`: minimum seconds before
         another run of a target whose pages could not be written.
         """
-        allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_MODEL_S)
+        allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + BESIDE_MODEL_S)
         super().__init__("jobs", engine, fatal, allowed_s=allowed_s)
         self._model_look_s = model_look_s
         self._rewrite_s = rewrite_s
         self._unwritten: dict[str, float] = {}
         """When to run targets again whose pages could not be written, by path; monotonic seconds."""
-
         self._last_model_look = time.monotonic()
         self._requests = requests
         requests.on_refused = self._refused
@@ -90,7 +89,6 @@ class JobLoop(Loop):
         self.put_off = 0
         self.failed_jobs = 0
         """Requests with a path that failed, and runs of targets that failed."""
-
         self._configured = {target.path for target in targets.configured(engine.config)}
         self._targets = targets.known(engine.archive, engine.config)
         self._run_seconds: dict[str, float] = {}
@@ -249,8 +247,10 @@ class JobLoop(Loop):
         self.current = f"request {claimed.name}"
         try:
             self._engine.scan(everything=False, patient=False)
+            known = len(self._engine.archive.forgotten)
             results, errors = self._answers(claimed)
-            self._end_request(claimed, results, errors)
+            with self._engine.keeping_results(known):
+                self._end_request(claimed, results, errors)
         except (Interrupted, Stop):
             self._requests.release(claimed)
             raise

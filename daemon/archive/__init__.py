@@ -247,9 +247,12 @@ class Archive(OwnRecords):
 
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that are not current and have content of their own."""
-        name = keys.escape(message_id)
-        messages = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
-        return messages + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
+        return [raw for _, raw in self.versions_of(message_id)]
+
+    def versions_of(self, message_id: str) -> Iterator[tuple[bytes, bytes]]:
+        """The same with their keys: the message's own first."""
+        yield from self._store.scan(keys.message_versions(message_id))
+        yield from self._store.scan(keys.part_versions(message_id))
 
     def state(self, message_id: str) -> Json | None:
         """hash, session, created, generation, sources, deleted, parts, gone, edits of a message."""

@@ -14,6 +14,8 @@ from daemon.archive.batch import Batch
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Operation
 
+_OF_TREES = (Operation.SNAPSHOT, Operation.STEP)
+
 
 def _path(key: bytes, prefix: bytes) -> str:
     return key[len(prefix) :].split(b"\0", 1)[0].decode("utf-8", "replace").replace("%00", "\0")
@@ -39,6 +41,12 @@ class FileRecords:
         """The same for everything beneath a folder, path by path."""
         for _, raw in self._store.scan(keys.folder_prefix(folder)):
             yield records.edit_from_json(raw)
+
+    def of_trees(self) -> Iterator[FileEdit]:
+        """The observations that name the tree of a snapshot."""
+        for _, raw in self._store.scan(b"file:"):
+            if b'"blob":"' in raw and (edit := records.edit_from_json(raw)).operation in _OF_TREES and edit.blob:
+                yield edit
 
     def paths(self, prefix: str = "/") -> Iterator[str]:
         """Recorded paths equal to `prefix` or beneath it, sorted, including folders with events of their own."""
@@ -71,6 +79,11 @@ class FileRecords:
                     batch.delete(key)
         for path, row in rows.items():
             batch.put(keys.view(path), row)
+
+    def drop_views(self, batch: Batch, prefix: str) -> None:
+        """Remove the end states of all paths at or beneath `prefix`, and mark them as outdated."""
+        self.put_views(batch, [prefix], {})
+        batch.outdate(prefix)
 
     def outdated(self) -> dict[str, bytes]:
         """Paths whose edits have changed since the end states were made, each with its mark."""

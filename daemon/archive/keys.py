@@ -101,6 +101,21 @@ def part_version(message_id: str, part_id: str, digest: str) -> bytes:
     return _key("partwas", escape(message_id), escape(part_id), digest[:16])
 
 
+def part_versions(message_id: str, part_id: str = "") -> bytes:
+    """Begins the keys of the versions of a part that are not current; without a part those of all of a message."""
+    return _key("partwas", escape(message_id), *([escape(part_id)] if part_id else []), "")
+
+
+def message_versions(message_id: str) -> bytes:
+    """The same of a message's own record."""
+    return _key("msg", escape(message_id), "was", "")
+
+
+def session_versions(session_id: str) -> bytes:
+    """The same of a session's record."""
+    return _key("sess", escape(session_id), "was", "")
+
+
 def file_prefix(path: str) -> bytes:
     return b"file:" + path.replace("\0", "%00").encode("utf-8", "replace") + b"\0"
 

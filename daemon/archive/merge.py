@@ -22,6 +22,7 @@ _INPUT = ("state", "input")
 _EXTRAS = (("state", "metadata"), ("state", "attachments"), ("metadata",))
 """The extra data of a finished call. OpenCode may strip one form of it and add another."""
 
+_LEFT_OUT = ("paths", "agents", "forgotten")
 _ELLIPSES = ("...", "…")
 
 Path = tuple[str | int, ...]
@@ -94,7 +95,7 @@ def choose(old: Json, new: Json) -> tuple[bool, bool]:
 def _is_excluded(data: Json) -> bool:
     """Whether settings left something out of this version: what is archived already stays, and the whole one wins."""
     reasons = data.get(FLAG)
-    return isinstance(reasons, dict) and ("paths" in reasons or "agents" in reasons)
+    return isinstance(reasons, dict) and not reasons.keys().isdisjoint(_LEFT_OUT)
 
 
 def choose_message(old: Json, new: Json) -> tuple[bool, bool]:

@@ -8,7 +8,7 @@ reported as absent. The capture queue is here too; `ingest/capture.py` decides w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -29,6 +29,8 @@ _TYPES = {BLOB: b"blob", TREE: b"tree"}
 _CACHED_TREES = 1024
 _CACHED_IDS = 1 << 16
 _ID_BYTES = 20
+_WITHHELD = 0
+"""The mode, which git never writes, of an entry that has only the hash of a name that was forgotten."""
 
 
 def object_id(kind: str, raw: bytes) -> str:
@@ -44,7 +46,15 @@ def parse_tree(raw: bytes) -> dict[str, Entry]:
     Raises:
         BadRecord: cut short, or with a name that no file can have.
     """
-    entries: dict[str, Entry] = {}
+    return {name: entry for name, entry in _entries(raw) if entry[0] != _WITHHELD}
+
+
+def withheld(raw: bytes) -> frozenset[str]:
+    """The hashes of names that a stored tree no longer has, because what was at them was forgotten."""
+    return frozenset(name for name, (mode, _) in _entries(raw) if mode == _WITHHELD)
+
+
+def _entries(raw: bytes) -> Iterator[tuple[str, Entry]]:
     place = 0
     while place < len(raw):
         space = raw.find(b" ", place, place + 8)
@@ -55,9 +65,12 @@ def parse_tree(raw: bytes) -> dict[str, Entry]:
             raise BadRecord(f"a git tree that is malformed at byte {place}")
         if name in (b"", b".", b"..") or b"/" in name:
             raise BadRecord(f"a git tree with the impossible name {name!r}")
-        entries[name.decode("utf-8", "surrogateescape")] = int(mode, 8), raw[end + 1 : after].hex()
+        yield name.decode("utf-8", "surrogateescape"), (int(mode, 8), raw[end + 1 : after].hex())
         place = after
-    return entries
+
+
+def _hashed(tree_id: str, name: str) -> str:
+    return hashlib.sha256(f"{tree_id}\0{name}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 class Objects:
@@ -69,6 +82,7 @@ class Objects:
         self._counts = counts
         # Missing trees are not cached, because they may be captured later (an exception is never cached).
         self._parsed = lru_cache(maxsize=_CACHED_TREES)(self._parse)
+        self._withheld = lru_cache(maxsize=_CACHED_TREES)(lambda id_: withheld(self._content(id_, TREE) or b""))
         self._present = lru_cache(maxsize=_CACHED_IDS)(self._look)
 
     @property
@@ -131,7 +145,7 @@ class Objects:
     def find(self, tree_id: str, path: str) -> Entry | None:
         """(mode, id) of a relative path; "" is the tree itself. None if it is certainly absent.
 
-        (UNKNOWN, id of the tree) if a tree on the way is not stored.
+        (UNKNOWN, id of the tree) if a tree on the way is not stored, or was there and was forgotten.
         """
         entry: Entry = FOLDER, tree_id
         for name in path.split("/") if path else ():
@@ -142,7 +156,7 @@ class Objects:
             if entries is None:
                 return UNKNOWN, id_
             if name not in entries:
-                return None
+                return (UNKNOWN, id_) if _hashed(id_, name) in self._withheld(id_) else None
             entry = entries[name]
         return entry
 
@@ -171,6 +185,21 @@ class Objects:
         batch.put(keys.stored_object(id_), kind.encode() + raw)
         batch.delete(keys.skipped(id_))
         return id_
+
+    def withhold(self, batch: Batch, tree_id: str, names: Collection[str]) -> None:
+        """Take entries out of a stored tree; only the hashes of their names stay, so that they do not count as absent.
+
+        Its content is then another than its id says.
+        """
+        value = batch.get(keys.stored_object(tree_id)) or b""
+        if not names or value[:1] != TREE.encode():
+            return
+        entries = [(f"{mode:o}", name, id_) for name, (mode, id_) in _entries(value[1:]) if name not in names]
+        entries += [("0", _hashed(tree_id, name), "0" * 2 * _ID_BYTES) for name in sorted(names)]
+        raw = b"".join(
+            f"{mode} {name}\0".encode("utf-8", "surrogateescape") + bytes.fromhex(id_) for mode, name, id_ in entries
+        )
+        batch.put(keys.stored_object(tree_id), TREE.encode() + raw)
 
     def skip(self, batch: Batch, object_id: str, reason: str) -> None:
         """Store why an object was left out, unless the object is stored."""
@@ -201,6 +230,7 @@ class Objects:
         """Drop what is cached of objects, because some were removed."""
         self._parsed.cache_clear()
         self._present.cache_clear()
+        self._withheld.cache_clear()
 
     # -- the capture queue ---------------------------------------------------------------------------------------
 

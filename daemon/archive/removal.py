@@ -1,4 +1,4 @@
-"""Puts the removal of sessions and messages into one batch: every record, version and edit, and what hangs on them.
+"""Puts the removal of sessions, messages and parts into one batch: records, versions, edits, and what hangs on them.
 
 An object is removed with the last record that names it: a snapshot may be named by several sessions. LevelDB's files
 still hold the removed bytes until they are written anew (store.erasure).
@@ -7,15 +7,16 @@ still hold the removed bytes until they are written anew (store.erasure).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import Batch
-from daemon.archive.forgotten import DIFFS, MESSAGE, SESSION, Forgotten
-from daemon.archive.objects import Objects
+from daemon.archive.forgotten import CONTENT, DIFFS, MESSAGE, OUTPUT, SESSION, Forgotten
+from daemon.archive.objects import Entry, Objects
 from daemon.archive.session_records import remaining_secrets
 from daemon.archive.store import Store
+from daemon.model import FileEdit, Json, Message
 
 _BLOB = re.compile(rb'"blob":"([0-9a-f]{40})"')
 _SNAPSHOT = re.compile(rb'"snapshot":"([0-9a-f]{40})"')
@@ -35,7 +36,10 @@ class Removal:
         """Paths whose recorded edits are removed."""
         self.objects: set[str] = set()
         """Ids of the objects that are removed, known after `finish`."""
-        self._shortened: dict[str, set[str]] = {}
+        self._shortened: set[str] = set()
+        """Sessions of which something else stays."""
+        self._trees: set[str] = set()
+        """Those from which entries are taken out."""
         self._roots: set[str] = set()
         self._spills: set[str] = set()
 
@@ -63,7 +67,75 @@ class Removal:
             self._batch.put(keys.session_extra(session_id), records.dumps(extra))
         self._forgotten.add(self._batch, DIFFS, session_id)
         self._forgotten.add(self._batch, MESSAGE, message_id)
-        self._shortened.setdefault(session_id, set()).add(message_id)
+        self._shortened.add(session_id)
+
+    # -- records that stay, without something ----------------------------------------------------------------------
+
+    def shorten(self, message: Message, replaced: Mapping[str, bytes], edits: Iterable[FileEdit]) -> None:
+        """Replace records of a message that stays, by part id, "" for its own. Versions of replaced parts go.
+
+        `edits` are those of what is left.
+        """
+        for part_id, raw in replaced.items():
+            if part_id:
+                self._output_of(self._store.get(keys.part(message.id, part_id)) or b"")
+                for key, version in self._store.scan(keys.part_versions(message.id, part_id)):
+                    self.version(key, version)
+            self._batch.put(keys.part(message.id, part_id) if part_id else keys.message_raw(message.id), raw)
+        before = (self._batch.state(message.id) or {}).get("edits", [])
+        self._batch.renew_edits(message.id, edits)
+        after = (self._batch.state(message.id) or {}).get("edits", [])
+        for place in before:
+            self._roots |= _ids(_BLOB, self._store.get(keys.file_edit(*place)))
+        self._edits([place for place in before if place not in after])
+        self._shortened.add(message.session_id)
+
+    def version(self, key: bytes, raw: bytes) -> None:
+        """Remove a version that was kept aside."""
+        self._output_of(raw)
+        self._batch.drop(key)
+
+    def session_extra(self, session_id: str, extra: Json, is_meant: Callable[[str], bool]) -> None:
+        """Store a session's data beside its messages, without the edits of such paths."""
+        self._roots |= _ids(_SNAPSHOT, self._store.get(keys.session_extra(session_id)))
+        gone = [place for place in extra.get("edits", []) if is_meant(place[0])]
+        self._edits(gone)
+        kept = [place for place in extra.get("edits", []) if place not in gone]
+        self._batch.put(keys.session_extra(session_id), records.dumps(extra | {"edits": kept}))
+
+    def forgotten_paths(self, record_id: str, places: Iterable[str], part_ids: Iterable[str] = ()) -> None:
+        """Keep away what a message or session had of these paths."""
+        self._forgotten.add_paths(self._batch, record_id, places, part_ids)
+
+    def output(self, path: str) -> None:
+        """Remove the content of a spilled output, whoever names it."""
+        self._roots |= {(self._store.get(keys.spill(path)) or b"").decode()} - {""}
+        self._batch.delete(keys.spill(path))
+        self._forgotten.add(self._batch, OUTPUT, path)
+
+    def entries(self, tree_id: str, place: str, names: Iterable[str]) -> bool:
+        """Take entries out of the tree of a snapshot, which is of the folder `place`; returns whether it had one."""
+        tree = self._objects.tree(tree_id) or {}
+        there = [name for name in names if name in tree]
+        for name in there:
+            waiting = [(f"{place.rstrip('/')}/{name}", tree[name][1])]
+            while waiting:
+                path, object_id = waiting.pop()
+                if not self._forgotten.add(self._batch, CONTENT, path, object_id):
+                    continue
+                self._roots.add(object_id)
+                inner = (self._objects.tree(object_id) or {}).items()
+                waiting += [(f"{path}/{inner_name}", inner_id) for inner_name, (_, inner_id) in inner]
+        if there:
+            self._forgotten.add(self._batch, CONTENT)
+            self._objects.withhold(self._batch, tree_id, there)
+            self._trees.add(tree_id)
+        return bool(there)
+
+    def _output_of(self, raw: bytes) -> None:
+        """Note the spilled output that a part names."""
+        if b"outputPath" in raw:
+            self._spills |= _spilled(raw)
 
     def finish(self, pulse: Callable[[int], None] = lambda _: None) -> None:
         """Remove what waits or is noted for them, and the objects that nothing else names."""
@@ -83,8 +155,7 @@ class Removal:
         self._edits(state.get("edits", ()))
         for prefix in keys.message_prefixes(message_id):
             for key, raw in self._store.scan(prefix):
-                if b"outputPath" in raw:
-                    self._spills |= _spilled(raw)
+                self._output_of(raw)
                 self._batch.drop(key)
         self._batch.delete(keys.unread(message_id))
         self._batch.counts["messages"] -= 1
@@ -109,7 +180,7 @@ class Removal:
         """Keep those secrets of a session that one of its remaining messages holds."""
         key = keys.session_secrets(session_id)
         secrets = records.load_object(self._store.get(key) or b"{}")
-        kept = remaining_secrets(self._store, self._batch, session_id, secrets)
+        kept = remaining_secrets(self._batch, session_id, secrets)
         if not kept:
             self._batch.delete(key)
         elif len(kept) < len(secrets):
@@ -160,7 +231,13 @@ class Removal:
             object_id = waiting.pop()
             if object_id not in reached and object_id not in besides:
                 reached.add(object_id)
-                waiting += [id_ for _, id_ in (self._objects.tree(object_id) or {}).values()]
+                waiting += [id_ for _, id_ in self._entries(object_id).values()]
+
+    def _entries(self, tree_id: str) -> Mapping[str, Entry]:
+        """A tree's entries as they are after the removal."""
+        if tree_id in self._trees:
+            return self._objects.entries(self._batch, tree_id)
+        return self._objects.tree(tree_id) or {}
 
     def _named(self, pulse: Callable[[int], None]) -> Iterator[str]:
         """The objects that remaining records name."""
@@ -172,9 +249,16 @@ class Removal:
         for key, raw in self._store.scan(b"sess:"):
             if key.endswith(b":extra") and key not in self._batch.changes:
                 yield from _ids(_SNAPSHOT, raw)
+        yield from self._named_anew()
         for key, raw in self._store.scan(keys.SPILL):
             if self._batch.changes.get(key, raw) is not None:
                 yield raw.decode()
+
+    def _named_anew(self) -> Iterator[str]:
+        """The objects that records name which the batch writes."""
+        for key in list(self._batch.changes):
+            if key.startswith((b"file:", b"sess:")):
+                yield from _ids(_SNAPSHOT if key.endswith(b":extra") else _BLOB, self._batch.get(key))
 
     def _still_spilled(self, pulse: Callable[[int], None]) -> set[bytes]:
         """Those of the spilled outputs that a remaining part names, as in a copy of a session."""
@@ -183,7 +267,7 @@ class Removal:
             for number, (key, raw) in enumerate(self._store.scan(prefix)):
                 if number % _STEP == 0:
                     pulse(number)
-                if b"outputPath" in raw and key not in self._batch.changes:
+                if b"outputPath" in raw and key not in self._batch.changes:  # nor does what it is replaced by
                     still |= {keys.spill(path) for path in _spilled(raw)}
         return still
 

@@ -44,6 +44,10 @@ class SessionRecords:
         """Store an event; a newer state of it replaces the older one."""
         batch.put(keys.session_event(session_id, event_id), raw)
 
+    def versions(self, session_id: str) -> Iterator[tuple[bytes, bytes]]:
+        """The session's former records that say something of their own, with their keys."""
+        return self._store.scan(keys.session_versions(session_id))
+
     def todos(self, session_id: str) -> list[Json]:
         """The todo list in its last state, in order: ``{content, status, priority, …}`` as recorded."""
         by_source = self._load(session_id)
@@ -121,7 +125,7 @@ class KnownSecrets:
             needles = _needles(new)
             for message_id in batch.message_ids(session_id):
                 state = batch.state(message_id)
-                if state is not None and _holds(_raws(self._store, message_id, state["parts"]), needles):
+                if state is not None and _holds(_raws(batch, message_id, state["parts"]), needles):
                     batch.enqueue(message_id, state["created"], state["hash"])
             self._archive.commit(batch)
             with self._filling:
@@ -139,13 +143,13 @@ class KnownSecrets:
             self.reread()
 
 
-def remaining_secrets(store: Store, batch: Batch, session_id: str, secrets: Mapping[str, str]) -> dict[str, str]:
+def remaining_secrets(batch: Batch, session_id: str, secrets: Mapping[str, str]) -> dict[str, str]:
     """Those of a session's secrets that one of its messages holds, as they are after the batch."""
     kept: dict[str, str] = {}
     for message_id in batch.message_ids(session_id):
         state = batch.state(message_id)
         for value in (secrets.keys() - kept.keys()) if state is not None else ():
-            if _holds(_raws(store, message_id, (state or {})["parts"]), _needles([value])):
+            if _holds(_raws(batch, message_id, (state or {})["parts"]), _needles([value])):
                 kept[value] = secrets[value]
     return kept
 
@@ -155,10 +159,10 @@ def _needles(values: Iterable[str]) -> list[bytes]:
     return [text.encode("utf-8", "replace") for value in values for text in (value, json.dumps(value)[1:-1])]
 
 
-def _raws(store: Store, message_id: str, parts: list[str]) -> Iterator[bytes]:
-    yield store.get(keys.message_raw(message_id)) or b""
+def _raws(batch: Batch, message_id: str, parts: list[str]) -> Iterator[bytes]:
+    yield batch.get(keys.message_raw(message_id)) or b""
     for part_id in parts:
-        yield store.get(keys.part(message_id, part_id)) or b""
+        yield batch.get(keys.part(message_id, part_id)) or b""
 
 
 def _holds(raws: Iterator[bytes], needles: list[bytes]) -> bool:

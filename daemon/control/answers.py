@@ -251,15 +251,19 @@ class ForgottenSession(Answer):
 
 
 class Forget(Answer):
-    """What was removed if `forgotten`, else what would be. `files` counts paths whose recorded changes go, `objects`
-    contents of snapshots and outputs that nothing else names. `pages` are folders with pages made of it, which stay as
-    they are until their next run; `results` are results of request files. `notes` say what cannot be known.
+    """What was removed if `forgotten`, else what would be. Of a `path`, `messages` stay without `parts` of them.
+
+    `files` counts paths whose recorded changes go, `objects` contents of snapshots and outputs that nothing else names.
+    `pages` are folders with pages made of it, which the service writes anew; `results` are results of request files.
+    `notes` say what cannot be known.
     """
 
     forgotten: bool = False
     sessions: list[ForgottenSession] = []
     message_id: str = ""
+    path: str = ""
     messages: int = 0
+    parts: int = 0
     files: int = 0
     objects: int = 0
     targets: list[str] = []

@@ -84,8 +84,8 @@ class Index(Request[answers.Index]):
 class Forget(Request[answers.Forget]):
     """Remove for good what was named; without `confirmed` the answer is only a preview.
 
-    `name` is the id of a session or a message. Or `before` is a time, for all sessions that ended before it, or
-    `project` the id or the folder of a project, for all its sessions.
+    `name` is the id of a session or a message, or the absolute path of a file or folder. Or `before` is a time, for all
+    sessions that ended before it, or `project` the id or the folder of a project, for all its sessions.
     """
 
     name: str = ""

@@ -53,6 +53,7 @@ class Exclusion:
         lines = [line for text in settings.paths for line in _lines(text)]
         self._patterns = _compiled(lines) if lines else None
         self._globs = globs.patterns(lines) if reads_outputs else []
+        self._has_paths = bool(lines)
         self._literals = tuple(dict.fromkeys(map(_literal, lines)))
         self._matches = lru_cache(maxsize=1 << 16)(self._match)
         parts = (VERSION, *self._projects, "", *sorted(self._agents), "", *lines)
@@ -71,7 +72,7 @@ class Exclusion:
     @property
     def reads_whole_records(self) -> bool:
         """Whether only the whole of a record shows if something in it is excluded."""
-        return bool(self._patterns or self._agents)
+        return bool(self._has_paths or self._agents)
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -86,7 +87,7 @@ class Exclusion:
 
     def path(self, path: str) -> bool:
         """Whether the content of this absolute path is excluded."""
-        return self._patterns is not None and self._matches(path)
+        return self._has_paths and self._matches(path)
 
     def _match(self, path: str) -> bool:
         relative = path.lstrip("/")
@@ -97,7 +98,7 @@ class Exclusion:
 
         Where no folder is known, a text that may name one counts as if it did.
         """
-        if self._patterns is None:
+        if not self._has_paths:
             return False
         if any(self.path(base) for base in bases):
             return True
@@ -117,7 +118,7 @@ class Exclusion:
     def session(self, session: Session) -> Session:
         """The session's record without private blocks, and without the diffs that show excluded paths."""
         raw, title = session.raw, session.title
-        if self._patterns is not None and raw != b"{}":
+        if self._has_paths and raw != b"{}":
             data = self._session_data(records.load_object(raw), [session.directory])
             raw = raw if data is None else records.dumps(data)
         if private.may_hold_block(raw) or "private" in title.lower():
@@ -128,13 +129,17 @@ class Exclusion:
         """A session's record whose diffs show no excluded path; None if none of them did. It may be JSON in JSON."""
         changed: Json = {}
         for name in ("revert", "summary_diffs"):
-            if self.mentions(_texts(data.get(name)), roots):
+            if self._shows(data.get(name), roots):
                 changed[name] = _without_diff(data[name]) if name == "revert" else None
         summary = records.table(data.get("summary"))
         if isinstance(summary.get("diffs"), list):
             diffs = self.diffs(summary["diffs"], roots)
             changed |= {} if diffs is summary["diffs"] else {"summary": {**summary, "diffs": diffs}}
         return {**data, **changed} if changed else None
+
+    def _shows(self, value: object, roots: Sequence[str]) -> bool:
+        """Whether a field of a session's record shows an excluded path."""
+        return self.mentions(_texts(value), roots)
 
     def revert_diff(self, diff: str, roots: Sequence[str]) -> str:
         """The diff of a revert; empty if it shows something excluded, because a part of it would mislead."""
@@ -153,7 +158,7 @@ class Exclusion:
             return None, frozenset({AGENTS})
         reasons = set[str]()
         parts: Sequence[Part] = message.parts
-        by_number = self._parts_of_paths(message, session) if self._patterns else {}
+        by_number = self._parts_of_paths(message, session) if self._has_paths else {}
         if isinstance(parts, Parts):
             is_same = True
             for number, part in enumerate(parts):
@@ -177,7 +182,7 @@ class Exclusion:
         if not whole and "v2" in data:
             data = {**data, "v2": private.EXCLUDED}
         summary = records.table(data.get("summary"))
-        if self._patterns and isinstance(summary.get("diffs"), list):
+        if self._has_paths and isinstance(summary.get("diffs"), list):
             diffs = self.diffs(summary["diffs"], [worktree(message, session), working_directory(message, session)])
             if diffs is not summary["diffs"]:
                 data = {**data, "summary": {**summary, "diffs": diffs}}
@@ -221,11 +226,19 @@ class Exclusion:
 
     def _parts_of_paths(self, message: Message, session: Session | None) -> dict[int, Json]:
         """By number, what remains of the parts that concern an excluded path."""
+        remaining: dict[int, Json] = {}
+        for number, (part, is_concerned) in enumerate(self._concerned(message, session)):
+            remains = of_paths(part.data, is_concerned=is_concerned)
+            if remains is not None:
+                remaining[number] = remains
+        return remaining
+
+    def _concerned(self, message: Message, session: Session | None) -> Iterator[tuple[Part, bool]]:
+        """Each part of a message, and whether it concerns an excluded path."""
         places = dict.fromkeys((working_directory(message, session), worktree(message, session)))
         bases = [place for place in places if place.startswith("/")]
-        remaining: dict[int, Json] = {}
         is_announced = False
-        for number, part in enumerate(message.parts):
+        for part in message.parts:
             if part.type == "text" and part.data.get("synthetic") is True:
                 text = records.text(part.data.get("text"))
                 name = announced_path(text)
@@ -235,10 +248,7 @@ class Exclusion:
                 folders = [*bases, *mentions.entered(part.data, bases)]
                 is_concerned = self.mentions(self._texts_of(part), folders) or self._globs_reach(part, folders)
                 is_concerned |= is_announced and part.type == "file"
-            remains = of_paths(part.data, is_concerned=is_concerned)
-            if remains is not None:
-                remaining[number] = remains
-        return remaining
+            yield part, is_concerned
 
     def _globs_reach(self, part: Part, bases: Sequence[str]) -> bool:
         command = mentions.command(part.data)

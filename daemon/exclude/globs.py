@@ -38,6 +38,11 @@ def patterns(lines: Iterable[str]) -> list[list[str]]:
     return compiled
 
 
+def beneath(path: str) -> list[str]:
+    """The pattern of an absolute path and of everything beneath it."""
+    return [*path.strip("/").split("/"), _TREE]
+
+
 def may_reach(command: str, excluded: Sequence[Sequence[str]], bases: Sequence[str]) -> bool:
     """Whether a word of a command, as a pattern from one of the folders `bases`, may match one of `patterns`."""
     words = list(dict.fromkeys(_globs(command)))

@@ -1,4 +1,6 @@
-"""What remains of a message's part that concerns an excluded path or agent: what it was, and no content. Pure."""
+"""What remains of a message's part that concerns an excluded or forgotten path, or an excluded agent: what it was, and
+no content. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,11 @@ from collections.abc import Callable
 
 from daemon import records
 from daemon.model import Json
-from daemon.private import EXCLUDED, FLAG
+from daemon.private import EXCLUDED, FLAG, FORGOTTEN
 from daemon.transcript.tool_calls import PATH_KEYS
 
 _KEPT = ("id", "sessionID", "messageID", "type", "tool", "callID", "time", "synthetic", "mime", "filename", "name")
+_NAMELESS = ("id", "sessionID", "messageID", "type", "tool", "callID", "time", "synthetic", "mime")
 _TYPES = frozenset({"tool", "file", "text"})
 _AGENT_KEYS = ("subagent_type", "agent", "agentType")
 _CUT_OFF = re.compile(r"abort|interrupt", re.IGNORECASE)
@@ -38,6 +41,20 @@ def of_paths(data: Json, *, is_concerned: bool) -> Json | None:
     return remains | {FLAG: {"paths": True}}
 
 
+def without_names(data: Json) -> Json:
+    """What remains of a part of which not even the path may stay: that it was there, and how a call ended."""
+    remains = {key: data[key] for key in _NAMELESS if key in data}
+    state = records.table(data.get("state"))
+    match data.get("type"):
+        case "tool":
+            remains["state"] = _state(state, (), FORGOTTEN)
+        case "file":
+            remains["url"] = ""
+        case "text":
+            remains["text"] = FORGOTTEN
+    return remains | {FLAG: {"forgotten": True}}
+
+
 def of_agents(data: Json, is_excluded: Callable[[object], bool]) -> Json | None:
     """What remains of a part that gives an excluded agent a task and holds its answer; None for any other."""
     if data.get("type") == "subtask" and is_excluded(data.get("agent")):
@@ -51,12 +68,12 @@ def of_agents(data: Json, is_excluded: Callable[[object], bool]) -> Json | None:
     return remains | {"state": _state(state, _AGENT_KEYS), FLAG: {"agents": True}}
 
 
-def _state(state: Json, keys: tuple[str, ...]) -> Json:
+def _state(state: Json, keys: tuple[str, ...], mark: str = EXCLUDED) -> Json:
     call_input = records.table(state.get("input"))
     kept: Json = {key: state[key] for key in ("status", "time") if key in state}
     kept["input"] = {key: call_input[key] for key in keys if isinstance(call_input.get(key), str)}
     if "output" in state:
-        kept["output"] = EXCLUDED
+        kept["output"] = mark
     if "error" in state:  # whether the call was cut off decides what it may have done
-        kept["error"] = f"aborted {EXCLUDED}" if _CUT_OFF.search(records.text(state["error"])) else EXCLUDED
+        kept["error"] = f"aborted {mark}" if _CUT_OFF.search(records.text(state["error"])) else mark
     return kept

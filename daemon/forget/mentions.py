@@ -6,20 +6,14 @@ that was answered about the target goes, because an answer may quote what it doe
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from daemon import records
-from daemon.archive import Archive, Batch, keys
-from daemon.model import Json
+from daemon.archive import Archive
 
 _WORD = re.compile(rb"[\w-]+")
-_TREES = "trees"
-"""Where the pages of a target are, with a line on it for the index of all targets."""
-_EMPTIED: Json = {"summary": "", "is_quoted": False, "log": []}
-"""What of that line quotes the records."""
 _RESULT = ".result.json"
 
 
@@ -49,23 +43,6 @@ def concerns(places: Collection[str], target: str) -> bool:
     """Whether one of these paths lies beneath the target, or the target beneath it."""
     base = target.rstrip("/") + "/"
     return any(f"{place}/".startswith(base) or base.startswith(place.rstrip("/") + "/") for place in places if place)
-
-
-def drop_values(archive: Archive, batch: Batch, target: str) -> None:
-    """Remove in this batch what is stored of a target, but for where its pages are."""
-    for name in archive.target_names(target):
-        if name != _TREES:
-            batch.delete(keys.target(target, name))
-    trees: Json = archive.target_get(target, _TREES) or {}
-    if trees:
-        emptied = {place: tree | _EMPTIED for place, tree in trees.items()}
-        batch.put(keys.target(target, _TREES), records.dumps(emptied))
-
-
-def page_folders(archive: Archive, target: str) -> list[str]:
-    """The folders with the pages of a target."""
-    trees: Json = archive.target_get(target, _TREES) or {}
-    return sorted(os.path.join(tree["root"], tree["folder"]) for tree in trees.values())
 
 
 def results(directory: Path, mentions: Mentions, affected: Collection[str]) -> list[Path]:

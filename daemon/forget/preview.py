@@ -8,7 +8,8 @@ from __future__ import annotations
 from daemon.archive import Archive
 from daemon.archive.migrations import backups_before
 from daemon.display import counted
-from daemon.forget import mentions
+from daemon.files.trees import is_beneath
+from daemon.forget import pages
 from daemon.forget.removal import Plan
 from daemon.forget.selection import Selection
 from daemon.model import Json, Session
@@ -16,9 +17,17 @@ from daemon.model import Json, Session
 _QUOTED = "what other sessions quote of it cannot be known and stays: search for its words, and forget those too"
 _SOURCE = "OpenCode still has it; it is never read from there again"
 _OUTSIDE = (
-    "pages, backups and snapshots of your file system are yours and stay; an archive that is restored from an older "
-    "backup has it again"
+    "backups and snapshots of your file system are yours and stay; an archive that is restored from an older backup "
+    "has it again"
 )
+_PAGES = (
+    "the service writes the pages anew at once, or at its next start; pages that you edited or copied stay as they are"
+)
+_PATH = (
+    "what people and models said of it in their own words stays, and so does what is recorded under another name: "
+    "search for it, and forget those messages or files too"
+)
+_LATER = "work on it in later messages is archived again; `exclude.paths` in the configuration keeps it out"
 
 
 def of(archive: Archive, selection: Selection, plan: Plan) -> Json:
@@ -26,14 +35,27 @@ def of(archive: Archive, selection: Selection, plan: Plan) -> Json:
     return {
         "sessions": [_session(archive, session) for session in selection.sessions],
         "message_id": selection.message_id,
-        "messages": len(plan.messages),
+        "path": next(iter(selection.places), ""),
+        "parts": plan.parts,
+        "messages": len(plan.messages) or plan.shortened,
         "files": len(plan.paths),
         "objects": plan.objects,
         "targets": plan.targets,
-        "pages": sorted({folder for target in plan.targets for folder in mentions.page_folders(archive, target)}),
+        "pages": sorted(map(pages.folder, plan.pages)),
         "results": [str(path) for path in plan.results],
-        "notes": _notes(archive, selection),
+        "notes": _notes(archive, selection, plan),
     }
+
+
+def _conversations(archive: Archive, selection: Selection) -> list[str]:
+    """What stays of the sessions that ran in a folder that is forgotten."""
+    place = selection.places[0]
+    number = sum(is_beneath(session.directory, place) for session in archive.sessions() if session.directory)
+    if not number:
+        return []
+    what = counted(number, "session")
+    note = f"what was said in {what} that ran there stays, with the folder's name: forget the folder as a project, too"
+    return [note]
 
 
 def _session(archive: Archive, session: Session) -> Json:
@@ -47,8 +69,13 @@ def _session(archive: Archive, session: Session) -> Json:
     }
 
 
-def _notes(archive: Archive, selection: Selection) -> list[str]:
-    notes = [_SOURCE, _QUOTED, _OUTSIDE]
+def _notes(archive: Archive, selection: Selection, plan: Plan) -> list[str]:
+    notes = [_SOURCE, _PATH if selection.places else _QUOTED, _OUTSIDE]
+    if selection.places:
+        notes.insert(1, _LATER)
+        notes += _conversations(archive, selection)
+    if plan.pages:
+        notes.append(_PAGES)
     notes += [
         f"the backup from before an upgrade goes too, and with it the way back to the older version: {folder}"
         for folder in backups_before(archive.directory)

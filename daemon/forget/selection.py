@@ -1,4 +1,4 @@
-"""Resolves what a user wants forgotten to sessions and messages of the archive.
+"""Resolves what a user wants forgotten to sessions, a message or paths of the archive.
 
 Sub-agents' sessions go with the session that started them. Times and projects choose whole sessions: a part of a
 conversation is forgotten by the message.
@@ -6,6 +6,7 @@ conversation is forgotten by the message.
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from daemon.archive import Archive
 from daemon.archive.forgotten import MESSAGE
 from daemon.errors import BadRequest
+from daemon.files.trees import is_beneath
 from daemon.model import Session
 
 _MOST_NAMED = 5
@@ -21,7 +23,8 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is to be forgotten: whole sessions, or one message (`message_id`) of the session that stays.
+    """What is to be forgotten: whole sessions, or one message (`message_id`) of the session that stays, or what is
+    recorded of `places`: the path that was named, and its other names.
 
     `later` counts sessions that began before the time and are not chosen, because they go on after it.
     """
@@ -29,9 +32,34 @@ class Selection:
     sessions: tuple[Session, ...] = ()
     message_id: str = ""
     later: int = 0
+    places: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.sessions or self.message_id)
+        return bool(self.sessions or self.message_id or self.places)
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is a path, and no id."""
+    return "/" in name or name.startswith(("~", "."))
+
+
+def by_path(archive: Archive, name: str) -> Selection:
+    """A file or folder by its absolute path: also where it leads to, and the names that it had before an alias.
+
+    Raises:
+        BadRequest: it is no absolute path, or the root of all.
+    """
+    path = os.path.expanduser(name.strip())
+    if not path.startswith("/") or "\0" in path:
+        raise BadRequest(f"{name!r}: give the absolute path of a file or folder")
+    place = "/" + posixpath.normpath(path).lstrip("/")
+    places = list(dict.fromkeys((place, os.path.realpath(place))))
+    for old, new in sorted(archive.files.aliases().items()):
+        places += [old + each[len(new) :] for each in places if is_beneath(each, new)]
+        places += [old for each in places if is_beneath(new, each) and not is_beneath(old, each)]
+    if "/" in places:
+        raise BadRequest(f"{name!r}: leads to the root of all files; give a file or folder beneath it")
+    return Selection(places=tuple(dict.fromkeys(places)))
 
 
 def by_id(archive: Archive, name: str) -> Selection:
@@ -47,14 +75,9 @@ def by_id(archive: Archive, name: str) -> Selection:
         return Selection(message_id=name)
     if archive.forgotten.has_session(name) or archive.forgotten.has(MESSAGE, name):
         return Selection()
-    if "/" in name:
-        raise BadRequest(
-            f"{name!r}: a path cannot be forgotten by itself; `recall_files(path=...)` lists the sessions that touched "
-            "it, which can be, and `exclude.paths` keeps out what is recorded of it from now on"
-        )
     raise BadRequest(
         f"{name!r}: is no session or message of the archive; `recall_sessions()` lists the sessions, and "
-        "`recall_messages(sessionID=...)` a session's messages"
+        "`recall_messages(sessionID=...)` a session's messages; a file or folder is written with a slash, as ./name"
     )
 
 

@@ -16,10 +16,12 @@ from pathlib import Path
 
 from daemon import log, private, records
 from daemon.archive import Archive, Batch, keys
+from daemon.archive.forgotten import OUTPUT
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
 from daemon.exclude import EXCLUDED, Exclusion
 from daemon.filesystem import disk_space, regular_file
+from daemon.ingest.forgotten_paths import withhold
 from daemon.ingest.refusals import Refusals
 from daemon.ingest.scan_result import Captured
 from daemon.model import FileEdit, Json, Operation
@@ -285,6 +287,8 @@ class Capture:
             self._objects.put(self._batch, kind, git_object.raw)
         except BadRecord as error:
             return self._leave_out(object_id, f"damaged: {error}", self._limits)
+        if kind == TREE:
+            withhold(self._archive, self._batch, object_id, places)
         self._count(kind, object_id, len(git_object.raw))
         return kind, ""
 
@@ -368,17 +372,18 @@ class Capture:
         else:
             if abs(self._now() - changed) < _RESTING_MS:
                 return False
-            if raw is None:
-                reason = f"too large: {self._too_large}"
-            elif self._is_full(len(raw)):
-                reason = self._too_much
-            elif reason := self._exclusion.spill(raw, entry.get("roots") or []):
-                pass
-            else:
+            reason = self._refused_output(path, raw, entry.get("roots") or [])
+            if raw is not None and not reason:
                 self._count(BLOB, self._objects.put_spill(self._batch, path, raw), len(raw))
                 return True
         self._leave_out(path, reason, self._by_setting if reason == EXCLUDED else "")
         return True
+
+    def _refused_output(self, path: str, raw: bytes | None, roots: Sequence[str]) -> str:
+        """Why a spilled output is not stored; empty if it is."""
+        if raw is None or self._is_full(len(raw)):
+            return f"too large: {self._too_large}" if raw is None else self._too_much
+        return "forgotten" if self._archive.forgotten.has(OUTPUT, path) else self._exclusion.spill(raw, roots)
 
     def _now(self) -> int:
         return int(self._clock() * 1000)

@@ -19,6 +19,7 @@ from daemon.archive.objects import BLOB
 from daemon.errors import BadRecord, SourceBusy, Unreadable
 from daemon.exclude import Exclusion
 from daemon.ingest.capture import LEFT_OUT, Capture
+from daemon.ingest.forgotten_paths import exclusion_of
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
 from daemon.opencode.database_v2 import TYPE, is_session_event, session_event
@@ -148,6 +149,8 @@ class Evidence:
         root = self._root(session.id, peek) if diffs else ""
         diffs = self._exclusion.diffs(diffs, [place for place in (root, session.directory) if place])
         diffs = self._exclusion.values(diffs)
+        if (forgotten := exclusion_of(self._archive.forgotten, session.id)) is not None:
+            diffs = forgotten.diffs(diffs, [place for place in (root, session.directory) if place])
         extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         edits = session_diff_edits(session, diffs, written, root=root)
         is_new = batch.session_extra(session.id, extra, edits)

@@ -10,9 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from daemon import private
+from daemon.archive.forgotten import Forgotten
 from daemon.errors import BadRecord
 from daemon.exclude import LARGE, Exclusion
+from daemon.exclude.paths import PathExclusion
 from daemon.filesystem.large_files import LargeFiles
+from daemon.ingest.forgotten_paths import exclusion_of
 from daemon.model import Json, Session
 from daemon.opencode import Listing, Reading, RevertMark, Source, TodoList, Unit
 
@@ -22,9 +25,11 @@ _OVERLAP = 256
 class ScreenedSource:
     """A Source without what is excluded. `session` is what is known of the session that is being read."""
 
-    def __init__(self, source: Source, exclusion: Exclusion) -> None:
+    def __init__(self, source: Source, exclusion: Exclusion, forgotten: Forgotten | None = None) -> None:
+        """`forgotten`: what is on the archive's list is left out, too."""
         self._source = source
         self._exclusion = exclusion
+        self._forgotten = forgotten
         self.name, self.kind, self.generation = source.name, source.kind, source.generation
         self.session: Session | None = None
 
@@ -50,7 +55,12 @@ class ScreenedSource:
 
     def read_session(self, session_id: str) -> Session:
         """See Source."""
-        return self._exclusion.session(self._source.read_session(session_id))
+        session = self._exclusion.session(self._source.read_session(session_id))
+        forgotten = self._forgotten_of(session_id)
+        return session if forgotten is None else forgotten.session(session)
+
+    def _forgotten_of(self, record_id: str) -> PathExclusion | None:
+        return None if self._forgotten is None else exclusion_of(self._forgotten, record_id)
 
     def read_message(self, session_id: str, message_id: str) -> Reading:
         """See Source."""
@@ -68,6 +78,8 @@ class ScreenedSource:
         if reading.message is None:
             return replace(reading, excluded=reasons) if reasons else reading
         message, more = self._exclusion.message(reading.message, self.session)
+        if message is not None and (forgotten := self._forgotten_of(message.id)) is not None:
+            message, _ = forgotten.message(message, self.session)
         return (
             replace(reading, message=message, excluded=reasons | more)
             if reasons or more
@@ -78,12 +90,21 @@ class ScreenedSource:
         """See Source."""
         roots = [self.session.directory] if self.session is not None and self.session.directory else []
         marks = self._source.reverts(session_id)
-        return [replace(mark, diff=self._exclusion.revert_diff(mark.diff, roots)) for mark in marks]
+        for exclusion in (self._exclusion, self._forgotten_of(session_id)):
+            if exclusion is not None:
+                marks = [replace(mark, diff=exclusion.revert_diff(mark.diff, roots)) for mark in marks]
+        return marks
 
     def todos(self, session_id: str) -> TodoList | None:
         """See Source."""
         todos = self._source.todos(session_id)
-        return None if todos is None else replace(todos, items=tuple(self._exclusion.values(todos.items)))
+        if todos is None:
+            return None
+        items = self._exclusion.values(todos.items)
+        forgotten = self._forgotten_of(session_id)
+        if forgotten is not None:
+            items = forgotten.todos(items, [self.session.directory] if self.session is not None else [])
+        return replace(todos, items=tuple(items))
 
     def projects(self) -> list[Json]:
         """See Source."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from daemon import log, records
-from daemon.archive import STAGES, Archive
-from daemon.archive.forgotten import MESSAGE, SESSION
+from daemon.archive import STAGES, Archive, keys
+from daemon.archive.forgotten import LARGE, MESSAGE, SESSION
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy, Unreadable
 from daemon.exclude import AGENTS, Exclusion
 from daemon.ingest.absence import gone
@@ -63,7 +63,7 @@ class SessionScan:
         """`patient`: an unfinished message is left for the next scan."""
         self._context = context
         self._archive = context.archive
-        self._source = ScreenedSource(source, context.exclusion)
+        self._source = ScreenedSource(source, context.exclusion, context.archive.forgotten)
         self._exclusion = SessionExclusion(context.exclusion, self._source, session_id)
         self._excluded: Counter[str] = Counter()
         self._name = source.name
@@ -316,6 +316,9 @@ class SessionScan:
 
     def _name_large(self, message_id: str, unit: Unit, problem: Problem) -> None:
         """Note which record is in the file; of several sources the newest version counts, as for smaller records."""
+        if self._archive.forgotten.has(LARGE, message_id, problem.part_id):
+            self._batch.drop(keys.large(message_id, problem.part_id))  # with it the file that was just written
+            return
         origin = self._origin(unit)
         named = self._batch.large(message_id, problem.part_id)
         if named is None or origin.follows(Origin(*named["origin"])):

@@ -1,4 +1,5 @@
-"""The file edits of a record from which something was left out: private blocks, or what the settings exclude.
+"""The file edits of a record from which something was left out: private blocks, what the settings exclude, or
+what the user has forgotten of a path.
 
 What remains of such a record is not what was written, so it proves no content. Every file that it names, or may have
 changed without naming it, is UNCLEAR.
@@ -14,7 +15,7 @@ from daemon.model import FileEdit, Json, Operation
 from daemon.private import FLAG, MARK
 from daemon.transcript.tool_calls import Call, absolute, unclear
 
-NOTE = "part of its record was left out: a private block, or excluded by a setting"
+NOTE = "part of its record was left out: a private block, excluded by a setting, or forgotten"
 _ONE_FILE = frozenset({"write", "edit", "multiedit", "read"})
 _TEXTS = ("before", "after", "patch")
 
@@ -36,7 +37,10 @@ def of_call(tool_call: Call, version: str, named: Iterable[str | None]) -> list[
         tool_call.status == "error" and not tool_call.is_aborted and tool != "multiedit"
     ):
         return []
-    is_excluded = not records.table(tool_call.part.data.get(FLAG)).get("private")
+    reasons = records.table(tool_call.part.data.get(FLAG))
+    is_excluded = not reasons.get("private")
+    if reasons.get("alone"):
+        return []  # it changed nothing but the path that is forgotten
     if tool == "read" and is_excluded:
         return []  # a read changes nothing, and what it showed is not known
     places = dict.fromkeys(named)

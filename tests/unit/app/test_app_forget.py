@@ -216,8 +216,7 @@ def test_one_thing_is_named(engine: PlainService) -> None:
         engine.forget("ses_gone", before="2026-01-01")
     with pytest.raises(BadRequest, match="is no session or message"):
         engine.forget("ses_nobody")
-    with pytest.raises(BadRequest, match="a path cannot be forgotten by itself"):
-        engine.forget("/home/dev/kept.txt")
+    assert engine.forget("/home/dev/kept.txt")["notes"] == ["/home/dev/kept.txt: nothing is recorded of it"]
 
 
 def test_ids_may_be_short(engine: PlainService) -> None:

@@ -68,6 +68,15 @@ def test_yes_does_not_ask(cli: Cli) -> None:
     assert cli.service.calls == [("forget", "", "2026-01-01", "", True)]
 
 
+def test_a_path_is_named_from_where_the_command_runs(cli: Cli) -> None:
+    cli.service.answers["forget"] = {"path": "/p/a.txt", "messages": 2, "parts": 3, "files": 1}
+    home = str(cli.home)
+    for name, absolute in (("./a.txt", f"{home}/a.txt"), ("/p/a.txt/", "/p/a.txt"), ("p/a", f"{home}/p/a")):
+        done = cli("forget", name, "--dry-run")
+        assert "Would go: 3 parts of 2 messages, 1 recorded file\n" in done.stdout
+        assert cli.service.calls[-1] == ("forget", absolute, "", "", False)
+
+
 def test_nothing_to_forget_ends_with_4(cli: Cli) -> None:
     cli.service.answers["forget"] = {"notes": ["ses_1: was forgotten before"]}
     for option in ("--yes", "--dry-run"):
