@@ -2,13 +2,15 @@
 
 LevelDB repairs by creating new files and deleting old ones: without its CURRENT it starts a new database and removes
 the old tables, and it does not notice a missing write-ahead log. So our own marker beside the directory says that an
-archive was created, and after a clean end which files it had. Nothing here writes into LevelDB's directory.
+archive was created, and after a clean end which files it had and what stood in its write-ahead log: LevelDB takes a
+damaged log for one that a crash has torn, and drops what follows. Nothing here writes into LevelDB's directory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import threading
@@ -83,10 +85,14 @@ class Marker:
             return [f"CURRENT does not name {last}, the last manifest, which is there"] if last in sizes else []
         changed = [f"{name} is missing" for name in sorted(noted.keys() - sizes.keys())]
         changed += [f"{name} is not of this state" for name in sorted(sizes.keys() - noted.keys() if noted else ())]
-        return changed + [
+        changed += [
             _of_other_size(name, sizes[name], size)
             for name, size in sorted(noted.items())
             if name in sizes and sizes[name] != size
+        ]
+        logs: Json = (self._state or {}).get("logs") or {}
+        return changed or [
+            f"{name} is damaged" for name, digest in sorted(logs.items()) if _digest(self._place / name) != digest
         ]
 
     def begin(self) -> None:
@@ -100,7 +106,13 @@ class Marker:
 
     def closed(self) -> None:
         """Note its files after it was closed."""
-        self._try_to_write({"manifest": _manifest_name(self._place), "files": files(self._place)})
+        sizes = files(self._place)
+        try:
+            logs = {name: _digest(self._place / name) for name in sizes if name.endswith(".log")}
+        except OSError as error:
+            _LOG.warning("marker", path=str(self._path), error=str(error))
+            return
+        self._try_to_write({"manifest": _manifest_name(self._place), "files": sizes, "logs": logs})
 
     def _try_to_write(self, state: Json) -> None:
         try:
@@ -120,6 +132,11 @@ def files(place: Path) -> dict[str, int]:
             return {entry.name: entry.stat().st_size for entry in entries if _FILE.fullmatch(entry.name)}
     except FileNotFoundError:
         return {}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def missing_files(place: Path, sizes: dict[str, int]) -> list[str]:
