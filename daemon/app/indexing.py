@@ -166,9 +166,9 @@ class Indexing(ABC):
                     self._check_not_full(error)
                     self._failures += 1
                     self.report("lexical index", error)
-                    if self._failures > SEVERAL_FAILURES:
-                        raise
                     self.upkeep.rebuild_lexical(error)
+                    if self._failures > SEVERAL_FAILURES:
+                        raise  # the loop waits before the new one is tried
                     continue
                 if not result.messages:
                     break

@@ -102,12 +102,17 @@ class Upkeep:
 
         Raises:
             IndexBroken: `error` itself, after `close`: an index is not broken for having been closed under a caller.
+                Or the new one is broken, too.
+            OSError: the broken one cannot be parked.
+            After these two the index is closed; call it again.
         """
         if self._is_closed:
             raise error
         self.lexical.close()
+        self.lexical_state = f"rebuilding: {error}"
         self._set_aside("lexical", error)
         self.lexical = self._open_lexical()
+        self.lexical_state = "ready"
 
     # -- semantic ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import time
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ import pytest
 
 from daemon import config
 from daemon.app.engine import Engine
+from daemon.app.indexing import SEVERAL_FAILURES
+from daemon.errors import IndexBroken
+from daemon.ingest import indexes
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
 from tests.unit.ingest.test_ingest_upkeep import Hashed
@@ -54,6 +58,25 @@ def test_a_semantic_index_found_broken_by_a_search_is_rebuilt(engine: PlainServi
     while engine.archive.waiting("semantic"):
         engine.drain_semantic()
     assert semantic_hits(engine) == 30
+
+
+def test_a_word_index_that_cannot_be_parked_for_long_is_built_once_it_can(
+    engine: PlainService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the disk refuses meanwhile, each turn tries it again."""
+    engine.index()
+    engine.upkeep.lexical.close()
+    engine.archive.enqueue_all("lexical")
+    with monkeypatch.context() as refusing:
+        refusing.setattr(indexes, "park", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
+        for _ in range(2 * SEVERAL_FAILURES):
+            with pytest.raises(OSError, match="Input/output"):
+                engine.drain_lexical()
+        assert engine.upkeep.state()["lexical"]["state"].startswith("rebuilding: ")
+    with pytest.raises(IndexBroken):  # after so many failures the loop waits before the new index is tried
+        engine.drain_lexical()
+    assert engine.drain_lexical() == engine.archive.message_count()
+    assert engine.upkeep.state()["lexical"]["state"] == "ready"
 
 
 def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: PlainService, tmp_path: Path) -> None:
