@@ -102,9 +102,8 @@ class Upkeep:
 
         Raises:
             IndexBroken: `error` itself, after `close`: an index is not broken for having been closed under a caller.
-                Or the new one is broken, too.
-            OSError: the broken one cannot be parked.
-            After these two the index is closed; call it again.
+                Or the new one is broken, too: call it again.
+            OSError: the broken one cannot be parked; call it again.
         """
         if self._is_closed:
             raise error
