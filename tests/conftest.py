@@ -87,6 +87,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         version = params.get("binary", params.get("run", ""))
         group = f"{file}-{version}" if folder == "live" else file
+        if isinstance(item, pytest.Function) and "user_manager" in vars(item.module):
+            group = "user manager"  # a service of one manager is not what it should be beside a second manager
     item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -199,10 +199,11 @@ class Daemon:
             self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
-        watching = asyncio.gather(self._watch_over(), self._announce_troubles())
+        watching = [asyncio.ensure_future(work) for work in (self._watch_over(), self._announce_troubles())]
         self._follow_reloads(self._loop)
         await self._end.wait()
-        watching.cancel()
+        for task in watching:
+            task.cancel()
         if self._crashes is not None and not self._code:
             self._crashes.end()  # before the loops end, which may take longer than the process is given
         if self.successor is None:
