@@ -114,6 +114,7 @@ def main() -> None:
     outcomes = {name: _outcome(attempt) for name, attempt in _attempts(home)}
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     created = scratch / "created"
+    created.unlink(missing_ok=True)  # of an attempt without the unit
     created.touch()
     facts = {
         "no new privileges": _LIBC.prctl(_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
