@@ -102,8 +102,7 @@ class Upkeep:
 
         Raises:
             IndexBroken: `error` itself, after `close`: an index is not broken for having been closed under a caller.
-                Or the new one is broken, too: call it again.
-            OSError: the broken one cannot be parked; call it again.
+            IndexBroken, OSError: the new one is broken, or the old one cannot be parked; call it again.
         """
         if self._is_closed:
             raise error
