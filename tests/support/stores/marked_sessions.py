@@ -10,8 +10,8 @@ from typing import Any
 from tests.support.stores.git_trees import Repository
 from tests.support.stores.make_opencode import T0, JsonStore, assistant, session, text, tool, user
 
-MARK = "Xq7"
-"""Begins every mark, and nothing else."""
+MARK = "Xqjvkz7"
+"""Begins every mark, and nothing else: long enough not to stand in compressed bytes by chance."""
 KINDS = (
     "title", "prompt", "answer", "output", "write", "path", "edit", "spill", "attachment", "large", "todo", "before",
     "snapshot", "diff", "agent", "shell", "secretword",
