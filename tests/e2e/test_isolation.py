@@ -16,7 +16,7 @@ from daemon.cli.subcommands import isolation, service
 from daemon.supervisor import UNIT
 from tests.e2e.talk import Talk, words
 from tests.support.processes.daemon_process import CHECKOUT, until
-from tests.support.processes.user_manager import ANOTHER, NoUserManager, UserManager, user_manager
+from tests.support.processes.user_manager import ANOTHER, UserManager, user_manager
 from tests.support.stores.make_opencode import JsonStore
 
 FORBIDDEN = CHECKOUT / "tests" / "support" / "processes" / "forbidden.py"
@@ -46,30 +46,24 @@ _NOT_OF_ONE_SHOT = (
 
 @pytest.fixture(scope="module", params=["", ANOTHER], ids=["ours", "another"])
 def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[UserManager]:
-    try:
-        with user_manager(tmp_path_factory.mktemp("manager"), request.param) as running:
-            for name in (*PROTECTED, *WRITABLE):
-                (running.home / name).mkdir(parents=True, exist_ok=True)
-            running.own(running.home)
-            yield running
-    except NoUserManager as reason:
-        pytest.skip(f"no user manager of systemd on this machine: {reason}")
+    with user_manager(tmp_path_factory.mktemp("manager"), request.param) as running:
+        for name in (*PROTECTED, *WRITABLE):
+            (running.home / name).mkdir(parents=True, exist_ok=True)
+        running.own(running.home)
+        yield running
 
 
 @pytest.fixture(scope="module")
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UserManager]:
     """The manager of a user without privileges, with the service installed over some sessions of its own."""
-    try:
-        with user_manager(tmp_path_factory.mktemp("manager"), ANOTHER) as running:
-            Talk(JsonStore(running.home / ".local/share/opencode")).ask(f"About {words(1)}.")
-            (running.home / ".ssh").mkdir()
-            running.own(running.home)
-            running.systemctl("set-environment", f"PYTHONPATH={CHECKOUT}")
-            done = reconstitute(running, "service", "install")
-            assert done.returncode == 0, done.stdout + done.stderr
-            yield running
-    except NoUserManager as reason:
-        pytest.skip(f"no user manager of systemd on this machine: {reason}")
+    with user_manager(tmp_path_factory.mktemp("manager"), ANOTHER) as running:
+        Talk(JsonStore(running.home / ".local/share/opencode")).ask(f"About {words(1)}.")
+        (running.home / ".ssh").mkdir()
+        running.own(running.home)
+        running.systemctl("set-environment", f"PYTHONPATH={CHECKOUT}")
+        done = reconstitute(running, "service", "install")
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield running
 
 
 def reconstitute(manager: UserManager, *words: str) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documents import Shell, commands, own_sessions
-from tests.support.processes.user_manager import NoUserManager, user_manager
+from tests.support.processes.user_manager import user_manager
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCUMENT = CHECKOUT / "docs" / "operations.md"
@@ -32,22 +32,19 @@ NOTHING_TO_FORGET = "reconstitute forget --before 2020-01-01 --dry-run"
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     root = tmp_path_factory.mktemp("operations")
-    try:
-        with user_manager(root / "manager") as manager:
-            own_sessions(manager.home)
-            nobody = "http://127.0.0.1:9"
-            environment = manager.environment | {
-                "PATH": f"{sys.prefix}/bin:{manager.environment['PATH']}",
-                "PYTHONPATH": str(CHECKOUT),
-                "RECONSTITUTE_CHAT_URL": nobody,
-                "RECONSTITUTE_EMBEDDING_URL": nobody,
-            }
-            shell = Shell(root, DOCUMENT, NOT_RUN, environment)
-            with shell.process:
-                yield shell
-                shell.process.kill()
-    except NoUserManager as reason:
-        pytest.skip(f"no user manager of systemd on this machine: {reason}")
+    with user_manager(root / "manager") as manager:
+        own_sessions(manager.home)
+        nobody = "http://127.0.0.1:9"
+        environment = manager.environment | {
+            "PATH": f"{sys.prefix}/bin:{manager.environment['PATH']}",
+            "PYTHONPATH": str(CHECKOUT),
+            "RECONSTITUTE_CHAT_URL": nobody,
+            "RECONSTITUTE_EMBEDDING_URL": nobody,
+        }
+        shell = Shell(root, DOCUMENT, NOT_RUN, environment)
+        with shell.process:
+            yield shell
+            shell.process.kill()
 
 
 def test_what_is_not_run_stands_in_the_document() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.talk import Talk, words
 from tests.support.processes.daemon_process import Daemon
 from tests.support.processes.installed_service import STOP_S, UNIT, Service, installed
-from tests.support.processes.user_manager import NoUserManager, UserManager, user_manager
+from tests.support.processes.user_manager import UserManager, user_manager
 from tests.support.stores.make_opencode import JsonStore
 
 WATCHDOG_S = 10
@@ -21,11 +21,8 @@ WATCHDOG_S = 10
 
 @pytest.fixture(scope="module")
 def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UserManager]:
-    try:
-        with user_manager(tmp_path_factory.mktemp("manager")) as running:
-            yield running
-    except NoUserManager as reason:
-        pytest.skip(f"no user manager of systemd on this machine: {reason}")
+    with user_manager(tmp_path_factory.mktemp("manager")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.support.processes.daemon_process import CHECKOUT, Daemon, until
 from tests.support.processes.installed_service import STOP_S, UNIT, Service, installed
-from tests.support.processes.user_manager import NoUserManager, UserManager, user_manager
+from tests.support.processes.user_manager import UserManager, user_manager
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.stores.make_opencode import JsonStore
 
@@ -27,11 +27,8 @@ MB = 1 << 20
 
 @pytest.fixture(scope="module")
 def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UserManager]:
-    try:
-        with user_manager(tmp_path_factory.mktemp("manager")) as running:
-            yield running
-    except NoUserManager as reason:
-        pytest.skip(f"no user manager of systemd on this machine: {reason}")
+    with user_manager(tmp_path_factory.mktemp("manager")) as running:
+        yield running
 
 
 @pytest.fixture

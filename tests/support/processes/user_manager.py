@@ -20,6 +20,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 from tests.support.processes.daemon_process import CHECKOUT, until
 
@@ -36,10 +39,6 @@ mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/systemd/system /run/systemd/unit-root
 """
 _NEEDED = ("systemctl", "unshare", "nsenter", "setpriv")
-
-
-class NoUserManager(Exception):
-    """None can be had on this machine; the message says why."""
 
 
 class UserManager:
@@ -97,23 +96,26 @@ def _opened(places: list[Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _skip(reason: str) -> NoReturn:
+    pytest.skip(f"no user manager of systemd on this machine: {reason}")
+
+
 @contextmanager
 def user_manager(root: Path, name: str = "") -> Iterator[UserManager]:
     """Start one, of the user of this name or of ours, and end it with all its services.
 
-    Raises:
-        NoUserManager: none can be had here.
+    Where none can be had, the tests that need it are skipped with the reason.
     """
     missing = [name for name in _NEEDED if shutil.which(name) is None] + [PROGRAM] * (not os.path.exists(PROGRAM))
     if missing:
-        raise NoUserManager(f"{missing[0]} is not installed")
+        _skip(f"{missing[0]} is not installed")
     runtime = Path(tempfile.mkdtemp(prefix="rc-"))
     home, log = (runtime / "home" if name else root / "home"), root / "manager.log"
     home.mkdir(parents=True)
     try:
         user = pwd.getpwnam(name) if name else None
-    except KeyError as error:
-        raise NoUserManager(f"there is no user {name}") from error
+    except KeyError:
+        _skip(f"there is no user {name}")
     manager = UserManager(home, runtime, user)
     groups = _new_groups(runtime.name)
     manager.own(runtime, *groups)
@@ -134,9 +136,9 @@ def user_manager(root: Path, name: str = "") -> Iterator[UserManager]:
         try:
             until(answers, 30, "the user manager")
         except AssertionError as error:
-            raise NoUserManager(str(error)) from error
+            _skip(str(error))
         if process.poll() is not None:
-            raise NoUserManager(f"it ended with {process.returncode}: {log.read_text(errors='replace')[-300:]}")
+            _skip(f"it ended with {process.returncode}: {log.read_text(errors='replace')[-300:]}")
         yield manager
     finally:
         if process.poll() is None:
@@ -153,16 +155,12 @@ def user_manager(root: Path, name: str = "") -> Iterator[UserManager]:
 
 
 def _new_groups(name: str) -> list[Path]:
-    """A control group of this name in each hierarchy that systemd uses.
-
-    Raises:
-        NoUserManager: none can be made.
-    """
+    """A control group of this name in each hierarchy that systemd uses."""
     hierarchies = [Path("/sys/fs/cgroup") / each for each in _HIERARCHIES]
     groups = [hierarchy / name for hierarchy in hierarchies if (hierarchy / "cgroup.procs").exists()]
     try:
         for group in groups:
             group.mkdir()
     except OSError as error:
-        raise NoUserManager(f"{error.filename}: no control group can be made: {error.strerror}") from error
+        _skip(f"{error.filename}: no control group can be made: {error.strerror}")
     return groups
