@@ -2,7 +2,8 @@
 
 systemd refuses to be one where the machine was not booted with it, which it sees by a folder in /run. So it gets a /run of
 its own, in a mount namespace that nothing else sees. It gets a control group of its own too: two managers in one group
-would end each other's services.
+would end each other's services. What other tests have mounted meanwhile is not in it: systemd takes along what is mounted
+beneath /dev, and cannot where the folder is closed to the user.
 
 It is that of the user who runs the tests, or that of ANOTHER user, who has no privileges. That one sees our Python and
 the checkout, also where they lie in a folder that is closed to others.
@@ -35,10 +36,12 @@ _START = """
 set -e
 for place in $GROUPS_OF_ITS_OWN; do echo $$ > "$place/cgroup.procs"; done
 unset GROUPS_OF_ITS_OWN
+awk -v top="$TEMPORARY/" 'index($5, top) == 1 { print $5 }' /proc/self/mountinfo | sort -r | xargs -r umount --lazy
+unset TEMPORARY
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/systemd/system /run/systemd/unit-root
 """
-_NEEDED = ("systemctl", "unshare", "nsenter", "setpriv")
+_NEEDED = ("systemctl", "unshare", "nsenter", "setpriv", "awk")
 
 
 class UserManager:
@@ -125,7 +128,7 @@ def user_manager(root: Path, name: str = "") -> Iterator[UserManager]:
     with log.open("wb") as output:
         manager.process = process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", f"{script}exec {shlex.join(command)}"],
-            env=manager.environment | {"GROUPS_OF_ITS_OWN": " ".join(map(str, groups))},
+            env=manager.environment | {"GROUPS_OF_ITS_OWN": " ".join(map(str, groups)), "TEMPORARY": tempfile.gettempdir()},
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
 
