@@ -1,12 +1,13 @@
 """An OpenCode data folder of any size: `opencode.db` with the tables and records of 1.18.33, so peers can read it too.
 
-    python bench/scale_data.py FOLDER [--messages N] [--vocabulary skewed|small] [--seed N]
+    python bench/scale_data.py FOLDER [--messages N] [--kb KB] [--vocabulary skewed|small] [--seed N]
 
 By default 144,000 messages in about 3,000 sessions of 60 projects over three years: prompts, answers, reasoning and
-tool calls in the mix and sizes of recorded work, about 440 MB of records. 30 known items are planted in prompts and
-answers: each is asked for by words that stand together in one message only, and a witness word beside them, which no
-query has, tells that the right message was shown. The journal (`event`) stays empty: it repeats what the rows hold.
-The same arguments make the same bytes. `plan.json` beside the database says what to ask.
+tool calls in the mix and sizes of recorded work, about 440 MB of records; `--kb` makes the texts longer or shorter. 30
+known items are planted in prompts and answers: each is asked for by words that stand together in one message only, and
+a witness word beside them, which no query has, tells that the right message was shown. The journal (`event`) stays
+empty: it repeats what the rows hold. The same arguments make the same bytes. `plan.json` beside the database says
+what to ask.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "opencode
 END = 1_795_230_000_000
 YEARS_MS = 3 * 365 * 86_400_000
 PROJECTS = 60
-_BULK = 1.33
-"""Makes a message and its parts 3 kB on average."""
+KB = 3.0
+"""How long a message and its parts are on average."""
+_BULK_OF_A_KB = 1.33 / KB
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _MODEL = {"providerID": "bench", "modelID": "invented-1"}
 
@@ -52,8 +54,8 @@ class Totals:
     seconds: float = 0.0
 
 
-def make(folder: Path, messages: int = 144_000, name: str = "skewed", seed: int = 7) -> dict[str, Any]:
-    """Write `folder`/opencode.db and plan.json; the plan."""
+def make(folder: Path, messages: int = 144_000, name: str = "skewed", seed: int = 7, kb: float = KB) -> dict[str, Any]:
+    """Write `folder`/opencode.db and plan.json; the plan. `kb`: about how long a message and its parts are."""
     begun = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(folder / "opencode.db")
@@ -63,7 +65,7 @@ def make(folder: Path, messages: int = 144_000, name: str = "skewed", seed: int 
     words = vocabulary(name, seed)
     items = scale_queries.items(words, seed)
     totals = Totals(name, seed)
-    history = _History(Texts(words, seed + 1), np.random.default_rng(seed + 2), totals, messages, items)
+    history = _History(Texts(words, seed + 1), np.random.default_rng(seed + 2), totals, messages, items, kb)
     for table, rows in history.rows():
         marks = ",".join("?" * len(rows[0]))
         columns = f"({','.join(_COLUMNS[table])})" if table in _COLUMNS else ""
@@ -106,8 +108,15 @@ class _History:
     """Sessions one after the other in time; what is planted comes at even distances."""
 
     def __init__(
-        self, texts: Texts, random: np.random.Generator, totals: Totals, messages: int, items: list[dict[str, Any]]
+        self,
+        texts: Texts,
+        random: np.random.Generator,
+        totals: Totals,
+        messages: int,
+        items: list[dict[str, Any]],
+        kb: float,
     ) -> None:
+        self._bulk = _BULK_OF_A_KB * kb
         self._texts = texts
         self._random = random
         self._totals = totals
@@ -271,7 +280,7 @@ class _History:
         return ". ".join(sentences)
 
     def _size(self, median: float, spread: float, least: int, most: int) -> int:
-        return int(np.clip(_BULK * self._random.lognormal(np.log(median), spread), least, most))
+        return int(np.clip(self._bulk * self._random.lognormal(np.log(median), spread), least, most))
 
     def _message(self, message_id: str, session_id: str, data: dict[str, Any]) -> None:
         body = json.dumps(data, separators=(",", ":"))
@@ -306,10 +315,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", type=Path, help="a new folder")
     options.add_argument("--messages", type=int, default=144_000)
+    options.add_argument("--kb", type=float, default=KB, help="of a message and its parts, about, on average (3)")
     options.add_argument("--vocabulary", choices=("skewed", "small"), default="skewed")
     options.add_argument("--seed", type=int, default=7)
     arguments = options.parse_args()
-    plan = make(arguments.folder, arguments.messages, arguments.vocabulary, arguments.seed)
+    plan = make(arguments.folder, arguments.messages, arguments.vocabulary, arguments.seed, arguments.kb)
     print(json.dumps(plan["made"], indent=1))
 
 

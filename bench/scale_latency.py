@@ -1,7 +1,8 @@
 """How long an answer takes with a large archive: over the socket with a warm daemon, and as a whole command.
 
-    python bench/scale_latency.py [--messages N] [--vocabulary skewed|small|both] [--keep DIR] [--meaning MESSAGES]
-                                  [--modes MODE,...] [--rounds N] [--seconds N] [--checkout DIR] [--json FILE]
+    python bench/scale_latency.py [--messages N] [--kb KB] [--vocabulary skewed|small|both] [--keep DIR]
+                                  [--meaning MESSAGES] [--modes MODE,...] [--rounds N] [--seconds N]
+                                  [--checkout DIR] [--json FILE]
 
 Makes the data (scale_data), lets the real daemon read and index it, starts the daemon anew and asks it in every mode:
 known items, few words, many common words, questions, with filters; each query `rounds` times after a warm-up of other
@@ -35,11 +36,13 @@ NOWHERE = "qvoxillanters"
 """No text has it: the daemon looks for what is spelt nearly so, and loads all words of the index for that."""
 
 
-def prepare(place: Place, messages: int, vocabulary: str, *, meaning: bool) -> dict[str, Any]:
+def prepare(
+    place: Place, messages: int, vocabulary: str, *, meaning: bool, kb: float = scale_data.KB
+) -> dict[str, Any]:
     """Data made and indexed, or found so: what was made, seconds, memory, sizes."""
     plan_path = place.opencode / "plan.json"
     if not plan_path.exists():
-        scale_data.make(place.opencode, messages, vocabulary)
+        scale_data.make(place.opencode, messages, vocabulary, kb=kb)
     plan = json.loads(plan_path.read_text())
     count = plan["made"]["messages"]
     facts_path = place.root / "facts.json"
@@ -242,10 +245,11 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {"messages": arguments.messages, "machine": scale_figures.machine(), "vocabularies": {}}
     with place(arguments.keep) as folder:
         for name in ("skewed", "small") if arguments.vocabulary == "both" else (arguments.vocabulary,):
-            data_place = Place(folder / f"{name}-{arguments.messages}", Path(arguments.checkout))
+            size = "" if arguments.kb == scale_data.KB else f"-{arguments.kb:g}-kb"
+            data_place = Place(folder / f"{name}-{arguments.messages}{size}", Path(arguments.checkout))
             meaning = arguments.messages <= arguments.meaning
             print(f"{name} vocabulary, {arguments.messages} messages", flush=True)
-            facts = prepare(data_place, arguments.messages, name, meaning=meaning)
+            facts = prepare(data_place, arguments.messages, name, meaning=meaning, kb=arguments.kb)
             plan = facts.pop("plan")
             print("  " + scale_figures.facts(facts), flush=True)
             modes = arguments.modes.split(",")
@@ -260,6 +264,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=144_000)
+    parser.add_argument("--kb", type=float, default=scale_data.KB, help="of a message and its parts, about (3)")
     parser.add_argument("--vocabulary", choices=("skewed", "small", "both"), default="both")
     parser.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
     parser.add_argument("--modes", default=",".join(MODES), help="these alone, separated by commas")
