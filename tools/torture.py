@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -35,6 +36,8 @@ Outcome = tuple[str, int, Counter[str], list[str]]
 WANTED = {("kill", "point"): ("SIGKILL", 300), ("damage",): ("damage", 200)}
 """What is to be done within `_WITHIN_S`, by the kinds that do it."""
 _WITHIN_S = 1200
+_LONGEST_S = 1800
+"""A trial that has not ended by then has failed: its longest waits are 400 s each."""
 
 
 @dataclass
@@ -95,10 +98,24 @@ def run(trials: Iterable[tuple[str, int]], workers: int, root: Path, result: Res
                 is_over = not kind
                 if not is_over:
                     place = root / f"{kind}-{seed}"
-                    waiting[pool.submit(trial, kind, seed, place)] = kind, seed, place
+                    waiting[pool.submit(limited, kind, seed, place)] = kind, seed, place
             for ended in wait(waiting, return_when=FIRST_COMPLETED).done:
                 kind, seed, place = waiting.pop(ended)
                 result.add(kind, seed, *ended.result(), place)
+
+
+def limited(kind: str, seed: int, place: Path) -> tuple[Counter[str], list[str]]:
+    """A trial that fails when it takes too long. For the main thread of a process of the pool."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"it has not ended within {_LONGEST_S} s")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(_LONGEST_S)
+    try:
+        return trial(kind, seed, place)
+    finally:
+        signal.alarm(0)
 
 
 def table(result: Result) -> str:

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def trial(kind: str, seed: int, root: Path, rounds: int | None = None) -> tuple[
                 problems.append(made.daemon.log_end()[-800:])
                 raise
     except Exception as error:
-        problems.append(f"{type(error).__name__}: {error}")
+        problems.append("".join(traceback.format_exception(error))[-1500:])
     if not problems:
         shutil.rmtree(root, ignore_errors=True)
     done["seconds"] = round(time.monotonic() - begun)
