@@ -119,9 +119,9 @@ class VectorCache:
         matching: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
         return matching
 
-    def of_kinds(self, kinds: Collection[str]) -> Rows:
-        """The chunks of any of these kinds."""
-        rows: Rows = np.flatnonzero(self._mask[: self._used] & _mask(kinds))
+    def of_kinds(self, kinds: Collection[str] = ()) -> Rows:
+        """The chunks of any of these kinds; without kinds, all."""
+        rows: Rows = np.flatnonzero(self._mask[: self._used] & (_mask(kinds) if kinds else _HELD))
         return rows
 
     def record(self, row: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ DIMS = 16
 DAY = 86_400_000
 KINDS = (Kind.ANSWER, Kind.TOOL_OUTPUT, Kind.REASONING)
 FILTERS = {
+    "none": Filters(),
     "a session": Filters(session_id="ses_3"),
     "a directory": Filters(directory="/work/shop"),
     "a project": Filters(project_id="prj_1"),
@@ -196,6 +197,22 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
         # Stored vectors are moved by 0.003, and the graph is approximate: a neighbour may take the last place.
         assert len(set(found) & set(wanted)) >= len(wanted) - max(1, len(wanted) // 20)
         assert found[:1] == wanted[:1]
+
+
+def test_equal_vectors_hide_no_other(tmp_path: Path) -> None:
+    """Chroma's graph leads past rows that stand behind many equal ones."""
+    made = Semantic(tmp_path / "semantic", "model-1", DIMS)
+    rows = [row for one in map(message, range(1500)) for row in one.rows]
+    rows = [replace(row, vector=unit(99_999)) if number % 10 else row for number, row in enumerate(rows)]
+    made.upsert(rows)
+
+    def hidden() -> list[str]:
+        others = rows[::10][:200]
+        return [row.chunk.id for row in others if row.chunk.id not in records(made.query(row.vector, Filters(), 20))]
+
+    made.prepare()
+    assert hidden() == []
+    made.close()
 
 
 @pytest.mark.parametrize("filters", [Filters(), Filters(kinds=("tool_output",)), Filters(tools=("grep",))], ids=str)
