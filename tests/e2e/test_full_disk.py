@@ -192,7 +192,8 @@ def test_pages_and_requests_wait_for_room(request, tmp_path: Path, disk, running
     answer = json.loads(result.read_text())
     assert answer["status"] == "done"
     assert answer["attempt"] == 1
-    assert [str(path.relative_to(requests)) for path in requests.glob("*/*.txt")] == ["done/garden.txt"]
+    # The request follows its result.
+    until(lambda: list(requests.glob("*/*.txt")) == [requests / "done" / "garden.txt"], what="the request is moved")
     output = place if full == "output" else service.daemon.output_dir
     assert "Notes" in "".join(path.read_text() for path in output.rglob("*.md"))
     service.goes_on()

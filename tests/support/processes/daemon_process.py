@@ -245,11 +245,15 @@ class Daemon:
         (self.requests_dir / name).write_text(text)
 
     def wait_for_results(self, number: int, timeout_s: float = 240) -> list[Path]:
-        """The results beside the requests that ended, done or failed: `number` of them, fewer when the time is over."""
+        """The results beside the requests that ended, done or failed: `number` of them, fewer when the time is over.
+
+        A request follows its result, and is awaited too.
+        """
         deadline = time.monotonic() + timeout_s
         while True:
             results = sorted(self.requests_dir.glob("*/*.result.json"))
-            if len(results) >= number or time.monotonic() > deadline:
+            followed = [path for path in results if path.with_name(path.name.removesuffix(".result.json")).exists()]
+            if len(followed) >= number or time.monotonic() > deadline:
                 return results
             time.sleep(0.1)
 
