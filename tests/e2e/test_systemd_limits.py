@@ -37,14 +37,19 @@ def store(data_dir: Path) -> JsonStore:
 
 
 @pytest.fixture
-def slow_model() -> Iterator[FakeOllama]:
-    """A chat model that never answers."""
+def answering() -> threading.Event:
+    """Once it is set, the chat model answers."""
+    return threading.Event()
+
+
+@pytest.fixture
+def slow_model(answering: threading.Event) -> Iterator[FakeOllama]:
+    """A chat model that never answers, until it does."""
     with FakeOllama({CHAT: "0" * 64}) as server:
         server.capabilities[CHAT] = ["completion", "tools"]
-        over = threading.Event()
-        server.chat_script = lambda _body: over.wait(300) and ""
+        server.chat_script = lambda _body: answering.wait(300) and ""
         yield server
-        over.set()
+        answering.set()
 
 
 @pytest.fixture
@@ -97,7 +102,7 @@ def reach(service: Service, phase: str, tmp_path: Path) -> list[subprocess.Popen
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_killed_in_any_phase_it_starts_again_and_has_lost_nothing(
-    service: Service, store: JsonStore, tmp_path: Path, phase: str
+    service: Service, store: JsonStore, answering: threading.Event, tmp_path: Path, phase: str
 ) -> None:
     Talk(store, "ses_gone", "/home/dev/elsewhere").ask(f"About {words(9999)}.")
     said = converse(store)
@@ -113,6 +118,7 @@ def test_killed_in_any_phase_it_starts_again_and_has_lost_nothing(
             assert service.reconstitute("backup", str(tmp_path / "backup")).returncode == 0
             assert service.reconstitute(*command).returncode == 0
     if phase == "forgetting":
+        answering.set()  # a run under way makes way at its next step, after the answer that it waits for
         service.reconstitute("forget", "ses_gone", "--yes")
         assert not service.daemon.search(words(9999))
 

@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from daemon import log
@@ -16,7 +16,7 @@ from daemon.app.targets import Ground
 from daemon.control import answers, calls
 from daemon.control.answers import from_json, json_name
 from daemon.control.calls import Progress
-from daemon.errors import BadRequest
+from daemon.errors import BadRequest, ReconstituteError
 from daemon.files import Files
 from daemon.ingest import LazyEmbedder
 from daemon.model import Json, Target
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _LOG = log.get("chat")
 _ALL = ""
 """Among the targets that are running: none may begin."""
+
+
+class _MakesWay(ReconstituteError):
+    """Ends a run because something is to be forgotten; the run is repeated after that."""
 
 
 class RunCalls(RecallCalls, ABC):
@@ -67,10 +71,15 @@ class RunCalls(RecallCalls, ABC):
 
     def estimate(self, request: calls.Estimate, progress: Progress) -> answers.Estimate:
         """See calls.Estimate."""
-        target, step = self._target(request.path, request.questions), self._step(progress)
-        with known.only({}), self._exclusive_run(target.path, step), self.answerer() as answerer:
-            estimate = self._reconstitution(answerer, self.ground()).estimate(target, step, at=request.at)
-        return from_json(with_json_names(estimate), answers.Estimate)
+        target = self._target(request.path, request.questions)
+        while True:
+            with suppress(_MakesWay):
+                estimate = self._estimate(target, self._step(progress), request.at)
+                return from_json(with_json_names(estimate), answers.Estimate)
+
+    def _estimate(self, target: Target, progress: Progress, at: str) -> Json:
+        with known.only({}), self._exclusive_run(target.path, progress) as step, self.answerer() as answerer:
+            return self._reconstitution(answerer, self.ground()).estimate(target, step, at=at)
 
     def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
         """See calls.Trajectories.
@@ -101,7 +110,12 @@ class RunCalls(RecallCalls, ABC):
             BadRequest: the target makes no sense.
             OutputRefused: the output cannot be written.
         """
-        with known.only({}), self._exclusive_run(target.path, progress), self.answerer() as answerer:
+        while True:
+            with suppress(_MakesWay):
+                return self._run_target(target, progress, at)
+
+    def _run_target(self, target: Target, progress: Progress, at: str) -> Json:
+        with known.only({}), self._exclusive_run(target.path, progress) as step, self.answerer() as answerer:
             repeated = self._repeated(answerer, target, at)
             if repeated is not None:
                 return repeated
@@ -109,7 +123,7 @@ class RunCalls(RecallCalls, ABC):
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
             reconstitution = self._reconstitution(answerer, ground)
-            result = reconstitution.run(target, progress, at=at)
+            result = reconstitution.run(target, step, at=at)
             if target.refresh == "continuous" and reconstitution.change_check is not None:
                 self.looks[target.path] = reconstitution.change_check
                 self.index_look = PageChangeCheck(self.config.output_dir, "", began)
@@ -153,15 +167,24 @@ class RunCalls(RecallCalls, ABC):
             _LOG.info("answers", model=why)
 
     @contextmanager
-    def _exclusive_run(self, path: str, progress: Progress) -> Iterator[None]:
-        """Wait for another run of the same target, which may be asking the model the same questions (J3)."""
+    def _exclusive_run(self, path: str, progress: Progress) -> Iterator[Progress]:
+        """Wait for another run of the same target, which may be asking the model the same questions (J3).
+
+        Gives the run its progress, which ends it (_MakesWay) when it is to make way for `_no_runs`.
+        """
+
+        def step(event: Json) -> None:
+            if _ALL in self._running:
+                raise _MakesWay(f"{path}: something is to be forgotten; this run is repeated after that")
+            progress(event)
+
         with self._ended:
             while path in self._running or _ALL in self._running:
                 progress({"phase": "waiting for another run of it", "done": 0, "total": None})
                 self._ended.wait(0.5)
             self._running.add(path)
         try:
-            yield
+            yield step
         finally:
             with self._ended:
                 self._running.discard(path)
@@ -169,7 +192,7 @@ class RunCalls(RecallCalls, ABC):
 
     @contextmanager
     def _no_runs(self, progress: Progress) -> Iterator[None]:
-        """Wait for all runs under way; none begins meanwhile."""
+        """End all runs under way, each at its next step, and wait for that; none begins meanwhile."""
         with self._ended:
             while _ALL in self._running:
                 self._ended.wait(0.5)

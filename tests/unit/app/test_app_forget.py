@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,33 @@ def test_no_door_finds_what_was_forgotten(engine: PlainService, marked: Marked) 
             engine.recall(call, {argument: "msg_gone1"})
     assert engine.recall("recall", {"query": KEPT_WORD})["results"]
     assert not engine.forget("ses_gone", confirmed=True)["forgotten"]
+
+
+def test_a_run_under_way_makes_way_and_is_repeated(engine: PlainService, marked: Marked, tmp_path: Path) -> None:
+    """Its model may take an hour; what it has read by then is not to be written."""
+    reached, go_on = threading.Event(), threading.Event()
+    runs: list[Any] = []
+
+    def stay(event: dict[str, Any]) -> None:
+        reached.set()
+        assert go_on.wait(60)
+
+    def make_way(event: dict[str, Any]) -> None:
+        if event["phase"] == "waiting for the runs under way":
+            go_on.set()
+
+    def run() -> None:
+        runs.append(engine.reconstitute(str(marked.work), output=str(tmp_path / "pages"), progress=stay))
+
+    running = threading.Thread(target=run)
+    running.start()
+    assert reached.wait(60)
+    assert engine.forget("ses_gone", confirmed=True, progress=make_way)["forgotten"]
+    running.join(60)
+    assert runs[0]["written"]
+    pages = "".join(path.read_text() for path in (tmp_path / "pages").rglob("*.md"))
+    assert KEPT_WORD in pages
+    assert MARK not in pages
 
 
 MATCHES = ("smart", "literal", "semantic", "fuzzy")
