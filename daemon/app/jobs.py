@@ -30,10 +30,8 @@ _LOG = log.get("jobs")
 _RETRY_S = 5.0
 _REWRITE_S = 60.0
 """The minimum wait before a target whose pages could not be written runs again."""
-
 BESIDE_MODEL_S = 300.0
 """How long a step of a run may take, besides its request to the model, whose timeout is configured."""
-
 _MODEL_LOOK_S = 600.0
 _TICK_S, _LONGEST_S = 0.3, 30.0
 """Seconds between two checks for requests: without file events that report them, and with them."""
@@ -96,7 +94,6 @@ class JobLoop(Loop):
         self._next_glance = 0.0
         self._last_changes: dict[str, float] = {}
         """When a check of the disk last found that a target's pages must be made again, by path; monotonic seconds."""
-
         for path in self._targets:
             last = engine.archive.target_get(path, "last") or {}
             if "ground" in last:
@@ -242,7 +239,7 @@ class JobLoop(Loop):
     def _run_request(self, claimed: Claimed) -> None:
         """Run a request and move it to done/, or to failed/ if any of its paths failed, with a result beside it.
 
-        After a stop or a temporary failure it is queued again. Each of several paths has its own result.
+        After a stop, or a temporary failure, it is queued again. Each of several paths has its own result.
         """
         self.current = f"request {claimed.name}"
         try:
@@ -257,6 +254,9 @@ class JobLoop(Loop):
         except Exception as error:
             if is_full(error):
                 self._requests.release(claimed)
+                raise
+            if isinstance(error, OSError):
+                self._requests.drop()
                 raise
             self._request_failed(claimed, error)
         finally:

@@ -2,9 +2,9 @@
 
 A file is claimed by renaming it into ``running/``. It ends in ``done/``, or in ``failed/`` if any part of it failed,
 with ``<name>.result.json``. The number of attempts is in the running file's name, so it survives a crash
-(docs/reliability.md, J2). Anything but a small regular file of this user is moved to ``failed/`` unopened. Only the
-process that holds the archive may use the directory, in one thread. The caller watches it, and calls `claim` when
-something may have changed.
+(docs/reliability.md, J2). A call that the disk fails may have moved the file or not, so the next claim looks. Anything
+but a small regular file of this user is moved to ``failed/`` unopened. Only the process that holds the archive may use
+the directory, in one thread. The caller watches it, and calls `claim` when something may have changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,9 @@ MOST_ATTEMPTS = 3
 _UNFINISHED = ("~", ".tmp", ".part", ".swp", ".swx", ".crdownload")
 _RESULT = ".result.json"
 _LONGEST_NAME = 200
+_STUCK_S = 60.0
+"""When a file that could not be moved is tried again."""
+
 _EMPTY_S = 600.0
 """A file that is still empty after so long is refused; until then its author may be about to write."""
 
@@ -74,13 +78,16 @@ class Requests:
         self.on_refused: Callable[[str, Exception], None] = lambda _name, _error: None
         """Called with the name of a file that is moved to ``failed/`` without having been tried, and the reason."""
         self._unfinished = self._root.list("running")
+        self._is_unsure = False
+        """Whether files in ``running/`` may be in no queue."""
         for name in (f"{folder}/{name}" for folder in ("done", "failed") for name in self._root.list(folder)):
             if name.endswith(".tmp") and "/." in name:  # an unfinished result, from a crash
                 self._root.remove(name)
         self._queue: list[str] = []
         self._released: list[str] = []
         self._observations: dict[str, tuple[tuple[int, int, int], float]] = {}
-        self._stuck: set[str] = set()
+        self._stuck: dict[str, float] = {}
+        """When to try files again that could not be moved."""
 
     def close(self) -> None:
         """Release the directory."""
@@ -88,13 +95,28 @@ class Requests:
 
     def pending(self) -> bool:
         """Whether a request waits, or a file that may become one: then call `claim`, now or shortly."""
-        return bool(self._unfinished or self._released or self._candidates())
+        return bool(self._is_unsure or self._unfinished or self._released or self._candidates())
 
     def claim(self) -> Claimed | None:
         """Claim a request that is ready; None if there is none. Unusable files are moved to ``failed/``.
 
-        Requests that a crash interrupted come first, then new files, the oldest first, then released requests.
+        Requests that a crash or the disk interrupted come first, then new files, the oldest first, then released
+        requests. Call it only when the request before has been finished, failed, released or dropped.
+
+        Raises:
+            OSError: the disk fails; nothing is lost.
         """
+        with self._looking_again():
+            if self._is_unsure:
+                self._unfinished, self._released = self._root.list("running"), []
+                self._is_unsure = False
+            return self._next()
+
+    def drop(self) -> None:
+        """Let the claimed request go because the disk failed: it is claimed again, and this attempt counts."""
+        self._is_unsure = True
+
+    def _next(self) -> Claimed | None:
         claimed = self._reclaim_from(self._unfinished)
         if claimed:
             return claimed
@@ -131,12 +153,17 @@ class Requests:
     def release(self, claimed: Claimed) -> None:
         """Queue a request again that could not run now (shutdown, no model); this attempt does not count."""
         running, name = f"{claimed.attempt}.{claimed.name}", f"{claimed.attempt - 1}.{claimed.name}"
-        try:
+        with self._looking_again():
             self._root.rename(f"running/{running}", f"running/{name}")
-        except OSError:  # queued under its old name, so this attempt counts
-            self._released.append(running)
-            raise
         self._released.append(name)
+
+    @contextmanager
+    def _looking_again(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._is_unsure = True
+            raise
 
     def _candidates(self) -> list[tuple[str, os.stat_result]]:
         """Files in the directory that may be requests, oldest first; forgets observations of files that are gone."""
@@ -145,7 +172,7 @@ class Requests:
             if name in {"running", "done", "failed"} or name.startswith(".") or name.lower().endswith(_UNFINISHED):
                 continue
             entry = self._root.stat(name)
-            if entry is not None and name not in self._stuck:
+            if entry is not None and self._clock() >= self._stuck.get(name, 0.0):
                 candidates.append((name, entry))
         names = {name for name, _ in candidates}
         self._observations = {name: observation for name, observation in self._observations.items() if name in names}
@@ -183,6 +210,8 @@ class Requests:
         except FileNotFoundError:
             return None
         except OSError as error:
+            if self._root.stat(name) is None:
+                raise
             self._give_up(name, error)
             return None
         self._step("requests.claimed")
@@ -238,12 +267,14 @@ class Requests:
             self.on_refused(new_name, error)
 
     def _give_up(self, name: str, error: OSError) -> None:
-        self._stuck.add(name)
-        text = "request file %s cannot be moved (%s) and is left; remove it by hand"
-        logging.getLogger(__name__).warning(text, _printable_name(name), error.strerror)
+        if name not in self._stuck:
+            text = "request file %s cannot be moved (%s) and is left; it is tried again every minute, or remove it"
+            logging.getLogger(__name__).warning(text, _printable_name(name), error.strerror)
+        self._stuck[name] = self._clock() + _STUCK_S
 
     def _end(self, folder: str, attempt: int, name: str, body: Json) -> None:
-        self._finish_in(folder, f"{attempt}.{name}", name, body)
+        with self._looking_again():
+            self._finish_in(folder, f"{attempt}.{name}", name, body)
 
     def _finish_in(self, folder: str, running: str, name: str, body: Json) -> None:
         """Write the result, then move the request; `_reclaim` completes the move after a crash between the two."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
 import os
 import socket
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import BadRequest, ModelUnavailable
+from daemon.filesystem.durable import Root
 from daemon.requests import Request, Requests, parse
 
 HOME = Path("/home/u")
@@ -325,6 +330,45 @@ def test_a_thousand_files_at_once_are_each_taken_once(box, folder):
     while claimed := box.claim():
         paths += [request.path for request in claimed.requests]
     assert sorted(paths) == sorted(f"/{n}" for n in range(1000))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["instead of the call", "after it"])
+def test_whichever_call_the_disk_fails_once_the_same_process_ends_the_request(tmp_path, clock, monkeypatch, after):
+    calls = itertools.count()
+    number = -1
+
+    def failing(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*values: object) -> object:
+            fails = next(calls) == number
+            if fails and not after:
+                raise OSError(errno.EIO, "failed here")
+            result = real(*values)
+            if fails:
+                raise OSError(errno.EIO, "failed here")
+            return result
+
+        return call
+
+    for name in ("rename", "write", "read", "stat", "list"):
+        monkeypatch.setattr(Root, name, failing(getattr(Root, name)))
+    while True:
+        place = tmp_path / str(number)
+        requests = Requests(place, clock, home=HOME)
+        (place / "x").write_text("/a")
+        calls = itertools.count()
+        for _ in range(5):
+            clock.now += 120
+            with suppress(OSError):
+                claimed = requests.claim()
+                if claimed:
+                    requests.finish(claimed, {})
+        requests.close()
+        files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+        assert files == ["done/x", "done/x.result.json"], number
+        number += 1
+        if number > next(calls):
+            break
+    assert number > 15
 
 
 def test_a_request_is_tried_three_times_after_crashes_then_fails(box, folder, clock):
