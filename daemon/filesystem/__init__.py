@@ -5,12 +5,21 @@ This module decides which names and paths we may write: nothing outside a folder
 
 from __future__ import annotations
 
+import errno
 import unicodedata
 
-from daemon.errors import OutputRefused
+from daemon.errors import OutputRefused, Retry
 
 NAME_BYTES = 255
 """The longest name that Linux file systems allow."""
+
+_PASSING = frozenset({errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
+"""Errors that a disk, or a system short of something, may give for a moment."""
+
+
+def refusal(error: OSError, message: str) -> OutputRefused | Retry:
+    """What it means that something could not be written: to try again if that may help, else that it is not ours."""
+    return Retry(message) if error.errno in _PASSING else OutputRefused(message)
 
 
 def components(rel: str) -> tuple[str, ...]:

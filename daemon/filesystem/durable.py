@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon.errors import OutputRefused
-from daemon.filesystem import components, inside, regular_file
+from daemon.filesystem import components, inside, refusal, regular_file
 
 Step = Callable[[str], None]
 """Called with a point's name before the system call there; an exception counts as that call's failure."""
@@ -67,6 +67,7 @@ class Root:
 
         Raises:
             OutputRefused: it is a file, or cannot be made or opened.
+            Retry: not for the moment.
         """
         self.path = path
         self._step = step
@@ -81,7 +82,7 @@ class Root:
         except OSError as error:
             is_taken = error.errno in {errno.EEXIST, errno.ENOTDIR}
             reason = "a file, or a link to nothing, is in the way" if is_taken else error.strerror
-            raise OutputRefused(f"{path}: cannot be used as a directory: {reason}; name another") from error
+            raise refusal(error, f"{path}: cannot be used as a directory: {reason}; name another") from error
 
     def __enter__(self) -> Self:
         return self

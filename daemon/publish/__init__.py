@@ -15,7 +15,7 @@ import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from daemon.errors import OutputRefused
+from daemon.filesystem import refusal
 from daemon.filesystem.durable import Root, Step, no_step
 from daemon.model import Page
 from daemon.publish import journal
@@ -40,6 +40,7 @@ def publish(
         OutputRefused: the folder holds files but no manifest of ours, the manifest is damaged, the disk has less free
             space than twice the plan plus `spare_bytes`, or a write failed. Then the old tree is unchanged, or the next
             run or `recover` completes the new one.
+        Retry: a write failed in a way that may pass; the same holds.
     """
     with Root(output_root, step=step) as root, root.locked(), _reported(output_root):
         journal.recover(root)
@@ -58,6 +59,7 @@ def recover(output_root: Path, *, step: Step = no_step) -> int:
 
     Raises:
         OutputRefused: the disk fails again, or an intent is damaged.
+        Retry: the disk fails in a way that may pass.
     """
     if not output_root.is_dir():
         return 0
@@ -72,4 +74,4 @@ def _reported(output_root: Path) -> Iterator[None]:
     except OSError as error:
         fix = "free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "check the disk and the permissions"
         text = f"{output_root}: cannot be written: {error.strerror}; {fix}, the next run completes the tree"
-        raise OutputRefused(text) from error
+        raise refusal(error, text) from error

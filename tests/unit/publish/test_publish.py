@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.errors import OutputRefused
+from daemon.errors import OutputRefused, Retry
 from daemon.model import Page
 from daemon.publish import MANIFEST, names, publish, recover
 from daemon.publish.edits import composed, signature
@@ -342,6 +342,19 @@ def test_a_failure_of_any_write_leaves_the_old_tree_or_is_completed(tmp_path):
         publish(out, TREE, NEW)
         assert files(out) == {f"{TREE}/{page.path}": page.content for page in NEW}
         assert publish(out, TREE, NEW).written == []
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE])
+def test_an_error_that_may_pass_is_to_be_tried_again(tmp_path, monkeypatch, number):
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    publish(tmp_path / "pages", TREE, OLD)
+    with pytest.raises(Retry, match="cannot be written"):
+        publish(tmp_path / "pages", TREE, NEW, step=fail)
+    monkeypatch.setattr(os, "open", fail)
+    with pytest.raises(Retry, match="cannot be used as a directory"):
+        publish(tmp_path / "pages", TREE, OLD)
 
 
 def test_a_completion_that_fails_names_the_folder_and_goes_on_later(tmp_path):
