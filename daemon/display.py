@@ -76,6 +76,34 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """Seconds in a unit that suits them.
+
+    >>> duration(0.4), duration(90), duration(7000), duration(200_000)
+    ('1 s', '90 s', '117 min', '56 h')
+    """
+    for unit, size, limit in (("s", 1, 120), ("min", 60, 120)):
+        if seconds / size < limit:
+            return f"{max(1, round(seconds / size))} {unit}"
+    return f"{round(seconds / 3600)} h"
+
+
+def size(count: object) -> str:
+    """Bytes in a unit that suits them; a dash for what is no number.
+
+    >>> size(999), size(1_234_567), size(None)
+    ('999 B', '1.2 MB', '-')
+    """
+    if not isinstance(count, int | float):
+        return "-"
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if abs(amount) < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
 def _name(code: int) -> str:
     if code < 0x20:
         return chr(0x2400 + code)

@@ -25,14 +25,14 @@ OPTIONS = {
 """Options of commands that are not called as their argument is."""
 
 ARGUMENTS = frozenset({
-    "after", "anchor", "archived", "at", "before", "budgetTokens", "children", "confirmed", "deleted",
-    "depth_after", "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars",
+    "after", "anchor", "archived", "at", "before", "budgetTokens", "changeAfter", "children", "confirmed", "count",
+    "deleted", "depth_after", "depth_before", "diff", "directory", "exclude", "expand", "expandBudgetChars",
     "expandBudgetMessages", "expandBudgetTokens", "expandResults", "explain", "fallback", "format", "from", "full",
     "grade", "group", "have", "include", "kinds", "last", "limit", "lines", "list", "lost", "match", "maxChars",
-    "mentions", "messageID", "name", "new", "offset", "old", "output", "path", "project", "projectID", "query",
-    "questions", "raw", "remove", "results", "reverse", "role", "scope", "search", "session", "sessionID",
-    "sessions", "since", "sort", "started", "threshold", "title", "to", "toolName", "type", "until", "wait",
-    "where", "width", "window", "within",
+    "mentions", "messageID", "mostChars", "name", "new", "offset", "old", "output", "path", "project", "projectID",
+    "query", "questions", "raw", "remove", "results", "resume", "reverse", "role", "scope", "search", "session",
+    "sessionID", "sessions", "since", "sort", "start", "started", "threshold", "title", "to", "toolName", "type",
+    "until", "wait", "where", "width", "window", "within",
 })  # fmt: skip
 """The arguments of all calls."""
 
@@ -53,8 +53,10 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "alias": ("alias", ("old", "new")),
     "index": ("index", ()),
     "forget": ("forget", ("name",)),
+    "pause": ("pause", ()),
     "status": ("status", ()),
     "doctor": ("doctor", ()),
+    "web": ("web", ()),
 }
 """Each call's command, and the arguments that it takes as words."""
 

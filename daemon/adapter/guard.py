@@ -1,27 +1,24 @@
-"""Who may ask, before a body is read: host, origin, token, size of the body, number and patience of connections.
+"""Who may ask, before a body is read: host, origin, token, size of the body.
 
 A page whose name resolves to 127.0.0.1 has its own name in the Host header (DNS rebinding); a page of any site may send
 a form, and has its own address in the Origin header. Only `adapter.origins` lets pages in, with the headers that
-browsers require. uvicorn bounds neither the number of connections nor the time for a request's headers: its limit for
-an idle connection ends with the first byte of the next request.
+browsers require.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import ipaddress
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.adapter.failures import Failure, in_shape_of, response
 from daemon.adapter.model_request import encoded
+from daemon.bounded_connection import BoundedConnection
 from daemon.config import Adapter
 
 BODY_BYTES = 32 << 20
@@ -36,10 +33,6 @@ _ALLOWED = {
     + ", ".join(f"x-stainless-{name}" for name in _STAINLESS),
     "access-control-max-age": "600",
 }
-CONNECTIONS = 32
-"""At once; a request may have 32 MB."""
-HEADER_SECONDS = 10.0
-"""From the first moment, or the first byte after an answer, to the end of a request's headers."""
 
 
 def is_loopback(host: str) -> bool:
@@ -129,62 +122,9 @@ def _with_headers(send: Send, extra: dict[str, str]) -> Send:
     return sending
 
 
-class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1 connection with both bounds; a refused client gets the reason and is disconnected."""
+class Connection(BoundedConnection):
+    """One with the bounds; a refused client gets the reason in Ollama's shape, since the path may not have come yet."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._refused = False
-        self._deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in control/server
-        super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
-            self._refuse(503, f"server busy: {CONNECTIONS} connections are open; try again later")
-        else:
-            self._await_headers()
-
-    def data_received(self, data: bytes) -> None:
-        if self._refused:
-            return
-        if not self._is_answering():
-            self._await_headers()
-        super().data_received(data)
-        if self._is_answering():
-            self._stop_waiting()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(400, msg)
-
-    def _is_answering(self) -> bool:
-        cycle: Any = self.cycle
-        return cycle is not None and not cycle.response_complete
-
-    def _await_headers(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _give_up(self) -> None:
-        self._deadline = None
-        if not self._is_answering() and not self.transport.is_closing():
-            self._refuse(408, f"the request's headers did not arrive within {HEADER_SECONDS:g} s")
-
-    def _refuse(self, status: int, message: str) -> None:
-        self._refused = True
-        # The path may not have come yet, so the shape is Ollama's.
-        body = encoded(in_shape_of("", Failure(status, message)))
-        head = (
-            f"HTTP/1.1 {status} Refused\r\nconnection: close\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
-        self.transport.close()
+    def refusal(self, status: int, message: str) -> tuple[str, bytes]:
+        """See BoundedConnection."""
+        return "application/json", encoded(in_shape_of("", Failure(status, message)))

@@ -29,7 +29,7 @@ from daemon.app.reload import Reload, check_schedules
 from daemon.app.served import Served
 from daemon.app.troubles import LOOK_S, Announcer
 from daemon.config import Config
-from daemon.control import answers, calls, endpoint
+from daemon.control import answers, calls, endpoint, web_answers
 from daemon.control.server import Server
 from daemon.errors import ConfigError, DiskFull, OutputRefused, Retry, Stop
 from daemon.heap import return_large_blocks
@@ -39,6 +39,8 @@ from daemon.opencode.watch import Watch
 from daemon.publish import recover
 from daemon.requests import Requests
 from daemon.schedule import Scheduler, due_since
+from daemon.web import WebPage
+from daemon.web.entrance import LINK_SECONDS
 
 _LOG = log.get("daemon")
 _DRAIN_S = 14.0
@@ -83,6 +85,8 @@ class Daemon:
         self._notifier = Notifier()
         self._engine = Served(config)
         self._engine.service, self._engine.config_file = self, file
+        self._page = WebPage(self._engine, config.web.port)
+        self._engine.open_page = self._open_page
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -109,6 +113,7 @@ class Daemon:
         self._scheduler = Scheduler()
         self._engine.on_scanned = self._on_scan
         self._engine.on_forgotten = self._erasure.wake
+        self._engine.on_resumed = self._resumed
         self._intake.on_scanned = self._words.wake
         self._intake.sees_all = self._jobs.sees_all = self._sees_all
         self._words.on_indexed = self._indexed
@@ -138,6 +143,10 @@ class Daemon:
         if result.changed or result.removed:
             self._views.on_scan()
 
+    def _resumed(self) -> None:
+        for loop in self._loops:
+            loop.wake()
+
     def _indexed(self) -> None:
         self._intake.settled()
         self._embed.wake()
@@ -163,6 +172,20 @@ class Daemon:
     def watching(self) -> str:
         """How the sources are followed, or why only scans find changes."""
         return "nothing: safe mode" if self._engine.safe_mode else self._watch.trouble or "following file events"
+
+    async def _start_page(self) -> None:
+        """Serve the page from now on, if its port can be had."""
+        try:
+            await self._page.start()
+        except Retry as error:
+            self._engine.report("web", error)
+
+    def _open_page(self) -> web_answers.Web:
+        """Serve the page, and make a link to it. It is called in a thread of the call's own."""
+        if self._loop is None:
+            raise Retry("the page: the service is still starting; try again in a moment")
+        asyncio.run_coroutine_threadsafe(self._page.start(), self._loop).result()
+        return web_answers.Web(self._page.link(), self._page.address, LINK_SECONDS)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -197,6 +220,8 @@ class Daemon:
             self._loop.call_later(_SAFE_S, self._leave_safe_mode)
         else:
             self._start()
+        if self._config.web.enabled:
+            await self._start_page()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
         watching = [asyncio.ensure_future(work) for work in (self._watch_over(), self._announce_troubles())]
@@ -211,6 +236,7 @@ class Daemon:
         _LOG.info("stopping")
         if not await asyncio.to_thread(self._drain):
             self._abandon()
+        await self._page.stop()
         await server.stop()
 
     def _leave_safe_mode(self) -> None:
@@ -242,7 +268,7 @@ class Daemon:
             self.successor = config
             self._end.set()
         else:
-            self._notifier.ready(self._status_line())
+            self._notifier.ready(self._engine.status_line())
 
     def _on_stop_signal(self) -> None:
         if self.successor is not None:  # a stop during a reload
@@ -288,7 +314,7 @@ class Daemon:
                 last_check = now
                 if await asyncio.to_thread(self._watch.stale):
                     await asyncio.to_thread(self._watch.restart)
-            self._notifier.status(self._status_line())
+            self._notifier.status(self._engine.status_line())
             await asyncio.sleep(min(interval or _CHECK_S, _CHECK_S))
 
     async def _announce_troubles(self) -> None:
@@ -310,14 +336,6 @@ class Daemon:
         if overdue:
             _LOG.error("no progress", loops=overdue)
         return not overdue
-
-    def _status_line(self) -> str:
-        if self._engine.safe_mode:
-            return "safe mode after several crashes: it answers from what is archived"
-        if self._engine.space.state() is not None:
-            return "waiting for free space on the disk"
-        waiting = self._engine.waits_for_meaning
-        return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
 
     def _drain(self) -> bool:
         """Accept no more work and let each loop finish its batch, within _DRAIN_S. Whether all loops have ended."""

@@ -16,9 +16,13 @@ from typing import Self, TypeVar
 from daemon import log
 from daemon.app import targets
 from daemon.app.calls.backups import BackupCalls
-from daemon.app.calls.contents import ContentCalls
+from daemon.app.calls.conversation import ConversationCalls
+from daemon.app.calls.days import DayCalls
+from daemon.app.calls.lines import LineCalls
 from daemon.app.calls.models import ModelCalls
+from daemon.app.calls.pausing import PauseCalls, Pausing
 from daemon.app.calls.status import StatusCalls
+from daemon.app.calls.web import WebCalls
 from daemon.app.forgetting import Forgetting
 from daemon.app.indexing import Unindexed
 from daemon.app.scanning import MOMENT_S, Recovery
@@ -44,7 +48,9 @@ _LOG = log.get("engine")
 _MOST_ERRORS = 20
 
 
-class Engine(Forgetting, ContentCalls, BackupCalls, ModelCalls, StatusCalls):
+class Engine(
+    Forgetting, ConversationCalls, LineCalls, BackupCalls, ModelCalls, StatusCalls, WebCalls, PauseCalls, DayCalls
+):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -63,6 +69,7 @@ class Engine(Forgetting, ContentCalls, BackupCalls, ModelCalls, StatusCalls):
         self.archive = Archive(config.archive_dir, on_step=self.on_migration)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
+            self.pausing = Pausing(self.archive)
             self._build(embedder or self._choose)
         except BaseException:
             self.archive.close()

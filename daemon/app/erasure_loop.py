@@ -19,6 +19,8 @@ _IDLE_S = 60.0
 class ErasureLoop(Loop):
     """It mostly waits: `Engine.forget` itself does the erasing, unless it is ended."""
 
+    stops_in_pause = False  # what the user has removed must not stay
+
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         allowed_s = max(MODEL_S, engine.config.chat.timeout_seconds + BESIDE_MODEL_S)
         super().__init__("erasure", engine, fatal, allowed_s=allowed_s)

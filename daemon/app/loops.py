@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from daemon import log
 from daemon.app.engine import Engine
+from daemon.app.heartbeat import Heartbeat
 from daemon.app.indexing import NEWEST, Interrupted
 from daemon.errors import IndexBroken, Retry, Skip, Stop
 from daemon.filesystem.disk_space import is_full
@@ -54,6 +55,9 @@ _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
 _FULL_S = (1.0, 2.0, 5.0)
 """Seconds between two checks for free space on the disk."""
 
+_PAUSE_S = 60.0
+"""Seconds between two checks whether a pause is over, because the clock may be set meanwhile."""
+
 MODEL_S = 900.0
 """A request to a model has its own deadline of 300 s, and one batch may need several requests (D2)."""
 
@@ -64,34 +68,11 @@ WORKER_IDLE_S = 180.0
 """After this long without a search by meaning or a message to embed, the worker process is ended."""
 
 
-class Heartbeat:
-    """Whether one loop is alive. An idle loop is healthy; a busy one is healthy until its deadline."""
-
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.name = name
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._deadline: float | None = None
-
-    def busy(self, allowed_s: float = 120.0) -> None:
-        """Report progress; the next report is due within `allowed_s` seconds."""
-        with self._lock:
-            self._deadline = self._clock() + allowed_s
-
-    def idle(self) -> None:
-        """Report that there is nothing to do."""
-        with self._lock:
-            self._deadline = None
-
-    @property
-    def is_alive(self) -> bool:
-        """False if the next report is overdue."""
-        with self._lock:
-            return self._deadline is None or self._clock() <= self._deadline
-
-
 class Loop(ABC):
     """A thread that calls `turn` until stopped; `turn` returns the seconds to wait before the next turn."""
+
+    stops_in_pause = True
+    """Whether it makes no turns while the user has paused the work (calls.Pause)."""
 
     def __init__(
         self, name: str, engine: Engine, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0
@@ -145,6 +126,10 @@ class Loop(ABC):
         while not self._stop.is_set():
             self._woken = self._wake.is_set()
             self._wake.clear()
+            if self.stops_in_pause and (left_s := self._engine.pausing.left_s()):
+                self.heartbeat.idle()
+                self._wake.wait(min(left_s, _PAUSE_S))
+                continue
             self.sign()
             try:
                 self._engine.check_disk_space()
@@ -178,6 +163,8 @@ class Loop(ABC):
 
 class IntakeLoop(Loop):
     """Follows the sources: scans what hints name. Scans everything at the start, periodically, and when in doubt."""
+
+    stops_in_pause = False  # what is not archived in time may be lost
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("intake", engine, fatal)
@@ -244,8 +231,9 @@ class IntakeLoop(Loop):
         return self._tick
 
     def settled(self) -> None:
-        """Set `calm` if nothing waits for the lexical index."""
-        if not self._engine.archive.waiting("lexical") and not self._wake.is_set():
+        """Set `calm` if nothing waits for the lexical index, or only for the end of a pause."""
+        is_idle = not self._engine.archive.waiting("lexical") or self._engine.pausing.left_s() > 0
+        if is_idle and not self._wake.is_set():
             self.calm.set()
 
     def _sign(self) -> None:
@@ -358,7 +346,7 @@ class EmbedLoop(Loop):
 
     def _is_stopping(self) -> bool:
         self.sign()
-        return self._stop.is_set()
+        return self._stop.is_set() or self._engine.pausing.left_s() > 0
 
     def failed(self, error: Exception) -> None:
         if not isinstance(error, IndexBroken):  # the engine has reported that one

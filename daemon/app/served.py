@@ -84,3 +84,14 @@ class Served(Engine):
         if self.service is not None:
             self.service.add_figures(answer)
         return answer
+
+    def status_line(self) -> str:
+        """What it does, for `systemctl status`."""
+        if self.safe_mode:
+            return "safe mode after several crashes: it answers from what is archived"
+        if self.space.state() is not None:
+            return "waiting for free space on the disk"
+        if self.pausing.left_s():
+            return "paused by its user: it archives new messages, all other work waits"
+        waiting = self.waits_for_meaning
+        return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from daemon import display
 from daemon.control.answers import to_json
 from daemon.display import short_id, visible
 from daemon.hints import for_commands, rendered
@@ -26,6 +27,9 @@ _WIDE = (
 )
 _PIECES = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
 """Spaces, words, and single characters of scripts without spaces."""
+
+
+duration, size = display.duration, display.size
 
 
 def is_colourful() -> bool:
@@ -161,30 +165,6 @@ def moment(ms: Any) -> str:
         return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):
         return "-"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in a unit that suits them.
-
-    >>> duration(0.4), duration(90), duration(7000), duration(200_000)
-    ('1 s', '90 s', '117 min', '56 h')
-    """
-    for unit, size, limit in (("s", 1, 120), ("min", 60, 120)):
-        if seconds / size < limit:
-            return f"{max(1, round(seconds / size))} {unit}"
-    return f"{round(seconds / 3600)} h"
-
-
-def size(count: Any) -> str:
-    """Bytes in a unit that suits them."""
-    if not isinstance(count, int | float):
-        return "-"
-    amount = float(count)
-    for unit in ("B", "kB", "MB"):
-        if abs(amount) < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
 
 
 def count(number: Any, singular: str, plural: str = "") -> str:

@@ -162,6 +162,13 @@ class Adapter(Section, frozen=True):
     ] = 10
 
 
+class Web(Section, frozen=True):
+    """The page that the service shows in a browser on this machine (`reconstitute web`)."""
+
+    enabled: Annotated[bool, Meta(description="serve it always; false: from the first `reconstitute web` on")] = False
+    port: Annotated[int, Meta(ge=0, le=65535, description="its port on 127.0.0.1; 0: any free one")] = 11436
+
+
 class Output(Section, frozen=True):
     """Where the markdown trees are written."""
 
@@ -261,6 +268,7 @@ class Config(Section, frozen=True):
     chat: Chat = Chat()
     agent: Agent = Agent()
     adapter: Adapter = Adapter()
+    web: Web = Web()
     output: Output = Output()
     targets: list[TargetSection] = []
     watch: Watch = Watch()

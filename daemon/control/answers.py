@@ -51,9 +51,6 @@ class Answer(Struct, rename=json_name):
     """What a client gets. Every field has a default, so that answers of other versions are understood."""
 
 
-# -- the archive -----------------------------------------------------------------------------------------------------
-
-
 class LargeRecords(Answer):
     """The records that are kept whole as files, the largest of them listed."""
 
@@ -124,6 +121,13 @@ class DiskStatus(Answer):
     since: int = 0
     reason: str = ""
     paused: list[str] = []
+
+
+class Pause(Answer):
+    """A pause of all work but archiving: until `until`, or null until it is resumed. Without one `since` is 0."""
+
+    since: int = 0
+    until: int | None = None
 
 
 class BackedUpRecord(Answer):
@@ -222,6 +226,7 @@ class Status(Answer):
     jobs: JobsStatus | None = None
     watch: str = ""
     disk: DiskStatus | None = None
+    pause: Pause | None = None
     errors: list[ErrorStatus] = []
     differs: list[str] | UnsetType = UNSET
 
@@ -273,40 +278,12 @@ class Forget(Answer):
     warnings: list[str] = []
 
 
-class EmbeddingModel(Answer):
-    """A model for search by meaning. `readable` is the share of the sampled messages that it can read, None where
-    there are none; `seconds` is what it would take to embed the whole archive; `setting` is how to choose it.
-    """
-
-    name: str = ""
-    in_use: bool = False
-    dims: int = 0
-    readable: float | None = None
-    texts_per_second: float = 0.0
-    seconds: float = 0.0
-    setting: str = ""
-    error: str = ""
-
-
-class Models(Answer):
-    """The models at hand, the one in use first, judged by a `sample` of the archive's messages."""
-
-    models: list[EmbeddingModel] = []
-    messages: int = 0
-    sample: int = 0
-    advice: str = ""
-    warnings: list[str] = []
-
-
 class Export(Answer):
     """How much was exported."""
 
     sessions: int = 0
     messages: int = 0
     warnings: list[str] = []
-
-
-# -- pages -----------------------------------------------------------------------------------------------------------
 
 
 class FileCounts(Answer):

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
-from daemon.control import answers, file_answers
+from daemon.control import answers, conversation_answers, file_answers, model_answers, view_answers, web_answers
 from daemon.control.answers import Answer, json_name
 from daemon.model import Json
 
@@ -81,6 +81,16 @@ class Index(Request[answers.Index]):
     wait: bool = False
 
 
+class Pause(Request[answers.Pause]):
+    """Stop indexing, embedding and all runs until the time `until`, or until it is called with `resume`.
+
+    New messages are still archived. A run or step that is under way ends first.
+    """
+
+    until: str = ""
+    resume: bool = False
+
+
 class Forget(Request[answers.Forget]):
     """Remove for good what was named; without `confirmed` the answer is only a preview.
 
@@ -94,7 +104,7 @@ class Forget(Request[answers.Forget]):
     confirmed: bool = False
 
 
-class Models(Request[answers.Models]):
+class Models(Request[model_answers.Models]):
     """Which embedding models are at hand, what each reads of this archive, and how fast it is on this machine."""
 
 
@@ -107,6 +117,21 @@ class Recall(Request[Json]):
     call: str
     arguments: Json = {}
     here: str = ""
+
+
+class Conversation(Request[conversation_answers.Conversation]):
+    """The messages of a session from number `start` on (the first is 0), taken apart to be read.
+
+    With `message_id` they are the `count` messages of the page that it is on, and with `change_after` those of the page
+    with the next message after that number which changed a file. Texts are cut after `most_chars` characters.
+    """
+
+    session_id: str
+    start: int = 0
+    count: int = 50
+    message_id: str = ""
+    change_after: int | None = None
+    most_chars: int = 20_000
 
 
 class Export(Request[answers.Export]):
@@ -122,6 +147,10 @@ class Backup(Request[answers.Backup]):
     """
 
     have: list[str] = []
+
+
+class Web(Request[web_answers.Web]):
+    """Serve the page if it is not served yet, and make a link that lets one browser in, once."""
 
 
 # -- pages -----------------------------------------------------------------------------------------------------------
@@ -151,6 +180,35 @@ class Trajectories(Request[answers.Trajectories]):
     started: int = 0
 
 
+class Page(Request[view_answers.Page]):
+    """The front page of a folder or file as `Reconstitute` would write it; no model is asked, nothing written."""
+
+    path: str
+    at: str = ""
+
+
+# -- days ------------------------------------------------------------------------------------------------------------
+
+
+class Activity(Request[view_answers.Activity]):
+    """How much happened on each day from `after` until `before` (times; the last year without), newest 800 days.
+
+    `project` is the absolute path of a folder. With a `limit`, so many entries tell what happened in that time.
+    """
+
+    after: str = ""
+    before: str = ""
+    project: str = ""
+    limit: int = 0
+
+
+class Unfinished(Request[view_answers.Unfinished]):
+    """What recent sessions left open, by folder; `since` is a time, `project` the absolute path of a folder."""
+
+    since: str = "7d"
+    project: str = ""
+
+
 # -- recorded files --------------------------------------------------------------------------------------------------
 
 
@@ -178,8 +236,27 @@ class Content(Request[file_answers.Content]):
     raw: bool = False
 
 
+class Lines(Request[file_answers.Lines]):
+    """Lines of a file at a time, or last, from number `start` on (the first is 0), each with the prompt behind it."""
+
+    path: str
+    at: str = ""
+    start: int = 0
+    count: int = 1000
+
+
+class Diff(Request[file_answers.Diff]):
+    """What changed in a file between two times; without `old` since it did not exist, without `new` until now."""
+
+    path: str
+    old: str = ""
+    new: str = ""
+
+
 class Restore(Request[file_answers.Restore]):
     """Hand out each file at or beneath a path that is known well enough; the caller writes.
+
+    With `to`, the absolute path of a new or empty folder, the service writes them into that and hands out none.
 
     `include` and `exclude` are patterns as in a .gitignore file, of paths beneath `path`. If there is an `include`,
     only files that match it are handed out; none that matches `exclude` is.
@@ -191,6 +268,7 @@ class Restore(Request[file_answers.Restore]):
     grade: str = "proven"
     include: list[str] = []
     exclude: list[str] = []
+    to: str = ""
 
 
 class Alias(Request[file_answers.Alias]):
@@ -244,18 +322,26 @@ CALLS: dict[type[Request[Any]], Call] = {
     for call in (
         Call(Status, _SHORT_SECONDS, method="GET"),
         Call(Recall, _SEARCH_SECONDS, fields_in_address=("call",)),
+        Call(Conversation),
         Call(Export, part=str, part_name="text"),
         Call(Backup, part=BackupSegment, part_name="segment"),
+        Call(Web, _SHORT_SECONDS),
         Call(Index, changes=True),
+        Call(Pause, _SHORT_SECONDS, changes=True),
         Call(Forget, changes=True),
         Call(Models),
         Call(Doctor),
         Call(Reconstitute, changes=True),
         Call(Estimate),
         Call(Trajectories, _SHORT_SECONDS),
+        Call(Page),
+        Call(Activity, _SEARCH_SECONDS),
+        Call(Unfinished),
         Call(Files),
         Call(History),
         Call(Content),
+        Call(Lines),
+        Call(Diff),
         Call(Restore, part=FileContent, part_name="content"),
         Call(Alias, _SHORT_SECONDS, changes=True),
     )

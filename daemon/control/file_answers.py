@@ -80,6 +80,52 @@ class History(Answer):
     lines: list[FileLine] | UnsetType = UNSET
 
 
+class LineAuthor(Change):
+    """A change that wrote lines, the title of its session, and the beginning of the prompt that asked for it."""
+
+    session_title: str = ""
+    prompt_id: str = ""
+    prompt: str = ""
+
+
+class Lines(Answer):
+    """Some lines of a file at a moment: `lines` are those from number `start` of `total`; the first line is 0.
+
+    `state` is the revision that has them, and `note` says why there are none; `last` is then the time of the newest
+    one with a content. `by` has the index in `authors` of each line's author, -1 for an unknown one. `cut` is how many
+    of the lines are longer than what is given of them. `redacted`: secrets in the file are hidden.
+    """
+
+    path: str = ""
+    at: int | None = None
+    known: bool = False
+    state: FileRevision | None = None
+    last: int | None = None
+    redacted: bool = False
+    note: str = ""
+    total: int = 0
+    start: int = 0
+    cut: int = 0
+    lines: list[str] = []
+    by: list[int] = []
+    authors: list[LineAuthor] = []
+    warnings: list[str] = []
+
+
+class Diff(Answer):
+    """What a file's state `new` changed in its state `old`, as the hunks of a unified diff.
+
+    A state is null where nothing was recorded by then. `note` says why `diff` is empty.
+    """
+
+    path: str = ""
+    old: FileRevision | None = None
+    new: FileRevision | None = None
+    diff: str = ""
+    note: str = ""
+    warnings: list[str] = []
+
+
 class LastContent(Change):
     """The newest revision whose content is known, of a file that is deleted or whose last content is not."""
 

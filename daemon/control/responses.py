@@ -94,20 +94,32 @@ def as_json(value: object) -> Response:
 
 async def answer(where: str, work: Callable[[], T], form: Callable[[T], Response] = as_json) -> Response:
     """The answer of `work`, or its error."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Response] = loop.create_future()
 
-    def settle(response: Response) -> None:
+    def respond_to(work: Callable[[], T]) -> Response:
+        try:
+            return form(work())
+        except BaseException as error:  # noqa: BLE001 - a fault of ours is logged and answered; the daemon goes on
+            _log_fault(where, error)
+            return respond(error_bytes(error), status_of(error))
+
+    return await in_thread(lambda: respond_to(work))
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """What `work` returns or raises, in a thread that `finish` waits for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(function: Callable[[Any], None], value: object) -> None:
         if not future.done():
-            future.set_result(response)
+            function(value)
 
     def run() -> None:
         try:
-            response = form(work())
-        except BaseException as error:  # noqa: BLE001 - a fault of ours is logged and answered; the daemon goes on
-            _log_fault(where, error)
-            response = respond(error_bytes(error), status_of(error))
-        _on_loop(loop, settle, response)
+            outcome: tuple[Callable[[Any], None], Any] = (future.set_result, work())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+            outcome = (future.set_exception, error)
+        _on_loop(loop, settle, *outcome)
 
     _start(run)
     return await future

@@ -129,7 +129,7 @@ class Exclusion:
         """A session's record whose diffs show no excluded path; None if none of them did. It may be JSON in JSON."""
         changed: Json = {}
         for name in ("revert", "summary_diffs"):
-            if self._shows(data.get(name), roots):
+            if data.get(name) is not None and self._shows(data[name], roots):
                 changed[name] = _without_diff(data[name]) if name == "revert" else None
         summary = records.table(data.get("summary"))
         if isinstance(summary.get("diffs"), list):

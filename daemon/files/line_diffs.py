@@ -93,6 +93,20 @@ def blame(history: FileHistory) -> list[Line]:
     A line from an observation was written before it; its revision is the first that has it. A line that a revert
     restored belongs to its original writer.
     """
+    lines, owners = _owned(history)
+    return [
+        Line(text.rstrip("\r\n"), owner.time, owner.session_id, owner.message_id, owner.tool, owner.grade.value)
+        for text, owner in zip(lines, owners, strict=True)
+    ]
+
+
+def authors(history: FileHistory) -> list[Revision]:
+    """The revision that wrote each line, as `blame` says it."""
+    return _owned(history)[1]
+
+
+def _owned(history: FileHistory) -> tuple[list[str], list[Revision]]:
+    """The lines of the newest revision with whole content, with their ends, and the revision that wrote each."""
     lines: list[str] = []
     owners: list[Revision] = []
     before: dict[str, list[Revision]] = {}
@@ -109,10 +123,7 @@ def blame(history: FileHistory) -> list[Line]:
         owners = _carried(lines, owners, now, revision) if known is None else known
         lines = now
         before[revision.sha256] = owners
-    return [
-        Line(text.rstrip("\r\n"), owner.time, owner.session_id, owner.message_id, owner.tool, owner.grade.value)
-        for text, owner in zip(lines, owners, strict=True)
-    ]
+    return lines, owners
 
 
 def counts(before: bytes, after: bytes) -> tuple[int, int] | None:

@@ -186,6 +186,12 @@ class LexicalIndex(Protocol):
     def by_time(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
 
+    def counts(self, filters: Filters, bounds: Sequence[int], without: Collection[str] = ()) -> list[int]:
+        """How many messages were made from each of the ascending times in `bounds` until before the next one.
+
+        Messages of the ids in `without` do not count, nor do those without text. Nothing is read but times.
+        """
+
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         """The number of windows, and how many hold each content term of `query`, spelt as in `query`."""
 

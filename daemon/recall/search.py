@@ -164,7 +164,7 @@ class RecallEngine:
             query,
             request.match,
             () if scope.emptied_by else scope.rounds,
-            request.results,
+            request.offset + request.results,
             request.group,
             is_single_session=bool(request.sessionID),
             explain=request.explain,

@@ -86,12 +86,45 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request:
     }
 
 
+def span(
+    archive: Archive,
+    lexical: LexicalIndex,
+    catalog: Catalog,
+    request: RecallTimeline,
+    *,
+    bounds: tuple[int, int],
+    limit: int,
+) -> Json:
+    """``{entries, hasMore, warnings}``: the entries of `timeline` from the first of `bounds` until before the second.
+
+    At most `limit`, the oldest first; of the request only its filters and its format count.
+
+    Raises:
+        BadRequest, IndexBroken: as timeline.
+    """
+    begin, end = bounds
+    walk = _Walk(archive, lexical, catalog.rows(), request, until=end)
+    stream = walk.entries((begin, -1, "", "", 0, ""), is_before=False)
+    entries = list(itertools.islice(itertools.takewhile(lambda entry: entry.key[0] < end, stream), limit + 1))
+    return {
+        "entries": [walk.as_json(entry, is_anchor=False) for entry in entries[:limit]],
+        "hasMore": len(entries) > limit or bool(walk.unread),
+        "warnings": walk.warnings,
+    }
+
+
 class _Walk:
-    """Reads the records for one timeline."""
+    """Reads the records for one timeline; without messages made at `until` (epoch ms) or later."""
 
     def __init__(
-        self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], request: RecallTimeline
+        self,
+        archive: Archive,
+        lexical: LexicalIndex,
+        rows: Mapping[str, Row],
+        request: RecallTimeline,
+        until: int | None = None,
     ) -> None:
+        self._until = until
         self._archive, self._lexical, self._rows, self._request = archive, lexical, rows, request
         self.warnings: list[str] = []
         self._chosen = _chosen(rows, request, self.warnings)
@@ -200,7 +233,10 @@ class _Walk:
     def _matches(self, kinds: tuple[Kind, ...], time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
         """Parts of these kinds from `time` outwards, in growing pages; after `most` no more, with a warning."""
         filters = Filters(
-            session_id=self._request.sessionID.strip(), sessions=self._chosen, kinds=tuple(map(str, kinds))
+            session_id=self._request.sessionID.strip(),
+            sessions=self._chosen,
+            kinds=tuple(map(str, kinds)),
+            before=self._until,
         )
         done, limit = 0, _PAGE if most is not None else max(self._request.depth_before, self._request.depth_after) + 8
         while True:

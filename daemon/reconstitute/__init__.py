@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daemon import config
@@ -34,13 +34,12 @@ from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.agent.tools import Holdings
 from daemon.reconstitute.facts import gather
 from daemon.reconstitute.output import ChangeCheck
-from daemon.reconstitute.pages import Renderer
+from daemon.reconstitute.pages import LinkedPage, Renderer
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.passages import Extractor, Findings, QuestionSearch
+from daemon.reconstitute.passages import Findings, QuestionSearch
 from daemon.reconstitute.questions import of_target
 from daemon.reconstitute.recover import Recovered, recover
 from daemon.reconstitute.scope import Conversations, Scope, collect
-from daemon.records import digest, dumps
 from daemon.redact import redact
 
 __all__ = ["Answerer", "Reconstitution", "parse_moment"]
@@ -140,8 +139,40 @@ class Reconstitution:
         began = time.time_ns()
         target, root, tree = self._resolve(target, at)
         made_from = self._inputs(target, root)
+        material, case, run = self._material(target, progress)
+        renderer = Renderer(material, self._most_pages)
+        pages = output.with_progress(renderer.pages(), progress)
+        result = output.published(root, tree, target.path, pages, case.files, spare_bytes=self._spare_bytes)
+        self.change_check = ChangeCheck(root, os.path.relpath(result["output"], root), case.files, began)
+        warnings_so_far = [*material.warnings]
+        if renderer.left_out:
+            warnings_so_far.append(
+                f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}"
+            )
+        warnings = dict.fromkeys([*warnings_so_far, *case.searches.warnings, *run.warnings, *result["warnings"]])
+        result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
+        result |= self._answer_counts(case, run, material.findings)
+        self._remember(target, case, root, output.entry(renderer, root, result), result)
+        if not self.pending(target):
+            repeat.keep(self._archive, target, made_from, result, self.change_check)
+        return result
+
+    def page(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> LinkedPage:
+        """The front page that `run` would publish now, which is not published. Without a model kept answers are shown.
+
+        Raises:
+            BadRequest, NotRecorded: as run.
+        """
+        target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
+        material, _, _ = self._material(target, progress)
+        return Renderer(material, self._most_pages).front()
+
+    def _material(self, target: Target, progress: Progress) -> tuple[Material, Case, QuestionRun]:
+        """What the pages are rendered from, and where it comes from. Asks the model."""
         collected = self._collect(target, progress)
-        findings = self._findings(collected.case, progress)
+        case = collected.case
+        own = [question for question in case.questions if question.id not in output.DEFAULT]
+        findings = passages.kept(self._archive, own, case.searches, self._ground["pending"], progress)
         case = collected.complete(findings, progress)
         run = self._ask_model(target, case, progress)
         material = Material(
@@ -155,22 +186,7 @@ class Reconstitution:
             case.facts,
             Conversations(self._archive, case.scope.sessions),
         )  # fmt: skip - without the warnings of recall and the model: temporary ones must not rewrite pages
-        renderer = Renderer(material, self._most_pages)
-        pages = output.with_progress(renderer.pages(), progress)
-        result = output.published(root, tree, target.path, pages, case.files, spare_bytes=self._spare_bytes)
-        self.change_check = ChangeCheck(root, os.path.relpath(result["output"], root), case.files, began)
-        warnings_so_far = [*collected.warnings]
-        if renderer.left_out:
-            warnings_so_far.append(
-                f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}"
-            )
-        warnings = dict.fromkeys([*warnings_so_far, *case.searches.warnings, *run.warnings, *result["warnings"]])
-        result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
-        result |= self._answer_counts(case, run, findings)
-        self._remember(target, case, root, output.entry(renderer, root, result), result)
-        if not self.pending(target):
-            repeat.keep(self._archive, target, made_from, result, self.change_check)
-        return result
+        return material, case, run
 
     def repeated(self, target: Target, at: str = "") -> Json | None:
         """The result of the last run, if another one would write and answer the same; else None (see repeat).
@@ -359,36 +375,6 @@ class Reconstitution:
             "unanswered": run.unanswered,
             "later_s": run.later_s,
         }
-
-    def _findings(self, case: Case, progress: Progress) -> tuple[Findings, ...]:
-        """The quotations that answer each of a person's own questions.
-
-        They are kept while the evidence and the questions are the same, unless recall was incomplete at that time.
-        """
-        own_questions = [question for question in case.questions if question.id not in output.DEFAULT]
-        if not own_questions:
-            return ()
-        key = digest(
-            case.scope.fingerprint.encode(),
-            dumps([asdict(question) for question in own_questions]),
-            f"{passages.VERSION} {case.moment}".encode(),
-        )
-        name = "answers" if case.moment is None else "answers-at"
-        stored = self._archive.target_get(case.path, name)
-        if stored is not None and stored["key"] == key and not stored["warnings"]:
-            return tuple(Findings.from_json(q, stored["answers"][q.id]) for q in own_questions)
-        findings: list[Findings] = []
-        extractor = Extractor(passages.passages_of(case.scope.sessions))
-        for number, question in enumerate(own_questions):
-            progress({"phase": "quote", "done": number, "total": len(own_questions)})
-            findings.append(extractor.answer(question, case.searches.ranks(question)))
-        progress({"phase": "quote", "done": len(own_questions), "total": len(own_questions)})
-        answers = {finding.question.id: finding.to_json() for finding in findings}
-        warnings = [*case.searches.warnings, *self._ground["pending"]]
-        value = {"key": key, "answers": answers, "warnings": warnings}
-        if stored != value:
-            self._archive.target_put(case.path, name, value)
-        return tuple(findings)
 
 
 def _last_run_name(target: Target) -> str:

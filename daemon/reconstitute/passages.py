@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from daemon.archive import Archive
@@ -227,8 +227,8 @@ class QuestionSearch:
         """`moment` (epoch ms): later messages are left out. `is_early`: the indexes are not complete yet, so ranks are
         neither stored nor taken from the store.
         """
-        self._moment, self._is_early = moment, is_early
-        self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
+        self.moment, self._is_early = moment, is_early
+        self._archive, self._recall, self.path, self.scope = archive, recall, path, scope
         self._message_ids = {message_id for session in scope.sessions for message_id in session.message_ids}
         self._is_over = False
         self.warnings: list[str] = []
@@ -236,7 +236,7 @@ class QuestionSearch:
     def ranks(self, question: Question) -> dict[str, int]:
         """The best place in recall, from 0, of each message of the scope, over the question's queries."""
         key = digest(
-            self._scope.fingerprint.encode(), dumps([self._path, question.queries, self._moment, _SEARCH_VERSION])
+            self.scope.fingerprint.encode(), dumps([self.path, question.queries, self.moment, _SEARCH_VERSION])
         )
         stored: dict[str, int] | None = None if self._is_early else self._archive.cache_get(_KIND, key)
         if stored is not None:
@@ -268,18 +268,54 @@ class QuestionSearch:
 
     def _searches(self, question: Question) -> list[tuple[str, Filters]]:
         """(query, filters) of each search: everything beneath the target, and the busiest sessions elsewhere."""
-        outside = [session for session in self._scope.sessions if not is_beneath(session.session.directory, self._path)]
+        outside = [session for session in self.scope.sessions if not is_beneath(session.session.directory, self.path)]
         busiest = sorted(outside, key=lambda session: (-len(session.message_ids), session.session.id))[:_MOST_SESSIONS]
-        end = None if self._moment is None else self._moment + 1
+        end = None if self.moment is None else self.moment + 1
         searches = [
             (query, Filters(session_id=session.session.id, before=end))
             for session in busiest
             for query in question.queries[:1]
         ]
-        if len(outside) < len(self._scope.sessions):
-            searches += [(query, Filters(directory=self._path, before=end)) for query in question.queries]
+        if len(outside) < len(self.scope.sessions):
+            searches += [(query, Filters(directory=self.path, before=end)) for query in question.queries]
         return searches
 
     def _warn(self, warning: str) -> None:
         if warning not in self.warnings:
             self.warnings.append(warning)
+
+
+def kept(
+    archive: Archive,
+    questions: Sequence[Question],
+    search: QuestionSearch,
+    pending: Iterable[str],
+    progress: Callable[[Json], None],
+) -> tuple[Findings, ...]:
+    """The quotations that answer each of `questions`, which a person asked of the target of `search`.
+
+    They are stored while the evidence and the questions are the same, unless recall was incomplete at that time, or
+    work was `pending`.
+    """
+    if not questions:
+        return ()
+    key = digest(
+        search.scope.fingerprint.encode(),
+        dumps([asdict(question) for question in questions]),
+        f"{VERSION} {search.moment}".encode(),
+    )
+    name = "answers" if search.moment is None else "answers-at"
+    stored = archive.target_get(search.path, name)
+    if stored is not None and stored["key"] == key and not stored["warnings"]:
+        return tuple(Findings.from_json(question, stored["answers"][question.id]) for question in questions)
+    findings: list[Findings] = []
+    extractor = Extractor(passages_of(search.scope.sessions))
+    for number, question in enumerate(questions):
+        progress({"phase": "quote", "done": number, "total": len(questions)})
+        findings.append(extractor.answer(question, search.ranks(question)))
+    progress({"phase": "quote", "done": len(questions), "total": len(questions)})
+    answers = {finding.question.id: finding.to_json() for finding in findings}
+    value = {"key": key, "answers": answers, "warnings": [*search.warnings, *pending]}
+    if stored != value:
+        archive.target_put(search.path, name, value)
+    return tuple(findings)

@@ -19,7 +19,7 @@ from daemon.cli import COMMANDS, main
 from daemon.cli.settings import Settings
 from daemon.config import Config, load
 from daemon.control import calls, endpoint, identity
-from daemon.errors import ConfigError
+from daemon.errors import ConfigError, ServesAnother
 from daemon.mcp import ServiceCaller
 from daemon.recall.query import CALLS
 from tests.support.processes.daemon_process import Daemon, _toml
@@ -47,6 +47,7 @@ COMMANDS_AND_MARKS: dict[str, tuple[list[str], str]] = {
     "backup": (["backup", "TO", "--json"], "meant-archive"),
     "status": (["status", "--json"], "meant-archive"),
     "index": (["index"], ""),
+    "pause": (["pause", "--resume"], "The work goes on"),
     "forget": (["forget", "ses_meant", "--dry-run"], "ses_meant"),
     "models": (["models"], "in use"),
     ":path": ([MEANT], "Read "),
@@ -63,6 +64,7 @@ NO_CLIENTS = {
     "doctor": "names whatever service answers, and how it differs; see test_doctor.py",
     "config": "reads the configuration alone",
     "open": "reads the configuration and the pages on the disk",
+    "web": "asks a service alone, since no command could go on serving the page; see below",
 }
 
 
@@ -345,3 +347,14 @@ def test_an_agent_is_answered_from_the_archive_it_means(places: Places, monkeypa
     )
     answer = caller.ask(lambda service: service.call(calls.Files(MEANT)), threading.Event())
     assert [file.path for file in answer.files] == [f"{MEANT}/a.txt"]
+
+
+@pytest.mark.parametrize(("thing", "reason"), [("archive", "keeps the archive"), ("source", "opencode.data_dir")])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_page_of_another_archive_or_source_is_not_opened(
+    places: Places, way: str, thing: str, reason: str, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    code = _called(places, way, thing, monkeypatch, ["web", "--print"])
+    out, err = capfd.readouterr()
+    assert (code, out) == (ServesAnother.exit_code if thing == "archive" else ConfigError.exit_code, "")
+    assert reason in err

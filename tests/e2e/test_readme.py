@@ -22,6 +22,7 @@ NOT_RUN = {
     "make score": "is run by the recovery tests, case by case, for minutes",
     "uv tool install .": "needs uv and a package registry; `make matrix` installs the wheel",
     "reconstitute service install": "writes to the user's own service manager; test_service_unit.py runs it with a stand-in",
+    "reconstitute web": "needs the service, and a browser; tests/web opens the page",
     "ollama pull qwen3-vl:8b-instruct": "needs Ollama, and gigabytes",
 }
 NOTHING_THERE = {"reconstitute trajectory --last": "no model has answered yet"}

@@ -26,6 +26,7 @@ ENDS = {
     "cli/subcommands/config.py": "it is listed among the mistakes, with which the command ends",
     "doctor/rows.py": "it becomes a row of the report; the other checks look at other things",
     "mcp/__init__.py": "the call ends",
+    "web/runs.py": "a run that a browser asked for ends with it, and its page says so",
     "worker.py": "a call of a child process ends with it, which the parent raises again",
 }
 """Where a Stop arrives: what it ends."""

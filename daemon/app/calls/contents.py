@@ -1,7 +1,7 @@
 """The calls that return the contents of recorded files: of one file, or of all files beneath a folder.
 
 Guarantees: contents are redacted, unless they are restored or the client asks for raw ones. An earlier content is never
-returned as the latest one. Nothing is written here: the client of `restore` writes the files.
+returned as the latest one. Unless `restore` is given a folder, nothing is written here: its client writes the files.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import base64
 import hashlib
 import posixpath
 import stat
+from pathlib import Path
+
+from msgspec.structs import replace
 
 from daemon.app.calls.files import STEP, FileCalls, absolute, as_of
+from daemon.config import Config
 from daemon.control import calls, file_answers
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import FileContent, OnPart, Progress
@@ -20,6 +24,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.history import Grade, is_lost_folder
 from daemon.files.selection import Selection
+from daemon.filesystem.new_folder import NewFolder
 from daemon.hints import hint
 from daemon.moments import written_local
 from daemon.redact import redact, redact_value
@@ -30,7 +35,9 @@ PARTIAL = ".partial"
 
 
 class ContentCalls(FileCalls):
-    """A part of the engine, as FileCalls."""
+    """A part of the engine, as FileCalls; it has the configuration, too."""
+
+    config: Config
 
     def content(self, request: calls.Content, progress: Progress) -> file_answers.Content:
         """See calls.Content.
@@ -43,7 +50,7 @@ class ContentCalls(FileCalls):
         history = self.recorded.history(file).until(until)
         latest = history.latest
         warnings += [] if latest is not None else [self.nothing_known(file, is_file=True)]
-        data = None if latest is None else _data(latest)
+        data = None if latest is None else data_of(latest)
         visible = data if data is None or request.raw else _redacted(data)
         answer = file_answers.Content(
             path=file,
@@ -72,7 +79,10 @@ class ContentCalls(FileCalls):
 
         Raises:
             BadRequest: the path is not absolute, `at` is no time, `grade` is none, a pattern is none.
+            OutputRefused: the folder `to` cannot be used, or the disk fails.
         """
+        if request.to:
+            return self._restore_into(request, progress)
         selection = Selection(request.include, request.exclude)
         prefix, until, lowest_grade = absolute(request.path), as_of(request.at), _grade(request.grade)
         warnings = self.current(progress)
@@ -112,6 +122,21 @@ class ContentCalls(FileCalls):
             warnings=[redact(warning) for warning in warnings],
         )
 
+    def _restore_into(self, request: calls.Restore, progress: Progress) -> file_answers.Restore:
+        """Write the files, exactly as the command does."""
+        refused: list[file_answers.SkippedFile] = []
+
+        def write(content: FileContent) -> None:
+            if reason := folder.write(content.relative, content.data, executable=content.executable):
+                refused.append(file_answers.SkippedFile(content.path, reason))
+
+        forbidden = (*self.config.opencode_dirs, self.config.archive_dir)
+        with NewFolder(Path(absolute(request.to)), forbidden) as folder:
+            answer = self.restore(replace(request, to=""), progress, write)
+            folder.finish()
+        answer.files, answer.skipped = folder.files, [*answer.skipped, *refused]
+        return answer
+
 
 def _grade(text: str) -> Grade:
     grades = [grade for grade in Grade if grade is not Grade.LOST]
@@ -129,7 +154,7 @@ def _has_gaps(revision: Revision) -> bool:
     return _is_partial(revision) and revision.fragments is not None and revision.fragments.has_gaps
 
 
-def _data(revision: Revision) -> bytes | None:
+def data_of(revision: Revision) -> bytes | None:
     """What can be shown of a revision: its content, or the known lines with the gaps marked."""
     if _is_partial(revision) and revision.fragments is not None:
         return revision.fragments.marked().encode("utf-8", "surrogatepass")
@@ -144,7 +169,7 @@ def _redacted(data: bytes) -> bytes:
 
 def _last(history: FileHistory) -> file_answers.LastContent | None:
     """The newest revision with anything to show."""
-    last = next((revision for revision in reversed(history.revisions) if _data(revision) is not None), None)
+    last = next((revision for revision in reversed(history.revisions) if data_of(revision) is not None), None)
     if last is None:
         return None
     return file_answers.LastContent(
@@ -167,7 +192,7 @@ def _revision_to_restore(history: FileHistory, lowest_grade: Grade, *, deleted: 
     if stat.S_ISLNK(latest.mode):
         where = hint("content", path=history.path, raw=True)
         return f"a symbolic link; links are not restored, {where} shows its target"
-    if _required_grade(latest).rank > lowest_grade.rank or _data(latest) is None:
+    if _required_grade(latest).rank > lowest_grade.rank or data_of(latest) is None:
         return _why_not(history, latest)
     return latest
 
@@ -182,7 +207,7 @@ def _why_not(history: FileHistory, revision: Revision) -> str:
     if is_lost_folder(revision.grade, revision.note):
         return "a folder whose files are unknown: the snapshot that lists them is not kept"
     reason = _doubt(revision)
-    if _data(revision) is not None and revision.grade is not Grade.LOST:
+    if data_of(revision) is not None and revision.grade is not Grade.LOST:
         return f"{reason}; use `grade={_required_grade(revision)}` to restore it anyway"
     proven = (r.time for r in reversed(history.revisions) if r.proven and r.content is not None)
     at = written_local(next(proven, 0))
@@ -204,7 +229,7 @@ def _relative(path: str, prefix: str) -> str:
 
 
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:
-    data = _data(revision) or b""
+    data = data_of(revision) or b""
     is_partial = _is_partial(revision)
     relative = _relative(history.path, prefix)
     return FileContent(

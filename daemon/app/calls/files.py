@@ -98,7 +98,7 @@ class FileCalls:
             path=file,
             grade=str(history.grade),
             deleted=history.deleted,
-            revisions=[_revision(revision, title(revision.session_id)) for revision in history.revisions],
+            revisions=[file_revision(revision, title(revision.session_id)) for revision in history.revisions],
             warnings=warnings,
         )
         if request.lines:
@@ -222,7 +222,7 @@ def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> file_answers.Rec
 # -- history ---------------------------------------------------------------------------------------------------------
 
 
-def _revision(revision: Revision, title: str) -> file_answers.FileRevision:
+def file_revision(revision: Revision, title: str) -> file_answers.FileRevision:
     return file_answers.FileRevision(
         time=revision.time,
         session_id=revision.session_id,
@@ -245,16 +245,21 @@ def _lines(history: FileHistory) -> list[file_answers.FileLine]:
     from daemon.files.line_diffs import blame  # noqa: PLC0415 - not needed by any other call
 
     lines = blame(history)
-    texts = [line.text for line in lines]
-    clean = redact("\n".join(texts)).split("\n")
-    if len(clean) != len(texts):
-        # A secret over several lines: those that the redacted text does not have any more were part of it.
-        harmless = set(clean)
-        clean = [redact(text) if text in harmless else "[REDACTED]" for text in texts]
+    clean = clean_lines([line.text for line in lines])
     return [
         file_answers.FileLine(line.time, line.session_id, line.message_id, line.tool, text)
         for line, text in zip(lines, clean, strict=True)
     ]
+
+
+def clean_lines(texts: Sequence[str]) -> list[str]:
+    """As many lines as `texts`, redacted; a secret over several lines is hidden in each of them."""
+    clean = redact("\n".join(texts)).split("\n")
+    if len(clean) != len(texts):
+        # A secret over several lines: those that the redacted text does not have any more were part of it.
+        harmless = set(clean)
+        return [redact(text) if text in harmless else "[REDACTED]" for text in texts]
+    return clean
 
 
 def _diffs(revisions: Sequence[Revision], progress: Progress) -> list[tuple[str | None, str]]:
@@ -272,7 +277,7 @@ def _diffs(revisions: Sequence[Revision], progress: Progress) -> list[tuple[str 
         old = b"" if before < 0 else revisions[before].content or b""
         new = revisions[number].content or b""
         left_read -= len(old) + len(new)
-        diff, note = _diff(old, new)
+        diff, note = diff_of(old, new)
         left_text -= len(diff)
         diffs[number] = diff, note
         if done % 100 == 0:
@@ -280,7 +285,7 @@ def _diffs(revisions: Sequence[Revision], progress: Progress) -> list[tuple[str 
     return diffs
 
 
-def _diff(old: bytes, new: bytes) -> tuple[str, str]:
+def diff_of(old: bytes, new: bytes) -> tuple[str, str]:
     """A unified diff, and why it is empty. Redacted before comparing, so a secret over several lines is hidden too."""
     if old == new:
         return "", "no change"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from daemon.archive import Archive
 from daemon.config import Config
-from daemon.control import answers, calls
+from daemon.control import calls, model_answers
 from daemon.control.calls import Progress
 from daemon.embed import Embedder, reads
 from daemon.embed.builtin import WorkerEmbedder
@@ -45,9 +45,9 @@ class ModelCalls:
         """See RecallCalls."""
         return []
 
-    def models(self, _request: calls.Models, progress: Progress) -> answers.Models:
+    def models(self, _request: calls.Models, progress: Progress) -> model_answers.Models:
         """See calls.Models."""
-        answer = answers.Models(warnings=self.current(progress), messages=self.archive.message_count())
+        answer = model_answers.Models(warnings=self.current(progress), messages=self.archive.message_count())
         sample = self._sample()
         answer.sample = len(sample)
         in_use, is_off = self.upkeep.embedder, "semantic" in self.archive.off
@@ -113,8 +113,8 @@ class ModelCalls:
             server.close()
 
 
-def _measured(embedder: Embedder, sample: Sequence[Sequence[str]], messages: int) -> answers.EmbeddingModel:
-    model = answers.EmbeddingModel(name=embedder.name)
+def _measured(embedder: Embedder, sample: Sequence[Sequence[str]], messages: int) -> model_answers.EmbeddingModel:
+    model = model_answers.EmbeddingModel(name=embedder.name)
     try:
         embedder.legible("a")  # fails if the model is not downloaded, where the other calls would download it
         model.dims = embedder.dims
@@ -149,7 +149,7 @@ def texts_per_second(embedder: Embedder, texts: Sequence[str], clock: Callable[[
     return round(embedded / max(clock() - began, 1e-6), 1)
 
 
-def advice(models: Sequence[answers.EmbeddingModel]) -> str:
+def advice(models: Sequence[model_answers.EmbeddingModel]) -> str:
     """What to do, in a sentence; the first of `models` is the one in use."""
     in_use, *alternatives = models
     usable = [model for model in alternatives if not model.error]

@@ -13,7 +13,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.calls.recall import RecallCalls
 from daemon.app.targets import Ground
-from daemon.control import answers, calls
+from daemon.control import answers, calls, view_answers
 from daemon.control.answers import from_json, json_name
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest, ReconstituteError
@@ -80,6 +80,31 @@ class RunCalls(RecallCalls, ABC):
     def _estimate(self, target: Target, progress: Progress, at: str) -> Json:
         with known.only({}), self._exclusive_run(target.path, progress) as step, self.answerer() as answerer:
             return self._reconstitution(answerer, self.ground()).estimate(target, step, at=at)
+
+    def page(self, request: calls.Page, progress: Progress) -> view_answers.Page:
+        """See calls.Page.
+
+        Raises:
+            BadRequest: the path is not absolute, or `at` is no moment.
+            NotRecorded: nothing is recorded of it.
+        """
+        from daemon.reconstitute import Answerer, parse_moment  # noqa: PLC0415 - see the class
+
+        target, step = self._target(request.path, None), self._step(progress)
+        warnings = self.current(progress)
+        answerer = Answerer(why="no model is asked here; a run asks one", section=self.config.agent)
+        with known.only({}):
+            page = self._reconstitution(answerer, self.ground(), with_notes=False).page(target, step, at=request.at)
+        return view_answers.Page(
+            path=redact(request.path),
+            at=parse_moment(request.at, time.time_ns() // 1_000_000),
+            text=page.text,
+            links=[
+                view_answers.PageLink(href, redact(each.path), each.is_folder, each.session_id, each.message_id)
+                for href, each in page.links.items()
+            ],
+            warnings=[redact(warning) for warning in warnings],
+        )
 
     def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
         """See calls.Trajectories.
@@ -221,7 +246,7 @@ class RunCalls(RecallCalls, ABC):
 
         return step
 
-    def _reconstitution(self, answerer: Answerer, ground: Ground) -> Reconstitution:
+    def _reconstitution(self, answerer: Answerer, ground: Ground, *, with_notes: bool = True) -> Reconstitution:
         from daemon.reconstitute import Reconstitution  # noqa: PLC0415 - see the class
         from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class
 
@@ -237,7 +262,7 @@ class RunCalls(RecallCalls, ABC):
             self.recorded,
             self.config.output_dir,
             answerer=answerer,
-            notes=notes,
+            notes=notes if with_notes else None,
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,
             secret_files=self.config.output.secret_files,

@@ -16,6 +16,7 @@ from msgspec import UNSET
 from daemon import __version__, doctor
 from daemon.app import targets
 from daemon.app.calls.health import HealthCalls
+from daemon.app.calls.pausing import Pausing
 from daemon.app.indexing import SCAN, VECTORS, Pace
 from daemon.archive import STAGES, TOOLS
 from daemon.control import answers, calls
@@ -39,6 +40,7 @@ class StatusCalls(HealthCalls):
 
     intake: Intake
     space: DiskSpace
+    pausing: Pausing
     errors: deque[answers.ErrorStatus]
     model_status: str
     embedding_left_s: Callable[[], float | None]
@@ -67,6 +69,7 @@ class StatusCalls(HealthCalls):
             answers=redact(self.model_status),
             targets=[self._target_status(target) for target in targets.known(self.archive, self.config).values()],
             jobs=answers.JobsStatus(),
+            pause=self.pausing.state(),
             disk=None if disk is None else from_json(disk, answers.DiskStatus),
             errors=list(self.errors),
             troubles=self.troubles(),

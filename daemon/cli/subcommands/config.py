@@ -15,7 +15,7 @@ import click
 from daemon.cli import terminal
 from daemon.cli.settings import Settings
 from daemon.control import calls
-from daemon.control.answers import EmbeddingModel, Models
+from daemon.control.model_answers import EmbeddingModel, Models
 from daemon.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,4 +1,8 @@
-"""``reconstitute open``: the pages of a folder in the program that the desktop has for Markdown, else in the pager."""
+"""``reconstitute open`` and ``web``: what is better looked at than read on a terminal.
+
+``open`` shows the pages of a folder in the program that the desktop has for Markdown, else in the pager; ``web`` the
+service's page in the browser.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,36 @@ def open_pages(settings: Settings, *, path: str, only_print: bool) -> int:
     return 0
 
 
+@click.command()
+@click.option("--print", "only_print", is_flag=True, help="Only print the link.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, and open nothing.")
+@click.pass_obj
+def web(settings: Settings, *, only_print: bool, as_json: bool) -> int:
+    """Open the service's page in the browser: search, sessions, files, days, and the state of the service.
+
+    The service serves it on 127.0.0.1 alone, from the first call of this command on, or always with web.enabled. The
+    link works once, within a minute, and lets one browser in for 12 hours. Over ssh and without a display it is
+    printed; forward the port (ssh -L 11436:127.0.0.1:11436), and open it on your own machine.
+
+    \b
+    Examples:
+      reconstitute web
+      firefox "$(reconstitute web --print)"
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    from daemon.control import calls  # noqa: PLC0415 - `open` needs no calls
+    from daemon.control.client import Client  # noqa: PLC0415 - as above
+
+    config = settings.load()
+    # Not by `Settings.ask`: without a service there is nothing to ask.
+    answer = Client(config.socket_path, config).call(calls.Web())
+    if as_json:
+        terminal.data(answer)
+    elif only_print or not (_has_desktop() and _opened(answer.url)):
+        terminal.say(terminal.line(answer.url))
+        terminal.note(f"this link works once, within {answer.seconds} s")
+    return 0
+
+
 def _front_page(output_dir: Path, path: str) -> Path | None:
     """The front page about `path`, or about the nearest folder above it that has one."""
     while path != "/":
@@ -63,7 +97,7 @@ def _has_desktop() -> bool:
     return has_display and not is_remote
 
 
-def _opened(page: Path) -> bool:
-    """Whether the desktop has found a program for the page."""
+def _opened(page: Path | str) -> bool:
+    """Whether the desktop has found a program for a file or an address."""
     program = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
     return program is not None and subprocess.run([program, page], check=False, timeout=60).returncode == 0

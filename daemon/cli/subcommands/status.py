@@ -59,6 +59,7 @@ def status(settings: Settings, as_json: bool) -> int:
     sections: dict[str, Callable[[Status], Iterator[str]]] = {
         "Attention": _troubles,
         "Disk": _disk,
+        "Paused": _paused,
         "Settings": _settings,
         "Archive": _archive,
         "Sources": _sources,
@@ -97,6 +98,13 @@ def _disk(answer: Status) -> Iterator[str]:
         works = ", ".join(_WORKS.get(work, work) for work in answer.disk.paused)
         yield f"full since {terminal.moment(answer.disk.since)}: {answer.disk.reason}"
         yield f"  waiting for free space: {works}; work goes on by itself when there is some, and nothing is lost"
+
+
+def _paused(answer: Status) -> Iterator[str]:
+    if answer.pause:
+        until = "until it is resumed" if answer.pause.until is None else f"until {terminal.moment(answer.pause.until)}"
+        yield f"by you since {terminal.moment(answer.pause.since)}, {until}: new messages are archived, but neither"
+        yield "  indexed nor embedded, and no pages are made; to go on: reconstitute pause --resume"
 
 
 def _settings(answer: Status) -> Iterator[str]:

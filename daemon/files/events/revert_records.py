@@ -16,7 +16,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.errors import BadRecord
 from daemon.files.trees import UNKNOWN, Objects
-from daemon.model import FileEdit, Json, Operation, Session
+from daemon.model import FileEdit, Json, Message, Operation, Part, Session
 from daemon.opencode.shared import pending_revert
 from daemon.records import blob_id
 from daemon.transcript.evidence.recorded_diffs import recorded_sides
@@ -27,6 +27,8 @@ _MARK = b"\xef\xbb\xbf"
 _LOSSY = "\ufffd"
 _ID = re.compile(r"[a-z]+_([0-9a-f]{12})")
 _SPAN = 1 << 48  # ids keep the low 48 bits of their clock
+_CHANGING_PARTS = frozenset({"tool", "patch"})
+"""The parts that record a file's change: one that is gone may have been reverted."""
 _AT_ONE_STROKE_MS = 2000
 """A revert writes the session_diff file and then the session's record: within this time both are of one revert."""
 
@@ -115,6 +117,68 @@ def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert
     if archive.is_deleted(revert.first) or revert.part in archive.gone(revert.first):
         return revert
     return replace(revert, until=max(revert.time + 1, session.updated if session is not None else 0))
+
+
+# -- what they took back -----------------------------------------------------------------------------------------
+
+
+def marks(archive: Archive, session_id: str) -> dict[str, str]:
+    """The messages that a revert took back and that did not come back: ``whole``, in ``part``, or ``perhaps``.
+
+    ``perhaps`` where no revert is recorded, but messages are missing as after one.
+    """
+    session = archive.session(session_id)
+    if session is None or not may_have_any(archive, session, archive.message_ids(session_id)):
+        return {}
+    created: dict[str, int] = {}
+    edits: list[FileEdit] = []
+    for message in archive.messages(session_id):
+        created[message.id] = message.created
+        edits += part_edits([message])
+    marked: dict[str, str] = {}
+    for revert in reverts(archive, session_id, edits):
+        if revert.undone is not None or revert.until is not None:
+            continue
+        for message_id, time in created.items():
+            if _covers(revert, message_id, time) and marked.get(message_id, "perhaps") == "perhaps":
+                is_part = revert.part != "" and message_id == revert.first
+                marked[message_id] = "perhaps" if not revert.is_recorded else "part" if is_part else "whole"
+    return marked
+
+
+def may_have_any(archive: Archive, session: Session, message_ids: Iterable[str]) -> bool:
+    """Whether there is any sign of a revert of these messages.
+
+    Few sessions have one, and finding them reads every message's state.
+    """
+    if b'"revert"' in session.raw or archive.files.session_extra(session.id).get("reverts"):
+        return True
+    states = (archive.state(message_id) or {} for message_id in message_ids)
+    return any(state.get("deleted") is not None or state.get("gone") for state in states)
+
+
+def is_covered(revert: Revert, message: Message) -> bool:
+    """Whether a revert took back a message, or some of its parts."""
+    return _covers(revert, message.id, message.created)
+
+
+def _covers(revert: Revert, message_id: str, created: int) -> bool:
+    return created <= revert.time and is_from(message_id, revert.first)
+
+
+def part_edits(messages: Iterable[Message]) -> list[FileEdit]:
+    """One event for each part that may have changed files: the reverts of a session are found by these."""
+    return [
+        FileEdit("", _time(part, message), part.session_id, message.id, part.id, "", Operation.UNCLEAR)
+        for message in messages
+        for part in message.parts
+        if part.type in _CHANGING_PARTS
+    ]
+
+
+def _time(part: Part, message: Message) -> int:
+    time = records.table(records.table(part.data.get("state")).get("time"))
+    return max(message.created, records.integer(time.get("end")))
 
 
 # -- reverts that only missing messages show ---------------------------------------------------------------------

@@ -240,6 +240,11 @@ class Lexical:
         with self._translated("searching it"):
             return scan.by_time(self._snapshot(), time, filters, limit, before=before)
 
+    def counts(self, filters: Filters, bounds: Sequence[int], without: Collection[str] = ()) -> list[int]:
+        """See LexicalIndex."""
+        with self._translated("counting"):
+            return scan.counts(self._snapshot(), filters, bounds, without)
+
     def allowed_ids(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
         """See AllowedIds."""
         with self._translated("searching it"):

@@ -102,6 +102,12 @@ class Overlay:
         shadowed = {number_of(message_id) for message_id in self._shadowed}
         return {*own, *(number for number in large_ids if number not in shadowed)}
 
+    def counts(self, filters: Filters, bounds: Sequence[int], without: Collection[str] = ()) -> list[int]:
+        """See LexicalIndex."""
+        large = self._index.counts(filters, bounds, {*without, *self._shadowed})
+        own = self._fresh.counts(filters, bounds, without)
+        return [in_large + in_own for in_large, in_own in zip(large, own, strict=True)]
+
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         """See LexicalIndex."""
         return self._index.frequencies(query)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tantivy import DocAddress, Query
 
-from daemon.index import Filters, Match, tokens
+from daemon.index import Filters, Match, number_of, tokens
 from daemon.index.lexical import prefilter
 from daemon.index.lexical.patterns import Pattern
 from daemon.index.lexical.searcher import Snapshot, as_match
@@ -80,6 +80,14 @@ def by_time(snapshot: Snapshot, moment: int, filters: Filters, limit: int, *, be
             break
         span *= 16
     return [snapshot.match(address, float(created)) for created, address in hits]
+
+
+def counts(snapshot: Snapshot, filters: Filters, bounds: Sequence[int], without: Collection[str]) -> list[int]:
+    """The messages between each two of `bounds`, without those of the ids in `without`."""
+    if len(bounds) < 2:
+        return []
+    query = snapshot.restricted(snapshot.flag("part", "0"), filters)
+    return snapshot.counts(snapshot.besides(query, map(number_of, without)), bounds)
 
 
 def _within_span(filters: Filters, moment: int, span: int | None, *, before: bool) -> Filters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import tantivy
@@ -102,6 +103,19 @@ class Snapshot:
     def count(self, query: Query) -> int:
         """How many documents match."""
         return int(self.searcher.search(query, 1, True).count)
+
+    def counts(self, query: Query, bounds: Sequence[int]) -> list[int]:
+        """How many documents match that were made from each of these times until before the next one."""
+        ranges = [{"from": begin, "to": end} for begin, end in pairwise(bounds)]
+        answer = self.searcher.aggregate(query, {"time": {"range": {"field": "created", "ranges": ranges}}})
+        counts = {bucket.get("from"): int(bucket["doc_count"]) for bucket in answer["time"]["buckets"]}
+        # An index without documents has no buckets.
+        return [counts.get(float(begin), 0) for begin in bounds[:-1]]
+
+    def besides(self, query: Query, keys: Iterable[int]) -> Query:
+        """`query` without the documents of these keys."""
+        clauses = [(Occur.MustNot, Query.term_query(self.schema, "key", key, "basic")) for key in keys]
+        return Query.boolean_query([(Occur.Must, query), *clauses]) if clauses else query
 
     def by_time(
         self, query: Query, limit: int, offset: int = 0, *, newest: bool = True

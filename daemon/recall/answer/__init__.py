@@ -74,7 +74,7 @@ class Response:
             "results": items,
             "onlySimilar": query_warnings.is_only_similar(self.query.undated, request.match, page),
             "total": len(outcome.results),
-            "truncated": len(outcome.results) > len(page) or outcome.is_full,
+            "truncated": len(outcome.results) > request.offset + len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
             "degradeKind": self._degraded(expansion),
             "degraded": [*self.degraded(), *self._shortfalls()],
@@ -90,7 +90,7 @@ class Response:
     def page(self) -> list[Result]:
         """The results to show. Those found by meaning get their texts here, and too short ones are dropped."""
         page, waiting = list[Result](), self.outcome.results
-        while waiting and (room := self.request.results - len(page)) > 0:
+        while waiting and (room := self.request.offset + self.request.results - len(page)) > 0:
             following, waiting = waiting[:room], waiting[room:]
             matches = self.candidates.meaning.with_texts([result.match for result in following])
             page += [
@@ -99,7 +99,7 @@ class Response:
                 if self.request.match == "semantic" or result.sources != ("semantic",) or is_similar(match)
             ]
         self.outcome.results = [*page, *waiting]
-        return page
+        return page[self.request.offset :]
 
     def rendered(self, page: Sequence[Result]) -> list[tuple[Result, Json]]:
         """Each result with its JSON; without those whose message has left the archive meanwhile."""
@@ -196,7 +196,7 @@ class Response:
             return query_warnings.substituted_names(
                 outcome.instead, is_limited=bool(self.scope.limited_by), is_any=bool(page)
             )
-        if self.scope.emptied_by or (not page and outcome.below):
+        if self.scope.emptied_by or (not page and (outcome.below or self.request.offset)):
             return []
         return query_warnings.word_warnings(
             self.query.undated,
@@ -213,7 +213,7 @@ class Response:
         self, page: Sequence[Result], missing: query_warnings.MissingTerms
     ) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses), if there are few or no results by words. Takes a short time only."""
-        if self.outcome.below and not page:
+        if not page and (self.outcome.below or self.request.offset):
             return [], [], []
         now, budget = time.monotonic(), self.budget
         until = min(budget.end, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))

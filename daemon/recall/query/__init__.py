@@ -81,6 +81,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     group: Annotated[Group, _a("One result for each part, message, session or project.")] = "message"
     sort: Annotated[Sort, _a("The best first, or all that hold the words by date.")] = "relevance"
     results: Annotated[int, _a("The most results to return.", minimum=1, maximum=50)] = 10
+    offset: Annotated[int, _a("Results to skip.", minimum=0, maximum=10_000)] = 0
     width: Annotated[int, _a("Characters of a snippet.", minimum=50, maximum=1000)] = 200
     explain: Annotated[bool, _a("Explain each score.")] = False
     expand: Annotated[

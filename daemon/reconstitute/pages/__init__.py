@@ -8,6 +8,7 @@ nothing: the pages are values.
 from __future__ import annotations
 
 from daemon.model import Page
+from daemon.reconstitute.pages.destinations import LinkedPage, linked
 from daemon.reconstitute.pages.file import FilePages, size_beside
 from daemon.reconstitute.pages.folder import Folders
 from daemon.reconstitute.pages.index import Entry, environment, index_entry
@@ -16,7 +17,7 @@ from daemon.reconstitute.pages.material import Material, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.session import SessionPages
 
-__all__ = ["Material", "Renderer"]
+__all__ = ["LinkedPage", "Material", "Renderer"]
 
 
 class Renderer:
@@ -47,6 +48,11 @@ class Renderer:
         if self._conversation is not None:
             pages += SessionPages(self._index, self._plan, self._conversation).pages()
         return sorted(pages, key=lambda page: page.path)
+
+    def front(self) -> LinkedPage:
+        """The page of the target alone."""
+        page = Folders(self._index, self._plan, self._plan.transcripts, self._jinja).page("")
+        return linked(page, str(page.content), self._index, self._plan)
 
     def entry(self, folder: str) -> Entry:
         """The target's line in the index over all targets; `folder` is where its tree was published."""

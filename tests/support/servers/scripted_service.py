@@ -181,6 +181,7 @@ ANSWERS: dict[str, Any] = {
     "content": CONTENT,
     "restore": {"path": "/home/ada/shop", "files": 1, "deleted": 0, "skipped": [], "warnings": []},
     "alias": {"aliases": [], "warnings": []},
+    "web": {"url": "http://127.0.0.1:11436/enter?key=k", "address": "http://127.0.0.1:11436", "seconds": 60},
 }
 
 

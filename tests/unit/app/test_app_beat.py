@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.app.loops import Heartbeat
+from daemon.app.heartbeat import Heartbeat
 
 
 class Clock:

@@ -17,7 +17,7 @@ from daemon import config
 from daemon.app import OneShot
 from daemon.app.calls.models import advice, texts_per_second
 from daemon.cli.subcommands.config import models as command
-from daemon.control.answers import EmbeddingModel
+from daemon.control.model_answers import EmbeddingModel
 from daemon.errors import BadInput
 from tests.e2e.talk import Talk
 from tests.support.servers.fake_hub import FakeHub

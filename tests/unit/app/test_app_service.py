@@ -21,7 +21,8 @@ from daemon.app import loops as feeding
 from daemon.app.crashes import MAX_CRASHES, Crashes
 from daemon.app.daemon import Daemon
 from daemon.app.engine import Engine
-from daemon.app.loops import EmbedLoop, Heartbeat, IntakeLoop, WordsLoop
+from daemon.app.heartbeat import Heartbeat
+from daemon.app.loops import EmbedLoop, IntakeLoop, WordsLoop
 from daemon.app.reload import Reload
 from daemon.app.yielding import YieldingEmbedder
 from daemon.archive import Archive

@@ -258,7 +258,7 @@ def test_every_recall_option_sends_exactly_its_argument(cli: Cli) -> None:
         "--until=now", "--archived=only", "--deleted=exclude", "--group=session", "--results=500", "--width=80",
         "--explain", "--expand=context", "--expand-results=2", "--window=auto", "--expand-budget-messages=3",
         "--expand-budget-chars=900", "--expand-budget-tokens=0", "--sessions=9",
-        "--sort=newest", "--threshold=0.5", '--where={"role": "user"}',
+        "--sort=newest", "--threshold=0.5", "--offset=20", '--where={"role": "user"}',
     ]  # fmt: skip
     assert {word.partition("=")[0] for word in given} == set(options_of("recall").values()) - {"--json"}
     cli.service.answers["recall"] = answered()
@@ -273,7 +273,7 @@ def test_every_recall_option_sends_exactly_its_argument(cli: Cli) -> None:
         "until": "now", "archived": "only", "deleted": "exclude", "group": "session", "results": "500",
         "width": "80", "explain": True, "expand": "context", "expandResults": "2", "window": "auto",
         "expandBudgetMessages": "3", "expandBudgetChars": "900", "expandBudgetTokens": "0", "sessions": "9",
-        "sort": "newest", "threshold": "0.5", "where": '{"role": "user"}',
+        "sort": "newest", "threshold": "0.5", "offset": "20", "where": '{"role": "user"}',
     }  # fmt: skip
 
 

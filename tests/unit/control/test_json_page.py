@@ -17,6 +17,7 @@ import pytest
 
 from daemon import config
 from daemon.app import OneShot
+from daemon.control import web_answers
 from daemon.control.answers import json_name
 from daemon.control.calls import BY_NAME
 from daemon.errors import BadRequest, described
@@ -51,6 +52,7 @@ def examples(root: Path) -> dict[str, Any]:
         Trajectory(engine.archive, PROJECT, asked, "qwen3:8b", lambda: 1_790_000_000_000).save(
             [{"role": "user", "content": "What is it for?"}], steps=1, tokens=900, seconds=1.5
         )
+        engine.open_page = lambda: web_answers.Web("http://127.0.0.1:11436/enter?key=k", "http://127.0.0.1:11436", 60)
         made = {
             "recall": engine.recall("recall", {"query": "number rows", "results": 1}),
             "recall_get": engine.recall("recall_get", {"messageID": message}),
@@ -62,18 +64,26 @@ def examples(root: Path) -> dict[str, Any]:
             "files": engine.files(PROJECT),
             "history": engine.history(FILE, diff=True, lines=True),
             "content": engine.content(FILE),
+            "lines": engine.lines(FILE),
+            "diff": engine.diff(FILE),
             "restore": engine.restore(PROJECT),
             "alias": engine.alias("/home/dev/old-garden", PROJECT),
+            "conversation": engine.conversation(talk.session_id, start=2, count=1),
             "export": engine.export({"format": "jsonl"}),
             "index": engine.index(),
             "forget": engine.forget(talk.session_id),
             "backup": engine.backup(),
             "reconstitute": engine.reconstitute(PROJECT, questions=["Why are the rows numbered?"]),
             "estimate": engine.estimate(PROJECT),
+            "page": engine.page(PROJECT) | {"text": "# garden\n\n> Number the rows of the beds. (first prompt)…"},
+            "activity": engine.activity("2026-11-21", "2026-11-21", limit=9),
+            "unfinished": engine.unfinished("2026-01-01"),
             "trajectories": engine.trajectories(started=1_790_000_000_000),
             "models": engine.models(),
+            "web": engine.web(),
             "status": engine.status(),
             "doctor": engine.doctor(),
+            "pause": engine.pause(),
         }
     error = BadRequest("'/x': not an absolute path; write it from the root")
     return made | {"error": {"error": described(error, str(error))}}

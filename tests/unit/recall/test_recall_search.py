@@ -10,6 +10,8 @@ import pytest
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import Filters
 from daemon.ingest.outbox import LexicalDrain
+from daemon.model import Json
+from daemon.recall.query import Recall
 from daemon.recall.search import RecallEngine
 from tests.support.stores.recorded_sessions import MINUTE, FailingLexical, FailingModel, Recorded, call, recorded
 
@@ -242,3 +244,24 @@ def test_a_hit_the_archive_does_not_have_is_left_out_and_said(house: Recorded, t
         answer = RecallEngine(other.archive, house.lexical, lambda: house.vectors, house.embedder).search("automobile")
     assert answer.hits == ()
     assert any("not in the archive" in warning for warning in answer.warnings)
+
+
+@pytest.mark.parametrize("match", ["literal", "smart", "hybrid"])
+@pytest.mark.parametrize("sort", ["relevance", "newest", "oldest"])
+def test_results_can_be_skipped(house: Recorded, match: str, sort: str):
+    """Nothing is advised behind the last result: the query has found something."""
+    for number in range(12):
+        house.say("ses_b", "user", f"The heron came back, for the time {number}.")
+    house.index()
+
+    def page(**more: int) -> Json:
+        return house.recall().answer(Recall(query="heron", match=match, sort=sort, **more))
+
+    everything = [result["messageID"] for result in page(results=12)["results"]]
+    assert len(everything) == 12
+    pages = [page(results=5, offset=offset) for offset in (0, 5, 10)]
+    assert [result["messageID"] for answer in pages for result in answer["results"]] == everything
+    assert [answer["truncated"] for answer in pages] == [True, True, False]
+    beyond = page(results=5, offset=12)
+    assert (beyond["results"], beyond["suggestions"], beyond["nearMisses"]) == ([], [], [])
+    assert not [warning for warning in beyond["warnings"] if "heron" in warning]

@@ -14,9 +14,9 @@ from dataclasses import replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.files import FileHistory
-from daemon.files.events.revert_records import Revert, is_from, reverts
+from daemon.files.events.revert_records import Revert, is_covered, may_have_any, part_edits, reverts
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
-from daemon.model import FileEdit, Message, Operation, Part, Session
+from daemon.model import Message, Session
 from daemon.reconstitute.facts.session_values import SessionFacts, TakenBack, Turn
 from daemon.redact import redact
 from daemon.transcript.evidence import unified_diffs
@@ -24,8 +24,6 @@ from daemon.transcript.evidence.call_results import listed
 from daemon.transcript.paths import unquoted
 from daemon.transcript.tool_calls import absolute, worktree
 
-_CHANGING_PARTS = frozenset({"tool", "patch"})
-"""The parts that record a file's change: one that is gone may have been reverted."""
 _MOST_NAMES = 3
 
 
@@ -40,11 +38,11 @@ def of(
 ) -> tuple[tuple[TakenBack, ...], tuple[Turn, ...]]:
     """The reverts that took back some of `messages` (of a whole session: all), by time, and the turns so marked."""
     remnants = _remnants(messages, session)
-    if not remnants and not _may_have_any(archive, session, messages):
+    if not remnants and not may_have_any(archive, session, [message.id for message in messages]):
         return (), tuple(turns)
     taken_back, marked_turns = [], list(turns)
     is_deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
-    for revert in sorted(reverts(archive, session.id, _edits(messages)), key=lambda item: (item.time, item.first)):
+    for revert in sorted(reverts(archive, session.id, part_edits(messages)), key=lambda item: (item.time, item.first)):
         covered = [message for message in messages if is_covered(revert, message)]
         if (until is not None and revert.time > until) or not (covered or is_whole):
             continue
@@ -114,11 +112,6 @@ def _is_taken_back(turns: Iterable[Turn], message_id: str) -> bool:
     return any(turn.taken_back and message_id in turn.message_ids for turn in turns)
 
 
-def is_covered(revert: Revert, message: Message) -> bool:
-    """Whether a revert took back a message, or some of its parts."""
-    return message.created <= revert.time and is_from(message.id, revert.first)
-
-
 def _marked(turn: Turn, whole_ids: AbstractSet[str], *, in_doubt: bool) -> Turn:
     """`turn` as taken back; `whole_ids` are the messages of which every part was.
 
@@ -127,29 +120,6 @@ def _marked(turn: Turn, whole_ids: AbstractSet[str], *, in_doubt: bool) -> Turn:
     in_doubt = in_doubt and (turn.in_doubt or not turn.taken_back)
     in_part = not whole_ids >= set(turn.message_ids) and (turn.in_part or not turn.taken_back)
     return replace(turn, taken_back=True, in_doubt=in_doubt, in_part=in_part)
-
-
-def _may_have_any(archive: Archive, session: Session, messages: Sequence[Message]) -> bool:
-    """Whether there is any sign of a revert. Few sessions have one, and finding them reads every message's state."""
-    if b'"revert"' in session.raw or archive.files.session_extra(session.id).get("reverts"):
-        return True
-    states = (archive.state(message.id) or {} for message in messages)
-    return any(state.get("deleted") is not None or state.get("gone") for state in states)
-
-
-def _edits(messages: Iterable[Message]) -> list[FileEdit]:
-    """One event for each part that may have changed files: the reverts of a session are found by these."""
-    return [
-        FileEdit("", _time(part, message), part.session_id, message.id, part.id, "", Operation.UNCLEAR)
-        for message in messages
-        for part in message.parts
-        if part.type in _CHANGING_PARTS
-    ]
-
-
-def _time(part: Part, message: Message) -> int:
-    time = records.table(records.table(part.data.get("state")).get("time"))
-    return max(message.created, records.integer(time.get("end")))
 
 
 def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tuple[str, ...]:

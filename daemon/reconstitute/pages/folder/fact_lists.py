@@ -36,7 +36,7 @@ _MOST_PATHS = 3
 _MOST_MENDED = 3
 """Failures that were overcome and stand unfolded."""
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
-_OPEN = {
+OPEN_WORDS = {
     OpenKind.TODO: "todo",
     OpenKind.QUESTION: "question not answered in its session",
     OpenKind.NOT_DONE: "not done",
@@ -177,9 +177,8 @@ class FactLists:
         detail = f" ({'; '.join(details)})" if details else ""
         is_command = point.kind is OpenKind.FAILING and "`" not in point.text
         text = _code(point.text) if is_command else markdown.inside(point.text, limit)
-        return (
-            f"{_bold(_OPEN[point.kind])}: {text}{detail}{self._mark(point.citation, point.text + ' ' + point.detail)}"
-        )
+        mark = self._mark(point.citation, point.text + " " + point.detail)
+        return f"{_bold(OPEN_WORDS[point.kind])}: {text}{detail}{mark}"
 
     def rules(self, rules: Sequence[Rule]) -> markdown.Markdown:
         """Rules and decisions, in the words of who stated them; what follows the first ones is folded."""

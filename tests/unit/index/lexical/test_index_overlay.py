@@ -84,3 +84,19 @@ def test_what_has_a_part_of_a_run_does_not_rise_above_what_holds_it(index: Lexic
     assert ids(both.search("数据库设计", ANY, 5)) == ["whole", "part"]
     assert [match.terms for match in both.search("数据库设计", ANY, 5)] == [("数据库设计",), ("数据库设",)]
     assert ids(both.windows("数据库设计", ANY, 5)) == ["whole"]
+
+
+def test_messages_are_counted_between_times_each_once(index: Lexical) -> None:
+    bounds = [0, 10, 20, 50, 51, 200]
+    assert index.counts(ANY, bounds) == [10, 10, 0, 1, 0]
+    both = over(index, entry("new", "a walrus", 100), entry("m3", "moved in time", 60))
+    assert both.counts(ANY, bounds) == [9, 10, 0, 1, 2]
+    assert both.counts(Filters(session_id="ses_2"), bounds) == [0] * 5
+    assert index.counts(ANY, [10]) == index.counts(ANY, []) == []
+    assert Lexical().counts(ANY, bounds) == [0] * 5
+
+
+def test_many_days_are_counted_at_once(index: Lexical) -> None:
+    bounds = list(range(1_000))
+    counts = index.counts(ANY, bounds)
+    assert (len(counts), sum(counts), counts[50], counts[20]) == (999, 21, 1, 0)

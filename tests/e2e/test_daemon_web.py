@@ -1,0 +1,61 @@
+"""The service serves its page: on demand, or always; and a port that cannot be had ends nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+import httpx
+
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.processes.ports import free_port
+
+
+def status_of_page(port: int) -> int:
+    """What the page answers to a browser without a session; 0 while nothing listens there."""
+    try:
+        with httpx.Client(trust_env=False, verify=False) as browser:
+            return browser.get(f"http://127.0.0.1:{port}/").status_code
+    except httpx.ConnectError:
+        return 0
+
+
+def test_it_is_served_from_the_first_question_on(make_daemon: Callable[..., Daemon]) -> None:
+    port = free_port()
+    daemon = make_daemon(tables={"web": {"port": port}}).run()
+    assert status_of_page(port) == 0
+    first, second = (json.loads(daemon.ask("web", "--json").stdout) for _ in range(2))
+    assert status_of_page(port) == 401
+    assert first["address"] == second["address"] == f"http://127.0.0.1:{port}"
+    assert first["url"] != second["url"]
+    with httpx.Client(trust_env=False, verify=False) as browser:
+        for link, code in ((first["url"], 200), (first["url"], 403), (second["url"], 200)):
+            assert browser.get(link).status_code == code
+        assert browser.get(f"http://127.0.0.1:{port}/?q=anything").status_code == 200
+    assert daemon.terminate()[0] == 0
+    assert status_of_page(port) == 0
+
+
+def test_it_is_served_always_if_that_is_set(make_daemon: Callable[..., Daemon]) -> None:
+    """A reload that moves it takes the sessions with it."""
+    port, next_port = free_port(), free_port()
+    daemon = make_daemon(tables={"web": {"port": port, "enabled": True}}).run()
+    assert status_of_page(port) == 401
+    daemon.configure({"web": {"port": next_port}})
+    assert daemon.process is not None
+    os.kill(daemon.process.pid, signal.SIGHUP)
+    until(lambda: status_of_page(next_port) == 401, what="the page at its new port")
+    assert status_of_page(port) == 0
+
+
+def test_without_its_port_the_service_runs_and_says_so(make_daemon: Callable[..., Daemon]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        daemon = make_daemon(tables={"web": {"port": other.getsockname()[1], "enabled": True}}).run()
+        [error] = [error for error in daemon.status()["errors"] if error["where"] == "web"]
+        assert "web.port" in error["message"]
+        asked = daemon.ask("web", "--print")
+        assert (asked.returncode, asked.stdout) == (75, "")
+    assert daemon.ask("web", "--print").returncode == 0
