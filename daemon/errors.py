@@ -18,6 +18,7 @@ ReconstituteError
 │   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
 │   ├── BadBackup             a backup that is damaged or cannot be read by this version
 │   ├── OutputRefused         a place that is not ours to write to
+│   │   └── OutputFailed      it is, and could not be written to, in a way that may pass
 │   └── BadRequest            a request file or a control call that makes no sense
 │       └── NotRecorded       nothing is recorded of the path it names
 └── Stop                      going on would lose or damage something: end with this message
@@ -125,6 +126,10 @@ class OutputRefused(Skip):
     """A place that is not ours to write to."""
 
     exit_code = 73
+
+
+class OutputFailed(OutputRefused):
+    """A place of ours that could not be written to, in a way that may pass."""
 
 
 class BadRequest(Skip):

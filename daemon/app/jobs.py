@@ -19,12 +19,12 @@ from daemon.app.indexing import Interrupted
 from daemon.app.loops import MODEL_S, Loop
 from daemon.app.targets import concerns, is_better
 from daemon.control.answers import as_object
-from daemon.errors import BadRequest, OutputRefused, ReconstituteError, Retry, Stop, described
+from daemon.errors import BadRequest, OutputFailed, OutputRefused, ReconstituteError, Retry, Stop, described
 from daemon.filesystem.disk_space import is_full
 from daemon.ingest import ScanResult
 from daemon.model import Json, Target
 from daemon.redact import redact
-from daemon.requests import Claimed, Request, Requests
+from daemon.requests import MOST_ATTEMPTS, Claimed, Request, Requests
 
 _LOG = log.get("jobs")
 _RETRY_S = 5.0
@@ -255,7 +255,7 @@ class JobLoop(Loop):
             if is_full(error):
                 self._requests.release(claimed)
                 raise
-            if isinstance(error, OSError):
+            if isinstance(error, OSError | OutputFailed):
                 self._requests.drop()
                 raise
             self._request_failed(claimed, error)
@@ -292,7 +292,7 @@ class JobLoop(Loop):
         """A result for each path, and the errors of those that failed.
 
         Raises:
-            Retry: the whole request must be repeated later.
+            Retry, OutputFailed: the whole request must be repeated later.
             Interrupted, Stop: the daemon is ending.
         """
         results: list[Json] = []
@@ -303,7 +303,7 @@ class JobLoop(Loop):
             except (Interrupted, Stop, Retry):
                 raise
             except Exception as error:
-                if is_full(error):
+                if is_full(error) or (isinstance(error, OutputFailed) and claimed.attempt < MOST_ATTEMPTS):
                     raise
                 self._engine.report(f"request {claimed.name}", error)
                 errors.append(error)

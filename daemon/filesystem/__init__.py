@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import unicodedata
 
-from daemon.errors import OutputRefused, Retry
+from daemon.errors import OutputFailed, OutputRefused
 
 NAME_BYTES = 255
 """The longest name that Linux file systems allow."""
@@ -17,9 +17,9 @@ _PASSING = frozenset({errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno
 """Errors that a disk, or a system short of something, may give for a moment."""
 
 
-def refusal(error: OSError, message: str) -> OutputRefused | Retry:
-    """What it means that something could not be written: to try again if that may help, else that it is not ours."""
-    return Retry(message) if error.errno in _PASSING else OutputRefused(message)
+def refusal(error: OSError, message: str) -> OutputRefused:
+    """What an error means for whoever wanted to write: it may pass, or the place is not ours."""
+    return OutputFailed(message) if error.errno in _PASSING else OutputRefused(message)
 
 
 def components(rel: str) -> tuple[str, ...]:

@@ -67,7 +67,6 @@ class Root:
 
         Raises:
             OutputRefused: it is a file, or cannot be made or opened.
-            Retry: not for the moment.
         """
         self.path = path
         self._step = step

@@ -40,7 +40,6 @@ def publish(
         OutputRefused: the folder holds files but no manifest of ours, the manifest is damaged, the disk has less free
             space than twice the plan plus `spare_bytes`, or a write failed. Then the old tree is unchanged, or the next
             run or `recover` completes the new one.
-        Retry: a write failed in a way that may pass; the same holds.
     """
     with Root(output_root, step=step) as root, root.locked(), _reported(output_root):
         journal.recover(root)
@@ -59,7 +58,6 @@ def recover(output_root: Path, *, step: Step = no_step) -> int:
 
     Raises:
         OutputRefused: the disk fails again, or an intent is damaged.
-        Retry: the disk fails in a way that may pass.
     """
     if not output_root.is_dir():
         return 0

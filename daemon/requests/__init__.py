@@ -108,8 +108,12 @@ class Requests:
         """
         with self._looking_again():
             if self._is_unsure:
-                self._unfinished, self._released = self._root.list("running"), []
-                self._is_unsure = False
+                running = self._root.list("running")
+                self._unfinished, self._released = (
+                    [name for name in running if not self._is_stuck(f"running/{name}")],
+                    [],
+                )
+                self._is_unsure = len(self._unfinished) < len(running)
             return self._next()
 
     def drop(self) -> None:
@@ -154,7 +158,7 @@ class Requests:
         """Queue a request again that could not run now (shutdown, no model); this attempt does not count."""
         running, name = f"{claimed.attempt}.{claimed.name}", f"{claimed.attempt - 1}.{claimed.name}"
         with self._looking_again():
-            self._root.rename(f"running/{running}", f"running/{name}")
+            self._move(f"running/{running}", f"running/{name}")
         self._released.append(name)
 
     @contextmanager
@@ -172,7 +176,7 @@ class Requests:
             if name in {"running", "done", "failed"} or name.startswith(".") or name.lower().endswith(_UNFINISHED):
                 continue
             entry = self._root.stat(name)
-            if entry is not None and self._clock() >= self._stuck.get(name, 0.0):
+            if entry is not None and not self._is_stuck(name):
                 candidates.append((name, entry))
         names = {name for name, _ in candidates}
         self._observations = {name: observation for name, observation in self._observations.items() if name in names}
@@ -206,12 +210,10 @@ class Requests:
     def _claim(self, name: str) -> Claimed | None:
         new_name = self._free_name(name)
         try:
-            self._root.rename(name, f"running/1.{new_name}")
+            self._move(name, f"running/1.{new_name}")
         except FileNotFoundError:
             return None
         except OSError as error:
-            if self._root.stat(name) is None:
-                raise
             self._give_up(name, error)
             return None
         self._step("requests.claimed")
@@ -219,7 +221,15 @@ class Requests:
 
     def _reclaim_from(self, running: list[str]) -> Claimed | None:
         while running:
-            claimed = self._reclaim(running.pop(0))
+            name = running.pop(0)
+            try:
+                claimed = self._reclaim(name)
+            except FileNotFoundError:
+                continue
+            except OSError as error:  # it must not stop the others
+                self._give_up(f"running/{name}", error)
+                self._is_unsure = True
+                continue
             if claimed:
                 return claimed
         return None
@@ -234,13 +244,13 @@ class Requests:
         for folder in ("done", "failed"):
             if self._root.stat(f"{folder}/{name}{_RESULT}"):
                 # The crash came between the result and the move.
-                self._root.rename(f"running/{running}", f"{folder}/{name}")
+                self._move(f"running/{running}", f"{folder}/{name}")
                 return None
         if attempts >= MOST_ATTEMPTS:
             error = BadRequest(f"{name}: was started {attempts} times and never ended; see the log, then drop it again")
             self._refuse(running, name, attempts, error)
             return None
-        self._root.rename(f"running/{running}", f"running/{attempts + 1}.{name}")
+        self._move(f"running/{running}", f"running/{attempts + 1}.{name}")
         self._step("requests.claimed")
         return self._read(attempts + 1, name)
 
@@ -259,12 +269,27 @@ class Requests:
     def _set_aside(self, name: str, error: BadRequest) -> None:
         new_name = self._free_name(name)
         try:
-            self._root.rename(name, f"failed/{new_name}")
-            self._root.write(f"failed/{new_name}{_RESULT}", _json(_failure(new_name, 0, error)))
+            self._move(name, f"failed/{new_name}")
         except OSError as failure:
             self._give_up(name, failure)
-        else:
-            self.on_refused(new_name, error)
+            return
+        try:
+            self._root.write(f"failed/{new_name}{_RESULT}", _json(_failure(new_name, 0, error)))
+        except OSError as failure:
+            text = "the result of request file %s cannot be written (%s)"
+            logging.getLogger(__name__).warning(text, new_name, failure.strerror)
+        self.on_refused(new_name, error)
+
+    def _move(self, old: str, new: str) -> None:
+        """Rename. That only its sync failed is no failure: a crash now would be as one before it."""
+        try:
+            self._root.rename(old, new)
+        except OSError:
+            if self._root.stat(old) is not None or self._root.stat(new) is None:
+                raise
+
+    def _is_stuck(self, name: str) -> bool:
+        return self._clock() < self._stuck.get(name, 0.0)
 
     def _give_up(self, name: str, error: OSError) -> None:
         if name not in self._stuck:
@@ -280,7 +305,7 @@ class Requests:
         """Write the result, then move the request; `_reclaim` completes the move after a crash between the two."""
         self._root.write(f"{folder}/{name}{_RESULT}", _json(body))
         self._step("requests.result")
-        self._root.rename(f"running/{running}", f"{folder}/{name}")
+        self._move(f"running/{running}", f"{folder}/{name}")
 
     def _free_name(self, name: str) -> str:
         """`name` made printable and short, with a number if an earlier request has that name."""

@@ -371,6 +371,38 @@ def test_whichever_call_the_disk_fails_once_the_same_process_ends_the_request(tm
     assert number > 15
 
 
+def test_a_request_that_cannot_be_moved_stops_no_other(box, folder, clock, monkeypatch, caplog):
+    real = Root.rename
+    stuck = True
+
+    def rename(self: Root, old: str, new: str) -> None:
+        if stuck and old.endswith("stuck"):
+            raise OSError(errno.EPERM, "not this one")
+        real(self, old, new)
+
+    monkeypatch.setattr(Root, "rename", rename)
+    (folder / "running" / "1.stuck").write_text("/a")
+    (folder / "stuck").write_text("/b")
+    (folder / "other").write_text("/c")
+    requests = again(folder, clock)
+    claimed = requests.claim()
+    assert claimed is not None
+    assert claimed.name == "other"
+    requests.finish(claimed, {})
+    for _ in range(3):
+        assert requests.claim() is None
+    assert len(caplog.records) == 2  # told once each
+    stuck = False
+    clock.now += 61
+    names = []
+    while claimed := requests.claim():
+        names.append((claimed.name, claimed.attempt))
+        requests.finish(claimed, {})
+    assert sorted(names) == [("stuck", 2), ("stuck-2", 1)]
+    assert not requests.pending()
+    requests.close()
+
+
 def test_a_request_is_tried_three_times_after_crashes_then_fails(box, folder, clock):
     (folder / "a").write_text("/a")
     assert box.claim().attempt == 1

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.errors import OutputRefused, Retry
+from daemon.errors import OutputFailed, OutputRefused
 from daemon.model import Page
 from daemon.publish import MANIFEST, names, publish, recover
 from daemon.publish.edits import composed, signature
@@ -350,10 +350,10 @@ def test_an_error_that_may_pass_is_to_be_tried_again(tmp_path, monkeypatch, numb
         raise OSError(number, os.strerror(number))
 
     publish(tmp_path / "pages", TREE, OLD)
-    with pytest.raises(Retry, match="cannot be written"):
+    with pytest.raises(OutputFailed, match="cannot be written"):
         publish(tmp_path / "pages", TREE, NEW, step=fail)
     monkeypatch.setattr(os, "open", fail)
-    with pytest.raises(Retry, match="cannot be used as a directory"):
+    with pytest.raises(OutputFailed, match="cannot be used as a directory"):
         publish(tmp_path / "pages", TREE, OLD)
 
 
