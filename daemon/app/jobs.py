@@ -255,8 +255,8 @@ class JobLoop(Loop):
             if is_full(error):
                 self._requests.release(claimed)
                 raise
-            if isinstance(error, OSError | OutputFailed):
-                self._requests.drop()
+            if isinstance(error, OSError):
+                self._requests.drop(claimed)
                 raise
             self._request_failed(claimed, error)
         finally:
@@ -276,9 +276,9 @@ class JobLoop(Loop):
         self._engine.report(f"request {name}", error)
 
     def _request_failed(self, claimed: Claimed, error: Exception) -> None:
-        if isinstance(error, Retry):
+        if isinstance(error, Retry | OutputFailed):
             self._engine.report(f"request {claimed.name}", error)
-            self._requests.release(claimed)
+            (self._requests.release if isinstance(error, Retry) else self._requests.drop)(claimed)
             self.put_off += 1
             self._stop.wait(_RETRY_S)
             return

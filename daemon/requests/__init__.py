@@ -116,7 +116,7 @@ class Requests:
                 self._is_unsure = len(self._unfinished) < len(running)
             return self._next()
 
-    def drop(self) -> None:
+    def drop(self, _claimed: Claimed) -> None:
         """Let the claimed request go because the disk failed: it is claimed again, and this attempt counts."""
         self._is_unsure = True
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -217,6 +219,31 @@ def test_a_failure_of_the_disk_at_one_path_leaves_the_others_their_results(
     bad, good = result(jobs, "failed", "a.json")["result"]["results"]
     assert bad["error"]["type"] == "OutputRefused"
     assert good["pages"] > 0
+
+
+@pytest.mark.parametrize(("failures", "folder"), [(2, "done"), (3, "failed")])
+def test_an_output_that_fails_for_a_moment_is_tried_three_times(
+    make: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, folder: str
+) -> None:
+    monkeypatch.setattr("daemon.app.jobs._RETRY_S", 0)
+    place, opened, refused = tmp_path / "elsewhere", os.open, []
+
+    def refusing(path: Any, *values: Any, **named: Any) -> int:
+        if path == place and len(refused) < failures:
+            refused.append(path)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, *values, **named)
+
+    monkeypatch.setattr(os, "open", refusing)
+    jobs = make()
+    jobs.drop("a.json", json.dumps([{"path": PROJECT}, {"path": PROJECT, "output": str(place)}]))
+    jobs.runs()
+    said = result(jobs, folder, "a.json")
+    assert said["attempt"] == 3
+    assert said["result"]["results"][0]["pages"] > 0
+    assert ("pages" in said["result"]["results"][1]) is (folder == "done")
+    assert len(refused) == failures
+    assert jobs.loop.put_off == 2
 
 
 def test_a_request_with_only_bad_paths_fails_with_a_reason_for_each(make: Callable[..., Jobs]) -> None:
