@@ -7,9 +7,8 @@ session's cookie. The headers keep the page out of frames, and let it load and s
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
-
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -91,12 +90,11 @@ def session_of(scope: Scope) -> str:
 
 
 def _cookie(headers: Headers, name: str) -> str:
-    """The value of one cookie; "" if there is none."""
-    try:
-        cookies = SimpleCookie("; ".join(headers.getlist("cookie")))
-    except CookieError:
-        return ""
-    return cookies[name].value if name in cookies else ""
+    """The value of one cookie; "" if there is none.
+
+    Browsers send the cookies of every page on 127.0.0.1. SimpleCookie stops at the first one that it cannot read.
+    """
+    return cookie_parser("; ".join(headers.getlist("cookie"))).get(name, "")
 
 
 def _refusal(status: int, reason: str) -> Response:

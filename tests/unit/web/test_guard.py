@@ -120,6 +120,19 @@ def test_without_a_session_nothing_is_shown(guarded: TestClient, seen: list[Requ
     assert seen == []
 
 
+@pytest.mark.parametrize(
+    "other", ['theme={"dark": true}', "a b=c", "nameless", "=x", "bad[name]=1", 'q="open', "x=1,2 3"]
+)
+def test_cookies_of_other_pages_do_not_lock_one_out(
+    guarded: TestClient, entrance: Entrance, seen: list[Request], other: str
+) -> None:
+    guarded.cookies.clear()
+    session = f"{cookie_name(PORT)}={entrance.enter(entrance.new_link())}"
+    for cookie in (f"{other}; {session}", f"{session}; {other}"):
+        assert guarded.get("/", headers={"cookie": cookie}).status_code == 200
+    assert len(seen) == 2
+
+
 @pytest.mark.parametrize("path", ["/", "/enter?key=x", "/static/page.css", "/static/nothing", "/nothing"])
 def test_every_answer_has_the_headers(client: TestClient, path: str) -> None:
     for answer in (client.get(path), client.get(path, headers={"host": "evil.example"})):
