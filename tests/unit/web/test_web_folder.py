@@ -15,8 +15,10 @@ from daemon.control import calls
 from daemon.control.file_answers import RecordedFile
 from daemon.web import application
 from daemon.web.entrance import Entrance
+from daemon.web.site import HERE
 from daemon.web.tree import level
 from tests.unit.web.conftest import ADDRESS, PORT, Visit
+from tests.unit.web.markup import Markup
 from tests.unit.web.places import HOSTILE, SECRET, engine_at, in_one_loop, talk_in
 
 ORIGIN = {"origin": ADDRESS}
@@ -209,6 +211,26 @@ def test_a_folder_in_which_sessions_ran_is_previewed_without_files(garden: Garde
     assert preview.status_code == 200
     assert "There is nothing to forget." in preview.text
     assert "nothing is recorded of it" in preview.text
+
+
+@pytest.mark.parametrize("template", sorted(path.name for path in (HERE / "templates").glob("*.html")))
+def test_a_value_of_a_form_is_sent_back_as_it_is(template: str) -> None:
+    """Only `| e` keeps an expression from showing invisible characters by name."""
+    text = (HERE / "templates" / template).read_text()
+    values = re.findall(r'\bvalue="([^"]*\{\{.*?\}\}[^"]*)"', text)
+    assert [value for value in values if not re.fullmatch(r"\{\{[^{}]* \| e \}\}", value)] == []
+
+
+@pytest.mark.parametrize("where", ["/folder", "/folder/restore", "/folder/run", "/forget"])
+def test_forms_keep_a_path_with_invisible_characters(tmp_path: Path, visit: Visit, where: str) -> None:
+    with engine_at(tmp_path) as engine:
+        talk, folder = talk_in(tmp_path, "gar\u200bden \"&'")
+        talk.write(f"{folder}/a.txt", "a\n")
+        shown = visit(engine).get(where, params={"path": folder, "name": folder, "to": folder})
+    assert shown.status_code == 200
+    sent = {e["name"]: e["value"] for _, e in Markup(shown.text).elements if e.get("name") in ("path", "name", "to")}
+    assert set(sent.values()) == {folder}
+    assert len(sent) == (2 if where == "/folder/restore" else 1)
 
 
 def run(browser: TestClient, path: str, end: str) -> str:
