@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from daemon import config
 from daemon.app import OneShot
+from daemon.app.calls import lines
 from daemon.control.calls import Service
 from daemon.web.views import file as view
 from tests.e2e.talk import Talk
@@ -154,6 +155,24 @@ def test_exact_bytes_come_only_on_purpose(desk: Desk) -> None:
         assert answer.headers["content-disposition"].startswith('attachment; filename="beds.lua"')
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("kind", ["latin-1", "nul", "long"])
+def test_a_file_that_is_not_shown_may_hold_secrets(desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Its lines are not searched for secrets: nobody knows yet whether it has some."""
+    content = f"token = '{SECRET}'\n"
+    if kind == "latin-1":
+        monkeypatch.setattr(lines, "data_of", lambda _: content.encode() + b"\xfc\n")
+    elif kind == "nul":
+        content += "\0"
+    else:
+        monkeypatch.setattr(lines, "_LARGEST", 8)
+    desk.talk.write(FILE, content)
+    page = desk.page()
+    assert "Download exact bytes, any secrets included" in page.text
+    hidden, exact = [desk.browser.get(link) for link in page.links("/file/download")]
+    assert SECRET not in hidden.text
+    assert exact.content == content.encode()
 
 
 def test_what_is_not_there_cannot_be_downloaded(desk: Desk) -> None:
