@@ -29,11 +29,11 @@ async def file(http: Request) -> Response:
     site, path, at = site_of(http), _path(http), http.query_params.get("at", "")
     lines = await site.ask(calls.Lines(path, at, count=WINDOW), http=http)
     if is_part(http):
-        return await site.page(http, "file_state.html", **_values(lines, at))
+        return await site.page(http, "file_state.html", **_values(lines))
     history = await site.ask(calls.History(path), http=http)
     if not history.revisions:
         raise NotRecorded(" ".join(history.warnings) or f"{path}: nothing is recorded of it")
-    values = _values(lines, at) | {
+    values = _values(lines) | {
         "history": history,
         "chosen": _chosen(history, lines),
         "describe": describe,
@@ -51,7 +51,7 @@ async def window(http: Request) -> Response:
     if not (start.isascii() and start.isdecimal()):
         raise BadRequest(f"`start` {start!r}: not a number of a line")
     lines = await site.ask(calls.Lines(path, at, start=int(start[:12]), count=WINDOW), http=http)
-    return await site.page(http, "file_window.html", **_values(lines, at))
+    return await site.page(http, "file_window.html", **_values(lines))
 
 
 async def diff(http: Request) -> Response:
@@ -91,8 +91,8 @@ def _attachment(name: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='', errors='replace')}"
 
 
-def _values(lines: Lines, at: str) -> dict[str, Any]:
-    return {"lines": lines, "at": at, "window": WINDOW, "runs": runs(lines)}
+def _values(lines: Lines) -> dict[str, Any]:
+    return {"lines": lines, "window": WINDOW, "runs": runs(lines)}
 
 
 def runs(lines: Lines) -> list[tuple[LineAuthor | None, list[str]]]:

@@ -115,6 +115,18 @@ def test_a_long_file_has_a_place_for_every_line_and_fetches_those_that_are_seen(
     assert [place.partition("</pre>")[0].count("\n") - 1 for place in places] == [view.WINDOW] * len(waiting)
 
 
+@pytest.mark.parametrize("at", ["", "2099-01-01"])
+def test_later_windows_and_downloads_are_of_the_state_shown(desk: Desk, at: str) -> None:
+    desk.talk.write(FILE, "first\n" * (view.WINDOW + 1))
+    page = desk.page(at=at)
+    desk.talk.write(FILE, "second\n" * (view.WINDOW + 1))
+    assert "second" in desk.page(at=at).text
+    (window,) = [address for address in page.attributes("hx-get") if "/file/lines" in address]
+    for address in (window, *page.links("/file/download")):
+        text = desk.browser.get(address, headers=HTMX).text
+        assert ("first" in text, "second" in text) == (True, False)
+
+
 def test_windows_are_no_pages_of_their_own(desk: Desk) -> None:
     desk.talk.write(FILE, "one\n")
     assert desk.ask("/lines", start=0).status_code == 303
