@@ -25,6 +25,9 @@ Sort = Literal["relevance", "newest", "oldest"]
 Within = Literal["below", "exact", "project"]
 Moment = int | float | str
 
+MOST_OFFSET = 10_000
+"""Results of a search that may be skipped; a larger `offset` becomes this one."""
+
 
 def _a(description: str, **bounds: int) -> Meta:
     return Meta(description=description, extra_json_schema=bounds or None)
@@ -81,7 +84,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     group: Annotated[Group, _a("One result for each part, message, session or project.")] = "message"
     sort: Annotated[Sort, _a("The best first, or all that hold the words by date.")] = "relevance"
     results: Annotated[int, _a("The most results to return.", minimum=1, maximum=50)] = 10
-    offset: Annotated[int, _a("Results to skip.", minimum=0, maximum=10_000)] = 0
+    offset: Annotated[int, _a("Results to skip.", minimum=0, maximum=MOST_OFFSET)] = 0
     width: Annotated[int, _a("Characters of a snippet.", minimum=50, maximum=1000)] = 200
     explain: Annotated[bool, _a("Explain each score.")] = False
     expand: Annotated[

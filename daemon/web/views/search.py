@@ -14,7 +14,7 @@ from starlette.routing import Route
 from daemon.control import calls
 from daemon.hints import not_searchable
 from daemon.model import Json, Kind
-from daemon.recall.query import Match, Role, Sort
+from daemon.recall.query import MOST_OFFSET, Match, Role, Sort
 from daemon.web.site import is_part, site_of, url
 
 PAGE = 30
@@ -109,9 +109,10 @@ def by_session(results: Iterable[Json]) -> list[list[Json]]:
 
 def _more(wanted: Search, answer: Json | None) -> str:
     """The address of the results that follow; empty if these are the last."""
-    if answer is None or not answer["truncated"] or len(answer["results"]) < PAGE:
+    following = wanted.offset + PAGE
+    if answer is None or not answer["truncated"] or len(answer["results"]) < PAGE or following > MOST_OFFSET:
         return ""
-    return replace(wanted, offset=wanted.offset + PAGE).url
+    return replace(wanted, offset=following).url
 
 
 def _state(answer: Json) -> str:

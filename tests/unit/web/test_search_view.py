@@ -18,8 +18,9 @@ from daemon import config
 from daemon.app import OneShot
 from daemon.control import calls
 from daemon.errors import ArchiveCorrupt, BadRequest, NotRecorded, Retry
+from daemon.recall.query import MOST_OFFSET
 from daemon.web.site import marked
-from daemon.web.views.search import PAGE, Search, read
+from daemon.web.views.search import PAGE, Search, _more, read
 from tests.e2e.talk import Talk
 from tests.hostile.payloads import payloads
 from tests.support.pages.html_page import Page, parsed
@@ -122,6 +123,15 @@ def test_results_follow_page_by_page(client: TestClient) -> None:
         assert len(keys(part)) == (PAGE if following else LONG % PAGE)
         address = following[0] if following else ""
     assert found == [f"msg_long{number:05d}" for number in range(LONG, 0, -1)]
+
+
+def test_results_end_where_recall_skips_no_more() -> None:
+    """Recall would answer a larger offset with the same results, again and again."""
+    full = {"truncated": True, "results": [{}] * PAGE}
+    last = MOST_OFFSET - PAGE
+    assert f"offset={MOST_OFFSET}" in _more(Search("rows", offset=last), full)
+    for offset in (last + 1, MOST_OFFSET, MOST_OFFSET + 50):
+        assert _more(Search("rows", offset=offset), full) == ""
 
 
 def test_filters_are_those_of_the_search(client: TestClient) -> None:
