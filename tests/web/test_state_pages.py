@@ -6,12 +6,15 @@ import json
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
+from selenium.webdriver import Chrome
 
+from tests.conftest import unpack
 from tests.support.processes.daemon_process import Daemon
 from tests.web.browser import WIDTHS, Browser
+from tests.web.conftest import enter
 
 DAY = "2026-11-21"
 
@@ -59,6 +62,26 @@ def test_the_status_goes_on_by_itself(browser: Browser) -> None:
     browser.open("/status")
     browser.run("document.querySelector('#live').replaceChildren()")
     browser.until(lambda: "Archive" in browser.text("#live"), "the status anew")
+
+
+def test_a_service_that_is_gone_is_said(driver: Chrome, tmp_path: Path) -> None:
+    """It comes back at the same address, where the browser has no session any more."""
+    sample = unpack("sqlite", tmp_path / "sample")
+    with Daemon(sample.data_dir, tmp_path / "ours", tables={"web": {"port": 0}}) as other:
+        other.run()
+        browser = Browser(driver, enter(other, driver))
+        browser.open("/status")
+        other.terminate()
+        browser.until(
+            lambda: "The service does not answer; this is as of " in browser.text("[role=alert]"), "the alert"
+        )
+        assert "running as process" in browser.text("#live")
+        other.configure({"web": {"port": urlsplit(browser.address).port}})
+        other.run()
+        other.ask("web", "--print")
+        browser.until(lambda: "has no session here" in browser.text("#live"), "the answer of the new service")
+        assert browser.all("[role=alert]") == []
+        driver.get("about:blank")  # it would go on asking
 
 
 def test_the_checks_come_into_the_page(browser: Browser) -> None:

@@ -74,6 +74,27 @@
     if (document.visibilityState === "visible") document.body.dispatchEvent(new Event("tick"));
   }, 3000);
 
+  // While the service does not answer, such a part says since when it is old. An answer that is an error is shown itself.
+  let answered = new Date();
+  const stale = () => document.querySelector("[data-stale]");
+
+  document.addEventListener("htmx:sendError", (event) => {
+    const part = event.detail.elt;
+    if (!part.matches("[data-live]") || stale()) return;
+    const notice = document.createElement("p");
+    notice.className = "trouble";
+    notice.dataset.stale = "";
+    notice.setAttribute("role", "alert");
+    notice.textContent = `The service does not answer; this is as of ${answered.toTimeString().slice(0, 5)}.`;
+    part.before(notice);
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (!event.detail.successful || !event.detail.elt.matches("[data-live]")) return;
+    answered = new Date();
+    stale()?.remove();
+  });
+
   const copy = async (link) => {
     const said = document.querySelector("[data-copied]");
     try {
