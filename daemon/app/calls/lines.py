@@ -51,23 +51,25 @@ class _LastText:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: tuple[tuple[object, ...], _Text] | None = None
+        self._timer: threading.Timer | None = None
 
     def get(self, key: tuple[object, ...]) -> _Text | None:
         with self._lock:
             return self._kept[1] if self._kept is not None and self._kept[0] == key else None
 
     def put(self, key: tuple[object, ...], text: _Text) -> None:
-        kept = key, text
-        with self._lock:
-            self._kept = kept
-        timer = threading.Timer(_KEPT_S, self._drop, [kept])
+        timer = threading.Timer(_KEPT_S, self._drop)  # without the text, which it would keep in memory
         timer.daemon = True
-        timer.start()
-
-    def _drop(self, kept: object) -> None:
         with self._lock:
-            if self._kept is kept:
-                self._kept = None
+            if self._timer is not None:
+                self._timer.cancel()
+            self._kept, self._timer = (key, text), timer
+            timer.start()
+
+    def _drop(self) -> None:
+        with self._lock:
+            if self._timer is threading.current_thread():  # one that was cancelled too late drops nothing
+                self._kept = self._timer = None
 
 
 class LineCalls(ContentCalls):

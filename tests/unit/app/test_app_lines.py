@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,10 +108,23 @@ def test_a_later_text_is_not_dropped_with_an_earlier_one(desk: Desk) -> None:
     desk.talk.write(FILE, "one\n")
     desk.lines()
     kept = desk.engine._last_text
-    earlier = kept._kept
-    desk.lines(at=str(T0 + 1500))
-    kept._drop(earlier)
+    kept._drop()  # as a timer that was cancelled too late
     assert kept._kept is not None
+
+
+def test_many_moments_in_a_row_keep_one_text_and_one_timer(desk: Desk) -> None:
+    others = {thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)}
+    desk.talk.write(FILE, "stepped\n")
+    for step in range(20):
+        assert desk.lines(at=str(T0 + 2000 + step))["lines"] == ["stepped"]
+    until(
+        lambda: sum(isinstance(thread, threading.Timer) for thread in {*threading.enumerate()} - others) == 1,
+        what="one timer",
+    )
+    until(
+        lambda: sum(isinstance(each, module._Text) and each.lines == ["stepped"] for each in gc.get_objects()) == 1,
+        what="one text",
+    )
 
 
 def test_a_huge_line_is_cut(desk: Desk) -> None:
