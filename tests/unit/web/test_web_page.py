@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ import pytest
 from daemon import bounded_connection, config
 from daemon.app.engine import Engine
 from daemon.control import calls, peer
+from daemon.control.calls import OnPart, Progress, silent
 from daemon.errors import DaemonUnreachable, Retry
 from daemon.web import HOST, WebPage
+from daemon.web.entrance import Entrance
+from daemon.web.site import Site
 from tests.unit.web.conftest import Scripted
 
 SESSIONS: dict[str, Any] = {"sessions": []}
@@ -107,3 +111,33 @@ def test_a_command_serves_no_page(tmp_path: Path) -> None:
     tables = config.Config(archive=config.sections.ArchiveSection(dir=str(tmp_path)))
     with Engine(tables) as engine, pytest.raises(DaemonUnreachable, match="service install"):
         engine.call(calls.Web())
+
+
+class Working:
+    """A service whose call Doctor lasts until `end`; `begun` counts them."""
+
+    def __init__(self) -> None:
+        self.begun, self.end = 0, threading.Event()
+
+    def call(self, request: Any, *, progress: Progress = silent, on_part: OnPart = silent) -> Any:
+        """See Service."""
+        if isinstance(request, calls.Doctor):
+            self.begun += 1
+            assert self.end.wait(30)
+        return request
+
+
+async def test_short_calls_do_not_wait_for_long_ones() -> None:
+    service = Working()
+    site = Site(service, Entrance(), 0)
+    long = [asyncio.create_task(site.ask(calls.Doctor())) for _ in range(6)]
+    try:
+        await asyncio.sleep(0.2)
+        for request in (calls.Status(), calls.Recall("recall", {}), calls.Pause(resume=True)):
+            async with asyncio.timeout(10):
+                assert await site.ask(request) is request
+        assert service.begun == 2
+    finally:
+        service.end.set()
+        await asyncio.gather(*long)
+    assert service.begun == 6
