@@ -9,15 +9,29 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Annotated
 
+import msgspec
+
+from daemon import log
 from daemon.archive import Archive
 from daemon.control import answers, calls
 from daemon.errors import BadRequest
 from daemon.moments import parse_span, parse_time
-from daemon.records import dumps, load_object
+from daemon.records import dumps
 
 _NOTE = "pause"
 _FOREVER_S = 86_400.0
+_LOG = log.get("pause")
+_Moment = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
+
+
+class _Stored(msgspec.Struct):
+    since: _Moment
+    until: _Moment | None
+
+
+_STORED = msgspec.json.Decoder(_Stored)
 
 
 class Pausing:
@@ -27,11 +41,7 @@ class Pausing:
         self._archive = archive
         self._clock = clock
         self._lock = threading.Lock()
-        text = archive.note(_NOTE)
-        self._pause: tuple[int, int | None] | None = None
-        if text:
-            stored = load_object(text.encode())
-            self._pause = stored["since"], stored["until"]
+        self._pause = _stored(archive)
 
     def state(self) -> answers.Pause | None:
         """The pause; None if there is none, or if its end has come."""
@@ -68,6 +78,19 @@ class Pausing:
             return 0.0
         _, until = self._pause
         return _FOREVER_S if until is None else min(_FOREVER_S, max(0.0, until / 1000 - self._clock()))
+
+
+def _stored(archive: Archive) -> tuple[int, int | None] | None:
+    """The pause that is stored. A damaged note counts as none, because the archive must open all the same."""
+    try:
+        text = archive.note(_NOTE)
+        if not text:
+            return None
+        stored = _STORED.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        _LOG.warning("damaged", note=_NOTE, means="the work is not paused", error=type(error).__name__)
+        return None
+    return stored.since, stored.until
 
 
 class PauseCalls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -64,6 +65,24 @@ def test_a_pause_ends_at_its_time(tmp_path: Path) -> None:
         assert pausing.left_s() == 60.0
         clock.ms += 60_000
         assert (pausing.left_s(), pausing.state()) == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no JSON", "[]", "{}", '{"since": 1}', '{"since": "1", "until": null}', '{"since": 1, "until": "soon"}',
+     '{"since": true, "until": null}', '{"since": 1, "until": ' + "9" * 400 + "}", "[" * 100_000],
+)  # fmt: skip
+def test_a_damaged_note_is_no_pause_and_is_logged_once(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Archive(tmp_path / "archive") as archive:
+        archive.set_note("pause", text)
+        with caplog.at_level(logging.WARNING):
+            pausing = Pausing(archive, Clock())
+            assert (pausing.state(), pausing.left_s()) == (None, 0.0)
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        pausing.begin(None)
+        assert Pausing(archive, Clock()).state() == answers.Pause(NOW, None)
 
 
 def test_a_new_end_keeps_the_beginning_of_a_pause_that_is_on(tmp_path: Path) -> None:
