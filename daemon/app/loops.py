@@ -118,6 +118,9 @@ class Loop(ABC):
     def failed(self, error: Exception) -> None:
         """Called when a turn raised; it is retried after a while."""
 
+    def at_pause(self) -> None:  # noqa: B027 - most loops have nothing to do
+        """Called instead of a turn while the user has paused the work, at least once a minute."""
+
     def paused(self) -> None:
         """Called when a turn found the disk full; it is retried until there is space."""
         self.heartbeat.idle()
@@ -126,17 +129,17 @@ class Loop(ABC):
         while not self._stop.is_set():
             self._woken = self._wake.is_set()
             self._wake.clear()
-            if self.stops_in_pause and (left_s := self._engine.pausing.left_s()):
-                self.heartbeat.idle()
-                self._wake.wait(min(left_s, _PAUSE_S))
-                continue
             self.sign()
             try:
-                self._engine.check_disk_space()
-                with known.only({}):  # secrets of one session must not stay known in this thread
-                    pause = self.turn()
-                self._engine.space.resume(self.heartbeat.name)
-                self._failures = 0
+                if self.stops_in_pause and (left_s := self._engine.pausing.left_s()):
+                    self.at_pause()
+                    pause = min(left_s, _PAUSE_S)
+                else:
+                    self._engine.check_disk_space()
+                    with known.only({}):  # secrets of one session must not stay known in this thread
+                        pause = self.turn()
+                    self._engine.space.resume(self.heartbeat.name)
+                    self._failures = 0
             except Stop as error:
                 self._fatal(error)
                 return
@@ -340,9 +343,12 @@ class EmbedLoop(Loop):
         upkeep = self._engine.upkeep
         if upkeep.is_open and self._engine.prepare_semantic(_LOAD_S):
             return 0.0
-        if upkeep.end_worker_if_idle(WORKER_IDLE_S):
-            _LOG.info("embedding", worker="ended, because it was idle")
+        self.at_pause()
         return IDLE_S
+
+    def at_pause(self) -> None:
+        if self._engine.upkeep.end_worker_if_idle(WORKER_IDLE_S):
+            _LOG.info("embedding", worker="ended, because it was idle")
 
     def _is_stopping(self) -> bool:
         self.sign()

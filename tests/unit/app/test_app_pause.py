@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from daemon import config
+from daemon.app import loops
 from daemon.app.calls.pausing import Pausing, end_of_pause
 from daemon.app.engine import Engine
 from daemon.app.loops import Loop
@@ -162,6 +163,32 @@ def test_a_pause_stops_loops_that_it_concerns_and_no_others(engine: Engine) -> N
         for loop in (paused, archiving):
             loop.stop()
             assert loop.join(5)
+
+
+class Resting(Counting):
+    """Counts the calls of `at_pause`, the first of which fails."""
+
+    rests = 0
+
+    def at_pause(self) -> None:
+        self.rests += 1
+        if self.rests == 1:
+            raise ValueError
+
+    def failed(self, error: Exception) -> None:
+        assert isinstance(error, ValueError)
+
+
+def test_a_paused_loop_goes_on_after_a_failure(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(loops, "_BACKOFF_S", (0.01,))
+    engine.call(calls.Pause())
+    loop = Resting(engine, stops=True)
+    loop.start()
+    eventually(lambda: loop.rests > 2)
+    loop.stop()
+    assert loop.join(5)
+    assert loop.turns == 0
 
 
 def test_a_stop_ends_a_loop_that_is_paused(engine: Engine) -> None:

@@ -429,6 +429,19 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
     assert upkeep.is_open
 
 
+def test_a_pause_ends_the_idle_worker(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = daemon._engine.upkeep
+    upkeep.load()
+    assert upkeep.worker.pid is not None
+    daemon._engine.pausing.begin(None)
+    monkeypatch.setattr(loops, "WORKER_IDLE_S", 0.0)
+    embedding = EmbedLoop(daemon._engine, unexpected)
+    embedding.start()
+    until(lambda: upkeep.worker.pid is None, what="the worker ended")
+    embedding.stop()
+    assert embedding.join(10)
+
+
 def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:
     embedder = daemon._engine.upkeep.embedder
 
