@@ -94,6 +94,7 @@ class Reconstitution:
         forbidden: Sequence[Path] = (),
         secret_files: bool = False,
         ground: Json | None = None,
+        stores: bool = True,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """`pages` limits the pages of one tree; `spare_mb` of the disk stay free. No page is written into the
@@ -102,7 +103,8 @@ class Reconstitution:
 
         `ground` says what a run depends on besides its evidence (app.targets), and is stored with the run. Searches
         made while some work was `pending` are repeated by the next run. `notes` stores what runs learned, for this
-        target and others. `clock` (epoch ms) only dates trajectories and the record of the last run, never a page.
+        target and others. Without `stores`, `page` stores nothing, so that a forgetting need not wait for it. `clock`
+        (epoch ms) only dates trajectories and the record of the last run, never a page.
         """
         self._archive = archive if secret_files else withheld.view(archive)
         self._shows_secret_files = secret_files
@@ -115,6 +117,7 @@ class Reconstitution:
         self._spare_bytes = spare_mb << 20
         self._forbidden = tuple(forbidden)
         self._ground = ground or {"pending": {}}
+        self._stores = stores
         self._clock = clock
         self.change_check: ChangeCheck | None = None
         """After a run: tells whether a page, or a file that it compares with the disk, has changed since."""
@@ -172,7 +175,8 @@ class Reconstitution:
         collected = self._collect(target, progress)
         case = collected.case
         own = [question for question in case.questions if question.id not in output.DEFAULT]
-        findings = passages.kept(self._archive, own, case.searches, self._ground["pending"], progress)
+        pending = self._ground["pending"]
+        findings = passages.kept(self._archive, own, case.searches, pending, progress, stores=self._stores)
         case = collected.complete(findings, progress)
         run = self._ask_model(target, case, progress)
         material = Material(
@@ -279,7 +283,7 @@ class Reconstitution:
             progress({"phase": "recover", "done": number, "total": len(histories)})
         progress({"phase": "recover", "done": len(histories), "total": len(histories)})
         warnings = [*scope.warnings, *self._check_recorded(target, scope, files)]
-        is_early = bool(self._ground["pending"])
+        is_early = bool(self._ground["pending"]) or not self._stores  # then ranks are not stored
         case = Case(
             path=target.path,
             moment=target.at,

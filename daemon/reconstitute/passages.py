@@ -291,11 +291,13 @@ def kept(
     search: QuestionSearch,
     pending: Iterable[str],
     progress: Callable[[Json], None],
+    *,
+    stores: bool = True,
 ) -> tuple[Findings, ...]:
     """The quotations that answer each of `questions`, which a person asked of the target of `search`.
 
     They are stored while the evidence and the questions are the same, unless recall was incomplete at that time, or
-    work was `pending`.
+    work was `pending`; without `stores`, never.
     """
     if not questions:
         return ()
@@ -316,6 +318,6 @@ def kept(
     progress({"phase": "quote", "done": len(questions), "total": len(questions)})
     answers = {finding.question.id: finding.to_json() for finding in findings}
     value = {"key": key, "answers": answers, "warnings": [*search.warnings, *pending]}
-    if stored != value:
+    if stores and stored != value:
         archive.target_put(search.path, name, value)
     return tuple(findings)

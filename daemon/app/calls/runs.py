@@ -94,7 +94,7 @@ class RunCalls(RecallCalls, ABC):
         warnings = self.current(progress)
         answerer = Answerer(why="no model is asked here; a run asks one", section=self.config.agent)
         with known.only({}):
-            page = self._reconstitution(answerer, self.ground(), with_notes=False).page(target, step, at=request.at)
+            page = self._reconstitution(answerer, self.ground(), stores=False).page(target, step, at=request.at)
         return view_answers.Page(
             path=redact(request.path),
             at=parse_moment(request.at, time.time_ns() // 1_000_000),
@@ -246,7 +246,7 @@ class RunCalls(RecallCalls, ABC):
 
         return step
 
-    def _reconstitution(self, answerer: Answerer, ground: Ground, *, with_notes: bool = True) -> Reconstitution:
+    def _reconstitution(self, answerer: Answerer, ground: Ground, *, stores: bool = True) -> Reconstitution:
         from daemon.reconstitute import Reconstitution  # noqa: PLC0415 - see the class
         from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class
 
@@ -262,7 +262,8 @@ class RunCalls(RecallCalls, ABC):
             self.recorded,
             self.config.output_dir,
             answerer=answerer,
-            notes=notes if with_notes else None,
+            notes=notes if stores else None,
+            stores=stores,
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,
             secret_files=self.config.output.secret_files,

@@ -118,7 +118,8 @@ class AllQuestions:
             pending = _recorded(case, outcomes)
             if not pending:
                 break
-        trajectory.trim(self._archive, case.path, self._section.trajectories)
+        if self._model is not None:  # without one none was added
+            trajectory.trim(self._archive, case.path, self._section.trajectories)
         summaries, remaining = self._summaries(case, merged(outcomes.values()), deadline)
         warnings = list(dict.fromkeys(warning for outcome, _ in outcomes.values() for warning in outcome.warnings))
         if unanswered:
