@@ -16,7 +16,7 @@ import pytest
 from daemon import bounded_connection, config
 from daemon.app.engine import Engine
 from daemon.control import calls, peer
-from daemon.control.calls import OnPart, Progress, silent
+from daemon.control.calls import OnPart, Progress, Request, silent
 from daemon.errors import DaemonUnreachable, Retry
 from daemon.web import HOST, WebPage
 from daemon.web.entrance import Entrance
@@ -130,10 +130,11 @@ class Working:
 async def test_short_calls_do_not_wait_for_long_ones() -> None:
     service = Working()
     site = Site(service, Entrance(), 0)
+    requests: list[Request[Any]] = [calls.Status(), calls.Recall("recall", {}), calls.Pause(resume=True)]
     long = [asyncio.create_task(site.ask(calls.Doctor())) for _ in range(6)]
     try:
         await asyncio.sleep(0.2)
-        for request in (calls.Status(), calls.Recall("recall", {}), calls.Pause(resume=True)):
+        for request in requests:
             async with asyncio.timeout(10):
                 assert await site.ask(request) is request
         assert service.begun == 2
