@@ -254,7 +254,7 @@ def test_restore_writes_the_files_and_says_in_json_what_and_what_not(cli: Cli) -
     done = cli(
         "restore", "/home/ada/shop", "--to", "back", "--at", "2026-05-31", "--deleted", "--grade", "stale", "--json"
     )
-    assert cli.service.calls == [("restore", "/home/ada/shop", "2026-05-31", True, "stale", [], [])]
+    assert cli.service.calls == [("restore", "/home/ada/shop", "2026-05-31", True, "stale", [], [], "")]
     answer = json.loads(done.stdout)
     assert set(answer) == {"path", "written", "skipped", "warnings"}
     assert answer["skipped"] == skipped
@@ -274,7 +274,7 @@ def test_a_dry_run_lists_what_would_be_written_and_writes_nothing(cli: Cli) -> N
     cli.service.parts["restore"] = [content_of("a.py", b"a\r\n"), content_of("s/b.py", grade="verified")]
     words = ("restore", "/home/ada/shop", "--dry-run", "--include", "*.py", "--exclude", "x/", "--exclude", "y")
     done = cli(*words)
-    assert cli.service.calls == [("restore", "/home/ada/shop", "", False, "proven", ["*.py"], ["x/", "y"])]
+    assert cli.service.calls == [("restore", "/home/ada/shop", "", False, "proven", ["*.py"], ["x/", "y"], "")]
     assert done.returncode == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines == ["proven 3 B a.py", "verified 6 B s/b.py", "Would write 2 files (1 verified, 1 proven), 9 B."]

@@ -215,7 +215,7 @@ def test_the_calls_about_files_are_answered_by_the_service(client: PlainService,
         ("files", "/x", "2026-05-31", True),
         ("history", "/x", True, True),
         ("content", "/x", "2026-05-31", True),
-        ("restore", "/x", "", True, "stale", ["*.py"], []),
+        ("restore", "/x", "", True, "stale", ["*.py"], [], ""),
         ("alias", "/a", "/b", False),
     ]
 

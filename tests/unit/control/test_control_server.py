@@ -502,7 +502,7 @@ def test_stopping_a_server_twice_or_unstarted_is_no_error(path: Path) -> None:
         (
             "/restore",
             {"path": "/x", "deleted": True, "grade": "stale", "exclude": ["*.py"]},
-            ("restore", "/x", "", True, "stale", [], ["*.py"]),
+            ("restore", "/x", "", True, "stale", [], ["*.py"], ""),
         ),
     ],
 )
@@ -529,7 +529,7 @@ def test_contents_are_sent_before_the_result_and_whole(served: Path, service: Sc
         ("/files", b'{"losst": true}', "did you mean lost?"),
         ("/history", b"{}", "path"),
         ("/content", b'{"path": 3}', "`$.path`"),
-        ("/restore", b'{"path": "/x", "to": "/y"}', "it takes path, at, deleted, grade"),
+        ("/restore", b'{"path": "/x", "zzz": 1}', "it takes path, at, deleted, grade"),
         ("/alias", b'{"remove": "yes"}', "remove"),
     ],
 )
