@@ -58,7 +58,7 @@ PATIENCE_SECONDS = 20.0
 """How long a call without a daemon waits for another process that has the archive."""
 PAUSE_SECONDS = 0.25
 LAST_SECONDS = 10.0
-"""How long calls that are under way when stdin ends may still take to be answered. A client that waits less kills us."""
+"""How long calls under way when stdin ends may still take to be answered. A client that waits less kills us."""
 _TICK_SECONDS = 0.05
 _QUIET_TICKS = 6
 """So long no call is under way before all count as answered: the last line has become one, the last answer is out."""

@@ -226,7 +226,8 @@ def test_an_output_that_fails_for_a_moment_is_tried_three_times(
     make: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, folder: str
 ) -> None:
     monkeypatch.setattr("daemon.app.jobs._RETRY_S", 0)
-    place, opened, refused = tmp_path / "elsewhere", os.open, []
+    place, opened = tmp_path / "elsewhere", os.open
+    refused: list[Any] = []
 
     def refusing(path: Any, *values: Any, **named: Any) -> int:
         if path == place and len(refused) < failures:
