@@ -25,7 +25,8 @@ READING = word_set(
 )
 """Our commands whose output quotes the records, as that of `reconstitute PATH` may."""
 DOING = word_set(
-    "restore alias forget backup restore-archive status doctor models index run adapter web service config completion"
+    "restore alias forget backup restore-archive pause status doctor models index run adapter web service config "
+    "completion"
 )
 """Our other commands, which print only what they did."""
 _PROGRAM = "reconstitute"

@@ -25,7 +25,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, Response
 
 from daemon import __version__, log
-from daemon.control.calls import CALLS, OnPart, Progress, Request, Service, silent
+from daemon.control import calls
+from daemon.control.calls import OnPart, Progress, Request, Service, silent
 from daemon.control.responses import in_thread, status_of
 from daemon.display import counted, duration, short_id, shorten, size, visible
 from daemon.errors import BadRequest, NotRecorded, ReconstituteError
@@ -44,7 +45,8 @@ _READ_SECONDS = 5.0
 _AT_ONCE = 6
 """Calls that work at the same time; more wait, so that fast typing leaves the service to others."""
 _LONG_AT_ONCE = 2
-"""As `_AT_ONCE`, of calls without a time limit: the short ones, as a search or Resume, must not wait for them."""
+_LONG = (calls.Doctor, calls.Forget, calls.Page, calls.Restore, calls.Unfinished)
+"""Calls that may take minutes: the others, as a search or Resume, must not wait for them."""
 _LOG = log.get("web")
 
 
@@ -65,7 +67,7 @@ class Site:
         Raises:
             ReconstituteError: see control.calls.Service.
         """
-        async with self._long_turns if CALLS[type(request)].seconds is None else self._turns:
+        async with self._long_turns if isinstance(request, _LONG) else self._turns:
             if http is not None and await http.is_disconnected():
                 raise ClientDisconnect
             return await in_thread(lambda: self._service.call(request, on_part=on_part))

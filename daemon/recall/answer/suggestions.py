@@ -166,8 +166,11 @@ def _in_mode(request: Recall, mode: str) -> Json:
 
 
 def _without(request: Recall, *names: str) -> Json:
-    """The arguments of the request, without those of the named filters and without defaults."""
-    gone = {argument for name in names for argument in _ARGUMENTS.get(name, (name,))}
+    """The arguments of the request, without those of the named filters and without defaults.
+
+    Another search begins with its first result.
+    """
+    gone = {"offset", *(argument for name in names for argument in _ARGUMENTS.get(name, (name,)))}
     defaults = Recall(query="")
     example: Json = {}
     for name, argument in zip(Recall.__struct_fields__, Recall.__struct_encode_fields__, strict=True):

@@ -431,7 +431,7 @@ def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
 
 def test_a_pause_ends_the_idle_worker(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     upkeep = daemon._engine.upkeep
-    upkeep.load()
+    upkeep.open_semantic()  # `load` would not wait for long
     assert upkeep.worker.pid is not None
     daemon._engine.pausing.begin(None)
     monkeypatch.setattr(loops, "WORKER_IDLE_S", 0.0)

@@ -44,6 +44,7 @@ EVERY = {
     "group": "session",
     "sort": "newest",
     "results": 5,
+    "offset": 5,
     "width": 100,
     "explain": True,
     "expand": "context",
@@ -71,10 +72,10 @@ def test_a_suggestion_leaves_out_what_it_names_and_nothing_else():
     asked = _asked("kettle", **EVERY)
     assert set(EVERY) == set(Recall.__struct_encode_fields__) - {"query"}
     _, made = suggestions.emptied(asked, _scope("directory", emptied="directory"), {})
-    gone = {"directory", "within", "fallback"}
+    gone = {"directory", "within", "fallback", "offset"}
     assert made[0]["example"] == {"query": "kettle"} | {k: v for k, v in EVERY.items() if k not in gone}
     times = suggestions.limiting(asked, _scope("time"), 3)[0]["example"]
-    assert set(EVERY) - set(times) == {"before", "after", "last", "from", "to", "since", "until"}
+    assert set(EVERY) - set(times) == {"before", "after", "last", "from", "to", "since", "until", "offset"}
     assert msgspec.convert(times, Recall).query == "kettle"
 
 
