@@ -109,10 +109,8 @@ class Requests:
         with self._looking_again():
             if self._is_unsure:
                 running = self._root.list("running")
-                self._unfinished, self._released = (
-                    [name for name in running if not self._is_stuck(f"running/{name}")],
-                    [],
-                )
+                self._unfinished = [name for name in running if not self._is_stuck(f"running/{name}")]
+                self._released = []
                 self._is_unsure = len(self._unfinished) < len(running)
             return self._next()
 
