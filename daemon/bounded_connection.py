@@ -1,13 +1,17 @@
 """uvicorn's HTTP/1.1 connection with bounds on the number of connections and the time for a request's headers.
 
-uvicorn has neither: its limit for an idle connection ends with the first byte of the next request.
+uvicorn has neither: its limit for an idle connection ends with the first byte of the next request. `serve` answers with
+such connections, for the doors that any program of this machine can reach.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
+import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS = 32
@@ -80,3 +84,29 @@ class BoundedConnection(H11Protocol):
         self._deadline = None
         if not self._is_answering() and not self.transport.is_closing():
             self.refuse(408, f"the request's headers did not arrive within {HEADER_SECONDS:g} s")
+
+
+async def serve(
+    app: ASGIApp, connection: type[BoundedConnection], listener: socket.socket, *, backlog: int, drain_seconds: int
+) -> uvicorn.Server:
+    """Answer at `listener`; end it with `shutdown`, which gives requests under way `drain_seconds`."""
+    config = uvicorn.Config(
+        app,
+        http=connection,
+        ws="none",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        # A client is known by its address: nobody may claim another one in a header.
+        proxy_headers=False,
+        server_header=False,
+        backlog=backlog,
+        timeout_graceful_shutdown=drain_seconds,
+    )
+    config.load()
+    server = uvicorn.Server(config)
+    # startup() and shutdown() without serve(): that would take the signals and wake ten times a second.
+    server.lifespan = config.lifespan_class(config)
+    await server.startup(sockets=[listener])
+    return server

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from daemon import bounded_connection
 from daemon.adapter.catalog import Catalog
 from daemon.adapter.guard import Connection, Guard, is_loopback
 from daemon.adapter.routes import Routes
@@ -55,25 +56,10 @@ class Adapter:
         self._socket = _bound(self._config.host, self._config.port)
         port = self._socket.getsockname()[1]
         self.url = f"http://{f'[{self._config.host}]' if ':' in self._config.host else self._config.host}:{port}"
-        config = uvicorn.Config(
-            Guard(self._routes.application(), self._config, local=self.is_local),
-            http=Connection,
-            ws="none",
-            loop="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            # A client is known by its address: nobody may claim another one in a header.
-            proxy_headers=False,
-            server_header=False,
-            backlog=_BACKLOG,
-            timeout_graceful_shutdown=int(_DRAIN_S),
+        guard = Guard(self._routes.application(), self._config, local=self.is_local)
+        self._server = await bounded_connection.serve(
+            guard, Connection, self._socket, backlog=_BACKLOG, drain_seconds=int(_DRAIN_S)
         )
-        config.load()
-        self._server = uvicorn.Server(config)
-        # startup() and shutdown() without serve(): that would take the signals and wake ten times a second.
-        self._server.lifespan = config.lifespan_class(config)
-        await self._server.startup(sockets=[self._socket])
 
     async def stop(self) -> int:
         """Take no more requests, call off those under way, delete every session; how many could not be deleted."""

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from daemon.bounded_connection import BoundedConnection
+from daemon.bounded_connection import BoundedConnection, serve
 from daemon.control import peer
 from daemon.control.calls import Service
 from daemon.errors import ReconstituteError, Retry
@@ -85,27 +85,10 @@ class WebPage:
         async with self._starting:
             if self._server is None:
                 self._socket = _bound(self._port)
-                await self._serve(self._socket)
-
-    async def _serve(self, listener: socket.socket) -> None:
-        config = uvicorn.Config(
-            application(self._service, self._entrance, listener.getsockname()[1]),
-            http=_Connection,
-            ws="none",
-            loop="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            backlog=_BACKLOG,
-            timeout_graceful_shutdown=_DRAIN_SECONDS,
-        )
-        config.load()
-        self._server = uvicorn.Server(config)
-        # startup() and shutdown() without serve(): that would take the signals and wake ten times a second.
-        self._server.lifespan = config.lifespan_class(config)
-        await self._server.startup(sockets=[listener])
+                app = application(self._service, self._entrance, self._socket.getsockname()[1])
+                self._server = await serve(
+                    app, _Connection, self._socket, backlog=_BACKLOG, drain_seconds=_DRAIN_SECONDS
+                )
 
     async def stop(self) -> None:
         """Take no more requests and give those under way a moment."""
