@@ -268,22 +268,34 @@ def main(control: int) -> None:
             _, received, _, _ = socket.recv_fds(parent, 1, 1)
             if not received:
                 break
-            threading.Thread(target=_serve, args=(Connection(received[0]), objects), daemon=True).start()
+            arguments = (Connection(received[0]), objects, parent)
+            threading.Thread(target=_serve, args=arguments, daemon=True).start()
     signal.alarm(_ENDING_S)  # the kernel ends the process then, also while a library holds Python's lock
     for made in list(objects.values()):
         made.close()
     os._exit(0)
 
 
-def _serve(connection: Connection, objects: dict[int, Any]) -> None:
+def _serve(connection: Connection, objects: dict[int, Any], parent: socket.socket) -> None:
     with contextlib.suppress(EOFError, OSError), connection:
         while True:
-            outcome = _outcome(connection.recv_bytes(), connection, objects)
-            connection.send_bytes(outcome)
+            request = connection.recv_bytes()
+            try:
+                connection.send_bytes(_outcome(request, connection, objects))
+            except ImportError as error:
+                message = f"a library cannot be loaded: {error}; try again, and restart Reconstitute if it was upgraded"
+                connection.send_bytes(ForkingPickler.dumps((_ERROR, Retry(message))))
+                # What was loaded in part, as on a failing disk, stays so in this process: it ends, and the next object
+                # has a new one.
+                parent.shutdown(socket.SHUT_RD)
 
 
 def _outcome(request: bytes, connection: Connection, objects: dict[int, Any]) -> Any:
-    """Do what is requested; the answer is the pickled reply."""
+    """Do what is requested; the answer is the pickled reply.
+
+    Raises:
+        ImportError: a library could not be imported.
+    """
     try:
         key, target, args, kwargs, callbacks = ForkingPickler.loads(request)
         kwargs |= {name: partial(_call_back, connection, name) for name in callbacks}
@@ -293,6 +305,8 @@ def _outcome(request: bytes, connection: Connection, objects: dict[int, Any]) ->
         return ForkingPickler.dumps((_RESULT, attrgetter(target)(objects[key])(*args, **kwargs)))
     except ReconstituteError as error:
         return ForkingPickler.dumps((_ERROR, error))
+    except ImportError:
+        raise
     except BaseException as error:  # noqa: BLE001 - a library in Rust panics with a BaseException
         return ForkingPickler.dumps((_ERROR, RuntimeError(f"{type(error).__name__}: {error}")))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import signal
@@ -51,6 +52,10 @@ class Thing:
 
     def wait_for(self, ask: Callable[[int], object]) -> object:
         return ask(7)
+
+    def load_in_part(self) -> None:
+        sys.modules["sqlite3"] = None  # type: ignore[assignment]  # what Python does with a library that it refuses
+        importlib.import_module("sqlite3")
 
     def unpicklable(self) -> object:
         return threading.Lock()
@@ -147,6 +152,20 @@ def test_a_kill_between_two_calls_is_seen_by_the_next(worker: Worker) -> None:
     os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(ChildProcessError, match="SIGKILL"):
         thing.call("echo")
+
+
+def test_a_library_that_cannot_be_loaded_ends_the_process_so_that_the_next_one_loads_it(worker: Worker) -> None:
+    """As numpy, once the disk has failed in the middle of its import."""
+    thing = worker.create(Thing)
+    pid = worker.pid
+    assert pid is not None
+    with pytest.raises(Retry, match=r"a library cannot be loaded: .*sqlite3.*; try again"):
+        thing.call("load_in_part")
+    until(lambda: is_gone(pid))
+    with pytest.raises(Retry, match="has ended"):
+        thing.call("echo")
+    assert not thing.is_alive
+    assert worker.create(Thing).call("pid") != pid
 
 
 def test_what_takes_too_long_to_make_is_killed(worker: Worker) -> None:

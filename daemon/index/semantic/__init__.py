@@ -260,7 +260,7 @@ class Semantic:
                 raise IndexBroken(f"{self._place}: the semantic index is closed; open it again")
             try:
                 yield
-            except ReconstituteError:
+            except (ReconstituteError, ImportError):  # the second says nothing about the store
                 raise
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -270,8 +270,8 @@ class Semantic:
 
     def _failed(self, doing: str, error: BaseException) -> Exception:
         cause = f"{type(error).__name__}: {error}"
-        if isinstance(error, (ImportError, MemoryError)):  # says nothing about the store
-            return Retry(f"{self._place}: Chroma cannot run: {cause}; it is tried again (after an upgrade: restart)")
+        if isinstance(error, MemoryError):  # says nothing about the store
+            return Retry(f"{self._place}: Chroma cannot run: {cause}; it is tried again")
         if isinstance(self._place, str) and _is_connection(error):
             return Retry(
                 f"{self._place}: the Chroma server does not answer ({cause}); start it, or use index.chroma = embedded"

@@ -337,9 +337,8 @@ def test_importing_the_module_does_not_import_chroma():
 def test_a_library_that_cannot_be_imported_leaves_the_store_as_it_is(tmp_path, monkeypatch):
     """As in the middle of an upgrade."""
     monkeypatch.setitem(sys.modules, "chromadb", None)
-    with pytest.raises(Retry, match="Chroma cannot run: ModuleNotFoundError") as raised:
+    with pytest.raises(ModuleNotFoundError):  # its process ends with it, see test_worker.py
         Semantic(tmp_path, "m", DIMS)
-    assert not isinstance(raised.value, IndexBroken)
 
 
 def test_a_server_that_is_not_there_is_tried_again_later_not_rebuilt(tmp_path):
