@@ -103,6 +103,11 @@ class RemoteObject:
         """Whether its process still runs."""
         return self._child.is_alive
 
+    @property
+    def has_crashed(self) -> bool:
+        """Whether a signal has ended its process."""
+        return self._child.has_crashed
+
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the object, or with dots a method of an attribute.
 
@@ -138,6 +143,10 @@ class _Child:
     @property
     def is_alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def has_crashed(self) -> bool:
+        return (self._process.poll() or 0) < 0
 
     @property
     def is_busy(self) -> bool:

@@ -162,7 +162,7 @@ class Upkeep:
                 raise IndexBroken(f"{self._directory}: the indexes are closed; open them again")
             if self.is_off:
                 raise BadRequest('nothing is found by meaning: embedding.what is "none"')
-            self._crashes += self._semantic is not None
+            self._crashes += self._semantic is not None and self._semantic.has_crashed
             self._semantic = None
             embedder, place = self.embedder, self._directory / "semantic"
             self.semantic_state = "being checked"

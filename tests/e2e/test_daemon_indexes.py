@@ -177,25 +177,25 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+def found(daemon: Daemon, question: str) -> list[str]:
+    """What answers it by meaning; empty while the answer is to try again, as while a busy machine opens the index."""
+    with daemon.client() as client:
+        arguments = {"query": question, "match": "semantic", "results": 1}
+        answer = client.post("/recall/recall", json={"arguments": arguments}).json()
+    assert "results" in answer or answer["error"]["exitCode"] == Retry.exit_code
+    return [hit["messageID"] for hit in answer.get("results", ())]
+
+
 def test_a_killed_worker_costs_nothing_and_a_killed_service_leaves_none(daemon: Daemon, house: House) -> None:
     question = f"About {words(3)}."
-
-    def hits() -> list[str]:
-        """Empty while the answer is to try again, because opening the index takes long on a busy machine."""
-        with daemon.client() as client:
-            arguments = {"query": question, "match": "semantic", "results": 1}
-            answer = client.post("/recall/recall", json={"arguments": arguments}).json()
-        assert "results" in answer or answer["error"]["exitCode"] == Retry.exit_code
-        return [hit["messageID"] for hit in answer.get("results", ())]
-
     daemon.start(fork=False)
     daemon.wait_until_ready()
-    until(lambda: hits() == [house.told[words(3)]])
+    until(lambda: found(daemon, question) == [house.told[words(3)]])
     for number in (signal.SIGKILL, signal.SIGSEGV):
         (pid,) = workers(daemon)
         os.kill(pid, number)
         until(partial(is_gone, pid))
-        until(lambda: hits() == [house.told[words(3)]])
+        until(lambda: found(daemon, question) == [house.told[words(3)]])
     (pid,) = workers(daemon)
     daemon.kill()
     until(partial(is_gone, pid))
@@ -203,3 +203,30 @@ def test_a_killed_worker_costs_nothing_and_a_killed_service_leaves_none(daemon: 
     daemon.wait_until_drained()
     assert set(house.asked()) <= {question}
     everything_is_found(daemon, house)
+
+
+REFUSING = """
+import sys
+from pathlib import Path
+
+if "daemon.worker" in sys.orig_argv and Path(__file__).with_name("refused").exists():
+    sys.modules["numpy"] = None
+"""
+
+
+def test_a_library_that_could_not_be_loaded_is_loaded_by_the_next_worker(
+    daemon: Daemon, house: House, tmp_path: Path
+) -> None:
+    """As numpy, if the disk fails in the middle of its import."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(REFUSING)
+    (refused := tmp_path / "site" / "refused").touch()
+    daemon.environment["PYTHONPATH"] = str(tmp_path / "site")
+    daemon.start(fork=False)
+    daemon.wait_until_ready()
+    message = "a library cannot be loaded: import of numpy halted"
+    until(lambda: not found(daemon, f"About {words(3)}.") and message in daemon.log_path.read_text())
+    refused.unlink()
+    until(lambda: found(daemon, f"About {words(3)}.") == [house.told[words(3)]])
+    everything_is_found(daemon, house)
+    assert "parked" not in daemon.log_path.read_text()

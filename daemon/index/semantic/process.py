@@ -84,6 +84,11 @@ class WorkerIndex:
         """Whether the worker still has it."""
         return self._remote.is_alive
 
+    @property
+    def has_crashed(self) -> bool:
+        """Whether a signal has ended the worker."""
+        return self._remote.has_crashed
+
     def upsert(self, rows: Sequence[VectorRow]) -> None:
         """See SemanticIndex."""
         entries: dict[int, Entry] = {}

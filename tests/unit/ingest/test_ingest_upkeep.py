@@ -478,6 +478,23 @@ def test_an_index_whose_worker_crashes_again_and_again_is_rebuilt(house: House) 
     assert house.missing() == []
 
 
+class Unloadable:
+    def __init__(self) -> None:
+        raise ModuleNotFoundError("No module named 'onnxruntime'")
+
+
+def test_an_index_is_not_rebuilt_because_a_library_beside_it_cannot_be_loaded(house: House) -> None:
+    for _ in range(indexes._CRASHES + 1):
+        house.upkeep.open_semantic()
+        with pytest.raises(Retry, match="onnxruntime"):
+            house.upkeep.worker.create(Unloadable)
+        while house.upkeep.is_open:
+            time.sleep(0.01)
+    house.upkeep.open_semantic()
+    assert not any("parked" in said for said in house.said)
+    assert house.missing() == []
+
+
 def test_an_index_is_not_opened_before_another_worker_has_closed_it(house: House, worker: Worker) -> None:
     """As after its parent was killed."""
     place = house.root / "index" / "semantic"
