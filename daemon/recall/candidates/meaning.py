@@ -107,7 +107,7 @@ class MeaningSearch:
         self.vector = vector
         index = self._semantic()
         if index is None:
-            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
+            raise ModelUnavailable("the semantic index is not open: `reconstitute status` says why; try again later")
         depth = min(depth, _DEEPEST)
         candidates.lists["semantic"] = self._matches(index, vector, filters, depth, without_texts=without_texts)
 

@@ -234,7 +234,7 @@ class Notes:
             raise BadRequest("the query is empty; say what you look for")
         index = self._index()
         if index is None or not index.is_whole:
-            raise ModelUnavailable("the index of notes is not ready: it is being built or mended; try again later")
+            raise ModelUnavailable("the index of notes is not open: `reconstitute status` says why; try again later")
         owner = self._archive.note(_OWNER)
         if not owner:
             return []
