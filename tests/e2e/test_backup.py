@@ -56,7 +56,8 @@ def test_a_backup_under_load_is_one_moment_and_serves_again(
         with Archive(tmp_path / f"copy{number}") as archive:
             ids = archive.message_ids("ses_a")
             assert ids == asked[: len(ids)]
-            assert [len(message.parts) for message in archive.messages("ses_a")] == [1] * len(ids)
+            *complete, _newest = [len(message.parts) for message in archive.messages("ses_a")]
+            assert complete == [1] * (len(ids) - 1)  # OpenCode writes a message before its part: the newest may lack it
             assert cursor(archive, "ses_a") == set(ids)
             sizes.append(len(ids))
     assert sizes == sorted(sizes)
