@@ -29,6 +29,20 @@ def test_results_follow_what_is_typed(browser: Browser) -> None:
     assert "all of them indexed" in browser.text("#results")
 
 
+def test_the_whole_answer_takes_the_place_of_the_first_one(browser: Browser) -> None:
+    browser.open("/")
+    browser.requests()
+    browser.type(QUERY, "test target Makefile")
+    browser.until(lambda: any("whole=1" in url for url in browser.requests()), "the second question")
+    browser.until(lambda: "follows" not in browser.text("#results [role=status]"), "the whole answer")
+    assert query(browser) == {"q": ["test target Makefile"]}
+    browser.run("document.querySelector('[data-item]').focus()")
+    held = browser.run("return document.activeElement.dataset.key")
+    browser.run("document.activeElement.was = true; htmx.ajax('GET', location.href + '&whole=1', '#results')")
+    browser.until(lambda: browser.run("return !document.querySelector('[data-item]').was"), "the answer once more")
+    browser.until(lambda: browser.run("return document.activeElement.dataset.key") == held, "the focus")
+
+
 def test_a_search_is_a_link(browser: Browser) -> None:
     browser.open("/?q=file&role=assistant&kind=tool_output&sort=newest")
     browser.find(RESULT)

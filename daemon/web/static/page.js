@@ -69,6 +69,15 @@
     }
   });
 
+  // The whole answer takes the place of the first one; who stands on one of its results stays there.
+  let held;
+  document.addEventListener("htmx:beforeSwap", () => { held = document.activeElement?.dataset.key; });
+  document.addEventListener("htmx:afterSwap", () => {
+    if (held && document.activeElement === document.body) {
+      document.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus();
+    }
+  });
+
   // Parts that show what goes on ask again at each tick, while somebody can see them.
   setInterval(() => {
     if (document.visibilityState === "visible") document.body.dispatchEvent(new Event("tick"));

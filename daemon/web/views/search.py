@@ -1,4 +1,8 @@
-"""Search: `/`. Each search is a link; while one types, htmx fetches the results alone."""
+"""Search: `/`. Each search is a link; while one types, htmx fetches the results alone.
+
+A model reads a question in more time than its words are found in, and is loaded in seconds. So the first answer to what
+is typed is by words, unless a mode was chosen, and asks for the whole one if nobody types on.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,8 @@ _CHOICES = {
 }
 _ARGUMENTS = {"mode": "match", "project": "projectID", "kind": "kinds", "q": "query"}
 """Fields whose argument of recall has another name."""
+_TYPED, _WHOLE = "smart", "whole"
+"""The mode of the first answer, and the field of the address with which it asks for the whole one."""
 _ALWAYS: Json = {"results": PAGE, "explain": True}
 
 
@@ -77,14 +83,19 @@ def read(query: QueryParams) -> Search:
 async def search(http: Request) -> Response:
     """The results; for htmx only them, and beyond the first ones only what follows."""
     site, wanted = site_of(http), read(http.query_params)
+    is_first = is_part(http) and not (wanted.offset or wanted.mode or _WHOLE in http.query_params)
     answer: Json | None = None
     groups = list[list[Json]]()
     values: Json = {}
     if wanted.q:
-        answer = await site.ask(calls.Recall("recall", wanted.arguments() | _ALWAYS), http=http)
+        arguments = wanted.arguments() | _ALWAYS | ({"match": _TYPED} if is_first else {})
+        answer = await site.ask(calls.Recall("recall", arguments), http=http)
         groups = by_session(answer["results"])
         values = {"state": _state(answer), "suggestions": list(_suggested(answer, wanted))}
-    values |= {"search": wanted, "answer": answer, "groups": groups, "more": _more(wanted, answer)}
+        values |= {"more": _more(wanted, answer), "whole": ""}
+        if is_first:  # the whole answer tells what follows it, and what else may help
+            values |= {"more": "", "suggestions": [], "whole": f"{wanted.url}&{_WHOLE}=1"}
+    values |= {"search": wanted, "answer": answer, "groups": groups}
     if is_part(http) and wanted.q:
         response = await site.page(http, "more.html" if wanted.offset else "results_part.html", **values)
         if not wanted.offset:
@@ -107,10 +118,10 @@ def by_session(results: Iterable[Json]) -> list[list[Json]]:
     return list(groups.values())
 
 
-def _more(wanted: Search, answer: Json | None) -> str:
+def _more(wanted: Search, answer: Json) -> str:
     """The address of the results that follow; empty if these are the last."""
     following = wanted.offset + PAGE
-    if answer is None or not answer["truncated"] or len(answer["results"]) < PAGE or following > MOST_OFFSET:
+    if not answer["truncated"] or len(answer["results"]) < PAGE or following > MOST_OFFSET:
         return ""
     return replace(wanted, offset=following).url
 

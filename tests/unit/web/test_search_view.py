@@ -115,7 +115,7 @@ def test_a_part_has_the_results_alone(client: TestClient) -> None:
 
 def test_results_follow_page_by_page(client: TestClient) -> None:
     """Each part of the list leads to the next one, and together they are all results, each once."""
-    address, found = "/?q=kingfisher&sort=newest", list[str]()
+    address, found = "/?q=kingfisher&sort=newest&whole=1", list[str]()
     while address:
         part = parsed(client.get(address, headers=PART).text)
         found += keys(part)
@@ -123,6 +123,28 @@ def test_results_follow_page_by_page(client: TestClient) -> None:
         assert len(keys(part)) == (PAGE if following else LONG % PAGE)
         address = following[0] if following else ""
     assert found == [f"msg_long{number:05d}" for number in range(LONG, 0, -1)]
+
+
+def test_the_first_answer_is_by_words_and_asks_for_the_whole_one(
+    visit: Visit, engine: OneShot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[str] = []
+    call = engine.call
+
+    def noting(request: calls.Recall, **more: Any) -> Any:
+        modes.append(request.arguments.get("match", ""))
+        return call(request, **more)
+
+    monkeypatch.setattr(engine, "call", noting)
+    client = visit(engine)
+    first = page(client, {"q": "kingfisher", "sort": "newest"}, part=True)
+    assert first.with_attribute("hx-get") == ["/?q=kingfisher&sort=newest&whole=1"]
+    whole = parsed(client.get("/?q=kingfisher&sort=newest&whole=1", headers=PART).text)
+    assert keys(whole) == keys(first)
+    assert whole.with_attribute("hx-get") == ["/?q=kingfisher&sort=newest&offset=30"]
+    chosen = page(client, {"q": "kingfisher", "mode": "literal"}, part=True)
+    assert "whole=1" not in str(chosen.with_attribute("hx-get"))
+    assert modes == ["smart", "", "literal"]
 
 
 def test_results_end_where_recall_skips_no_more() -> None:
