@@ -6,8 +6,8 @@ A real service over invented messages (scale_data; one session gets `--long` fur
 view is opened `rounds` times: ms until the browser has painted first, and until it has loaded it; the first time stands
 before the others. Then words are typed into the search, letter by letter: ms from a request for results to its end, for
 each that was not given up for the next one. Then the long session is scrolled to one place after another: ms until
-messages can be seen there. Memory is the share (Pss) of the service and its worker before the page is asked for, and
-after each view. No vectors are made (scale_fill); questions are embedded by the real model, which `results` loads.
+messages can be seen there. Memory is what the service has of its own, without mapped files and its worker, before the
+page is asked for and after each view. No vectors are made (scale_fill); questions are embedded by the real model, which `results` loads.
 FOLDER is kept, so that a second run measures at once.
 """
 
@@ -27,7 +27,6 @@ from typing import Any
 from urllib.parse import quote
 
 from bench import scale_figures, scale_latency
-from bench.idle import figures
 from bench.ingest import add_answer
 from bench.scale_daemon import Daemon, Place, end_cleanly
 from tests.web.browser import Browser, chromium, missing
@@ -41,7 +40,7 @@ _TIMES = """
 """
 _REQUESTS = """
     return performance.getEntriesByType('resource').filter((each) => each.initiatorType === 'xmlhttprequest')
-        .filter((each) => each.responseStatus === 200).map((each) => each.duration)
+        .filter((each) => each.responseStatus === 200).map((each) => [each.name.includes('whole='), each.duration])
 """
 _IN_SIGHT = """
     return [...document.querySelectorAll('[data-number]')].some((each) => {
@@ -94,9 +93,9 @@ class Views:
             loaded.append(load)
         return {"painted": painted, "loaded": loaded}
 
-    def typed(self, words: Sequence[str]) -> list[float]:
-        """Times of the requests for results while these are typed, one after the other."""
-        times: list[float] = []
+    def typed(self, words: Sequence[str]) -> list[tuple[bool, float]]:
+        """Times of the requests for results while these are typed, one after the other, and whether for the whole."""
+        times: list[tuple[bool, float]] = []
         for query in words:
             self._browser.open("/")
             field = self._browser.find("input[name=q]")
@@ -105,7 +104,7 @@ class Views:
                 time.sleep(_BETWEEN_KEYS_S)
             self._browser.until(lambda: self._browser.run(_REQUESTS), "results")
             time.sleep(1)
-            times += self._browser.run(_REQUESTS)
+            times += map(tuple, self._browser.run(_REQUESTS))
         return times
 
     def scrolled(self, path: str) -> list[float]:
@@ -123,7 +122,7 @@ def measure(place: Place, words: Sequence[str], session: tuple[str, int], folder
         daemon.settle()
         assert daemon.process is not None
         pid = daemon.process.pid
-        memory["before"] = figures(pid)["pss MB"]
+        memory["before"] = _own_mb(pid)
         asked = subprocess.run(
             daemon.command("web", "--print"), env=daemon.environment, capture_output=True, text=True, check=True
         )
@@ -141,12 +140,14 @@ def measure(place: Place, words: Sequence[str], session: tuple[str, int], folder
         ):
             for what, times in views.opened(path).items():
                 _say(f"{name}: {what}", times)
-            memory[name] = figures(pid)["pss MB"]
-        _say("typing", views.typed(words[:10]))
-        memory["typing"] = figures(pid)["pss MB"]
+            memory[name] = _own_mb(pid)
+        typed = views.typed(words[:10])
+        for what, is_whole in (("by words, while one types", False), ("the whole answer, after a pause", True)):
+            _say(what, [time for whole, time in typed if whole is is_whole])
+        memory["typing"] = _own_mb(pid)
         _say("scrolling", views.scrolled(f"/session/{session[0]}"))
-        memory["scrolling"] = figures(pid)["pss MB"]
-    print("memory of the service and its worker, MB:", ", ".join(f"{name} {mb:.0f}" for name, mb in memory.items()))
+        memory["scrolling"] = _own_mb(pid)
+    print("memory of the service, MB:", ", ".join(f"{name} {mb:.0f}" for name, mb in memory.items()))
 
 
 @contextmanager
@@ -157,6 +158,12 @@ def _browsing() -> Iterator[Any]:
             yield driver
     finally:
         shutil.rmtree(profile, ignore_errors=True)
+
+
+def _own_mb(pid: int) -> float:
+    """MB of memory that are the process's own, so without the pages of files that it has mapped."""
+    fields = dict(line.split(":") for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
+    return int(fields["Pss_Anon"].split()[0]) / 1024
 
 
 def _say(name: str, times: Sequence[float]) -> None:

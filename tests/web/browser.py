@@ -83,6 +83,11 @@ class Browser:
         """What can be read there now."""
         return str(self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector))
 
+    def texts(self, selector: str) -> list[str]:
+        """The text of each such element, all of the same moment."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent.trim())"
+        return [str(text) for text in self.run(script, selector)]
+
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script answers."""
         return self.driver.execute_script(script, *arguments)

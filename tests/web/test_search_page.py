@@ -23,7 +23,7 @@ def test_results_follow_what_is_typed(browser: Browser) -> None:
     assert "Latest sessions" in browser.text("#results")
     browser.type(QUERY, "test target Makefile")
     browser.find(RESULT)
-    assert "Makefile" in [mark.text for mark in browser.all(f"{RESULT} mark")]
+    assert "Makefile" in browser.texts(f"{RESULT} mark")
     assert query(browser) == {"q": ["test target Makefile"]}
     assert browser.driver.title.startswith("test target Makefile")
     assert "all of them indexed" in browser.text("#results")
@@ -46,7 +46,7 @@ def test_the_whole_answer_takes_the_place_of_the_first_one(browser: Browser) -> 
 def test_a_search_is_a_link(browser: Browser) -> None:
     browser.open("/?q=file&role=assistant&kind=tool_output&sort=newest")
     browser.find(RESULT)
-    facts = [item.text for item in browser.all(f"{RESULT} > a.meta")]
+    facts = browser.texts(f"{RESULT} > a.meta")
     assert facts
     assert all(fact.startswith("assistant ·") and "tool output" in fact for fact in facts)
     assert browser.find("input[name=kind][value=tool_output]").is_selected()
@@ -58,7 +58,7 @@ def test_a_filter_changes_the_results_and_the_address(browser: Browser) -> None:
     browser.find(RESULT)
     browser.find("input[name=kind][value=prompt]").click()
     browser.until(lambda: query(browser) == {"q": ["file"], "kind": ["prompt"]}, "the address with the filter")
-    assert all("prompt" in item.text for item in browser.all(f"{RESULT} > a.meta"))
+    assert all("prompt" in fact for fact in browser.texts(f"{RESULT} > a.meta"))
 
 
 def test_why_is_said_on_demand(browser: Browser) -> None:
