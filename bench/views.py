@@ -7,8 +7,8 @@ view is opened `rounds` times: ms until the browser has painted first, and until
 before the others. Then words are typed into the search, letter by letter: ms from a request for results to its end, for
 each that was not given up for the next one. Then the long session is scrolled to one place after another: ms until
 messages can be seen there. Memory is what the service has of its own, without mapped files and its worker, before the
-page is asked for and after each view. No vectors are made (scale_fill); questions are embedded by the real model, which `results` loads.
-FOLDER is kept, so that a second run measures at once.
+page is asked for and after each view. No vectors are made (scale_fill); questions are embedded by the real model, which
+`results` loads. FOLDER is kept, so that a second run measures at once.
 """
 
 from __future__ import annotations

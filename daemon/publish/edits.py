@@ -149,11 +149,13 @@ def _normal(text: bytes) -> str:
     return hashlib.sha256(b"\n".join(lines).rstrip(b"\n")).hexdigest()
 
 
-Stamp = tuple[int, int, int, int]
+Stamp = tuple[int, int, int, int, int]
 
 
 def stamp(path: str) -> Stamp | None:
-    """Type, size, modification time (ns) and inode of the file at `path`; None if nothing is there.
+    """Type, size, modification and change time (ns) and inode of the file at `path`; None if nothing is there.
+
+    Every write changes one of them: programs can set all but the change time.
 
     Raises:
         OSError: they cannot be read.
@@ -162,7 +164,7 @@ def stamp(path: str) -> Stamp | None:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino)
+    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 class PageChangeCheck:

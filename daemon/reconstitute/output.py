@@ -41,21 +41,37 @@ class _File:
     known: Stamp | tuple[()] | None
 
 
+class FileChangeCheck:
+    """The disk states that were found of these files from `began_ns` (epoch ns) on."""
+
+    def __init__(self, files: Iterable[Recovered], began_ns: int) -> None:
+        self._files = [_file(file, began_ns) for file in files]
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths that are checked."""
+        return [file.path for file in self._files]
+
+    def has_changed(self) -> bool:
+        """Whether another state may be found now. Reads no file, only its stamp."""
+        return any(_is_other(file) for file in self._files)
+
+
 class ChangeCheck:
     """The disk states that a run from `began_ns` (epoch ns) reported, and the pages that it published in `folder`."""
 
     def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
         self._pages = PageChangeCheck(output_root, folder, began_ns)
-        self._files = [_file(file, began_ns) for file in files]
+        self._files = FileChangeCheck(files, began_ns)
 
     @property
     def paths(self) -> list[str]:
         """The paths that are checked: recorded files, then pages."""
-        return [*(file.path for file in self._files), *self._pages.paths]
+        return [*self._files.paths, *self._pages.paths]
 
     def has_changed(self) -> bool:
-        """Whether the next run may report something else. Reads no recorded file, only its stamp."""
-        return any(_is_other(file) for file in self._files) or self._pages.has_changed()
+        """Whether the next run may report something else."""
+        return self._files.has_changed() or self._pages.has_changed()
 
 
 def _file(recovered: Recovered, began_ns: int) -> _File:
@@ -72,7 +88,7 @@ def _file(recovered: Recovered, began_ns: int) -> _File:
     except (OSError, ValueError):
         return file
     is_consistent = (now is None) == (recovered.disk is Disk.MISSING)
-    if is_consistent and (now is None or now[2] < began_ns - SLACK_NS):
+    if is_consistent and (now is None or max(now[2:4]) < began_ns - SLACK_NS):
         file.known = now
     return file
 

@@ -8,19 +8,23 @@ later run with the same digests would write the same bytes. An incomplete run st
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from daemon.archive import Archive
 from daemon.markdown import zone
 from daemon.model import Json, Target
-from daemon.publish.edits import MANIFEST, SLACK_NS
-from daemon.reconstitute.output import ChangeCheck
+from daemon.publish.edits import MANIFEST, SLACK_NS, stamp
+from daemon.reconstitute.output import ChangeCheck, FileChangeCheck
+from daemon.reconstitute.pages.destinations import LinkedPage
 from daemon.reconstitute.pages.material import code_version
 from daemon.records import digest, dumps
 from daemon.redact import fingerprint
 
+_MOST_SHOWN = 20
 _UNFINISHED = ("warnings", "unanswered", "edited", "retired", "kept")
 """Fields of a result that are empty or 0 if the run was complete."""
 
@@ -55,6 +59,32 @@ def keep(archive: Archive, target: Target, made_from: str, result: Json, check: 
         archive.target_put(target.path, _name(target), mark)
 
 
+class Shown:
+    """The pages that were shown last without being published, in memory. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pages: OrderedDict[tuple[str, int | None], tuple[str, FileChangeCheck, LinkedPage]] = OrderedDict()
+
+    def find(self, target: Target, made_from: str) -> LinkedPage | None:
+        """The page, if it would be the same again; None if that is not known."""
+        with self._lock:
+            inputs, check, page = self._pages.get((target.path, target.at), ("", None, None))
+        return page if inputs == made_from and check is not None and not check.has_changed() else None
+
+    def keep(self, target: Target, made_from: str, check: FileChangeCheck, page: LinkedPage) -> None:
+        """Keep it, in place of the one that was kept first."""
+        with self._lock:
+            self._pages[target.path, target.at] = made_from, check, page
+            if len(self._pages) > _MOST_SHOWN:
+                self._pages.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget them all."""
+        with self._lock:
+            self._pages.clear()
+
+
 def _name(target: Target) -> str:
     return "repeat" if target.at is None else "repeat-at"
 
@@ -62,15 +92,6 @@ def _name(target: Target) -> str:
 def _stamps(paths: Sequence[str]) -> str:
     """A digest of the stamps of these paths; "" if one cannot be read."""
     try:
-        return digest(dumps([_stamp(path) for path in paths]))
+        return digest(dumps([stamp(path) for path in paths]))
     except (OSError, ValueError):
         return ""
-
-
-def _stamp(path: str) -> tuple[int, ...] | None:
-    """Values that change with every write; None if nothing is there. Programs can set all of them but the ctime."""
-    try:
-        status = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

@@ -26,6 +26,7 @@ from daemon.redact import known, redact, redact_value
 if TYPE_CHECKING:
     from daemon.reconstitute import Answerer, Reconstitution
     from daemon.reconstitute.output import ChangeCheck
+    from daemon.reconstitute.repeat import Shown
 
 _LOG = log.get("chat")
 _ALL = ""
@@ -55,6 +56,7 @@ class RunCalls(RecallCalls, ABC):
         self.looks: dict[str, ChangeCheck] = {}
         """Tells of each continuous target whether its pages or files changed on the disk, by path."""
         self.index_look: PageChangeCheck | None = None
+        self._shown: Shown | None = None
 
     @abstractmethod
     def check_running(self) -> None:
@@ -89,12 +91,14 @@ class RunCalls(RecallCalls, ABC):
             NotRecorded: nothing is recorded of it.
         """
         from daemon.reconstitute import Answerer, parse_moment  # noqa: PLC0415 - see the class
+        from daemon.reconstitute.repeat import Shown  # noqa: PLC0415 - see the class
 
         target, step = self._target(request.path, None), self._step(progress)
         warnings = self.current(progress)
         answerer = Answerer(why="no model is asked here; a run asks one", section=self.config.agent)
+        self._shown = self._shown or Shown()
         with known.only({}):
-            page = self._reconstitution(answerer, self.ground(), stores=False).page(target, step, at=request.at)
+            page = self._reconstitution(answerer, self.ground(), shown=self._shown).page(target, step, at=request.at)
         return view_answers.Page(
             path=redact(request.path),
             at=parse_moment(request.at, time.time_ns() // 1_000_000),
@@ -228,6 +232,8 @@ class RunCalls(RecallCalls, ABC):
         try:
             yield
         finally:
+            if self._shown is not None:
+                self._shown.clear()
             with self._ended:
                 self._running.discard(_ALL)
                 self._ended.notify_all()
@@ -246,7 +252,8 @@ class RunCalls(RecallCalls, ABC):
 
         return step
 
-    def _reconstitution(self, answerer: Answerer, ground: Ground, *, stores: bool = True) -> Reconstitution:
+    def _reconstitution(self, answerer: Answerer, ground: Ground, *, shown: Shown | None = None) -> Reconstitution:
+        """One that publishes, or with `shown` one that only shows and stores nothing."""
         from daemon.reconstitute import Reconstitution  # noqa: PLC0415 - see the class
         from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class
 
@@ -262,8 +269,9 @@ class RunCalls(RecallCalls, ABC):
             self.recorded,
             self.config.output_dir,
             answerer=answerer,
-            notes=notes if stores else None,
-            stores=stores,
+            notes=notes if shown is None else None,
+            stores=shown is None,
+            shown=shown,
             pages=self.config.limits.pages,
             spare_mb=self.config.limits.free_mb,
             secret_files=self.config.output.secret_files,

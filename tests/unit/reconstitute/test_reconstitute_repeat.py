@@ -12,6 +12,7 @@ import pytest
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Answerer, Reconstitution
+from daemon.reconstitute.repeat import Shown
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 GROUND = {"pending": {}, "aliases": "", "settings": "s"}
@@ -23,7 +24,7 @@ class Shop:
     def __init__(self, made: Recorded, tmp_path: Path) -> None:
         self.made, self.out = made, tmp_path / "out"
         self.folder = tmp_path / "home" / "shop"
-        self.ground, self.who, self.pages = GROUND, Answerer(), 100
+        self.ground, self.who, self.pages, self.shown = GROUND, Answerer(), 100, Shown()
         made.session("ses_a", str(self.folder), "Build the shop")
         made.say("ses_a", "user", "Please build a small shop.")
         for name in ("app.py", "theme.py"):
@@ -44,8 +45,9 @@ class Shop:
     def reconstitution(self) -> Reconstitution:
         recall, files = self.made.recall(), Files(self.made.archive)
         return Reconstitution(
-            self.made.archive, recall, files, self.out, answerer=self.who, pages=self.pages, ground=self.ground
-        )
+            self.made.archive, recall, files, self.out, answerer=self.who, pages=self.pages, ground=self.ground,
+            shown=self.shown,
+        )  # fmt: skip
 
     def page(self, name: str) -> Path:
         return self.out / str(self.folder).strip("/") / name
@@ -131,6 +133,29 @@ def test_what_pages_depend_on_makes_a_run(shop: Shop, change: Callable[[Shop], o
     shop.reconstitution().run(shop.target)
     change(shop)
     assert shop.reconstitution().repeated(shop.target) is None
+
+
+def test_a_page_is_shown_again_as_it_was_if_nothing_has_changed(shop: Shop):
+    first = shop.reconstitution().page(shop.target)
+    assert "app.py" in first.text
+    assert shop.reconstitution().page(shop.target) is first
+    assert shop.reconstitution().page(shop.target, at="2030-01-01") is not first
+    shop.shown.clear()
+    assert shop.reconstitution().page(shop.target) is not first
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGES if " page " not in name and "manifest" not in name])
+def test_what_a_shown_page_depends_on_makes_it_anew(shop: Shop, name: str):
+    first = shop.reconstitution().page(shop.target)
+    CHANGES[name](shop)
+    assert shop.reconstitution().page(shop.target) is not first
+
+
+def test_a_page_with_something_pending_is_not_kept(shop: Shop):
+    shop.ground = GROUND | {"pending": {"words": 0}}
+    first = shop.reconstitution().page(shop.target)
+    shop.ground = GROUND
+    assert shop.reconstitution().page(shop.target) is not first
 
 
 @pytest.mark.parametrize("name", ["code_version", "fingerprint", "zone"])

@@ -86,7 +86,8 @@ class FilesTable:
         folders = self._folded(folder)
         with_pages = [inner for inner in folders if self._is_written(inner)]
         rows = [row for inner in folders if inner not in with_pages and (row := self._folder(inner))]
-        rows += [self._file(file) for file in existing if not _is_inside(file.relative, folders)]
+        inside = tuple(f"{inner}/" for inner in folders)
+        rows += [self._file(file) for file in existing if not file.relative.startswith(inside)]
         rows += [row for inner in with_pages if (row := self._folder(inner))]
         if sum(row.is_quiet for row in rows) > _MOST_QUIET:
             rows.sort(key=lambda row: row.is_quiet)  # a snapshot must not drown what sessions worked on
@@ -114,8 +115,8 @@ class FilesTable:
 
     def _direct(self, folder: str) -> int:
         """How many files beneath a folder are in none of the folders with a page beneath it."""
-        inner = self._plan.folders_in(folder)
-        return sum(not _is_inside(relative, inner) for relative in self._plan.beneath(folder))
+        inner = sum(len(self._plan.beneath(path)) for path in self._plan.folders_in(folder))
+        return len(self._plan.beneath(folder)) - inner
 
     def _table(self, rows: Sequence[_Row]) -> list[str]:
         """The table with its legend."""
@@ -210,7 +211,3 @@ class FilesTable:
             if names:
                 rows.append(f"{word}: {', '.join(names[:_MOST_GONE])}{note}.")
         return rows
-
-
-def _is_inside(relative: str, folders: Sequence[str]) -> bool:
-    return bool(folders) and relative.startswith(tuple(f"{folder}/" for folder in folders))
