@@ -1,6 +1,7 @@
 """``make screenshots``: pages as a reader sees them, for looking at and for README. Needs Chromium.
 
-Pages are rendered by cmark-gfm, as GitHub does it, under a plain style sheet, and photographed at two widths.
+Pages are rendered by cmark-gfm, as GitHub does it, under a plain style sheet, and photographed at two widths. The page
+in the browser is photographed as a service over a sample archive serves it.
 """
 
 from __future__ import annotations
@@ -10,14 +11,26 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 import cmarkgfm
 from cmarkgfm.cmark import Options
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.conftest import unpack
+from tests.support.processes.daemon_process import Daemon
+from tests.web.browser import Browser, chromium
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SAMPLE = CHECKOUT / "examples" / "pages" / "home" / "dev" / "code" / "todo-api"
 IMAGES = CHECKOUT / "docs" / "images"
 OF_README = {"front": "README.md", "session": "sessions/2026-11-21-settings-revert-story-renamed.md"}
+FOLDER = "/home/dev/code/todo-api"
+VIEWS = {
+    "web-search": "/?q=" + quote("why is the store a file"),
+    "web-file": f"/file?path={quote(FOLDER)}/app.py",
+    "web-folder": f"/folder?path={quote(FOLDER)}",
+}
 WIDTHS = {"wide": 1100, "narrow": 420}
 HEIGHT = 1300
 _OPTIONS = Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_UNSAFE  # our own <details> is HTML
@@ -76,6 +89,28 @@ def photograph(page: Path, image: Path, width: int, height: int = HEIGHT) -> Non
         subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
+def photograph_views(images: Path) -> None:
+    """Write an image of each view of the page in the browser."""
+    with tempfile.TemporaryDirectory(prefix="rc-") as work:
+        sample = unpack("sqlite", Path(work) / "sample")
+        with Daemon(sample.data_dir, Path(work) / "ours", tables={"web": {"port": 0}}) as daemon:
+            daemon.start(fork=False)
+            daemon.wait_until_ready()
+            daemon.wait_until_drained()
+            asked = daemon.command("web", "--print")
+            link = subprocess.run(
+                asked, env=daemon.environment, cwd=CHECKOUT, check=True, capture_output=True, text=True
+            ).stdout.strip()
+            with chromium(Path(work) / "profile") as driver:
+                driver.get(link)
+                browser = Browser(driver, link.partition("/enter")[0])
+                browser.resize(1100, 900)
+                for name, view in VIEWS.items():
+                    browser.open(view)
+                    browser.find("main h1")
+                    driver.save_screenshot(str(images / f"{name}.png"))
+
+
 def main() -> int:
     """Photograph the pages of README; or those named, in the tree ``--root DIR``, at both widths into ./screenshots."""
     arguments = sys.argv[1:]
@@ -83,6 +118,7 @@ def main() -> int:
         IMAGES.mkdir(parents=True, exist_ok=True)
         for name, page in OF_README.items():
             photograph(SAMPLE / page, IMAGES / f"{name}.png", 900, 1000)
+        photograph_views(IMAGES)
         return 0
     target = Path("screenshots").resolve()
     target.mkdir(exist_ok=True)
