@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -15,6 +16,7 @@ from daemon.days import Days
 from daemon.errors import BadRequest
 from daemon.recall.activity import by_day
 from daemon.web.calendar import by_session, day_of, neighbours, weeks
+from tests.support.stores.make_opencode import T0
 from tests.unit.web.conftest import Scripted, Visit
 from tests.unit.web.places import DAY, HOSTILE, SECRET, engine_at, talk_in
 
@@ -101,7 +103,7 @@ def test_a_day_is_shown_session_by_session(engine: OneShot, tmp_path: Path, visi
     prompt = talk.ask("Number the rows.")
     talk.write(f"{folder}/beds.lua", "rows = [1]\n")
     engine.call(calls.Index())
-    shown = visit(engine).get("/history", params={"day": DAY}).text
+    shown = visit(engine).get("/history", params={"day": DAY, "until": DAY}).text
     assert "Saturday, 2026-11-21" in shown
     assert "2 messages, 1 prompt, 1 session begun" in shown
     assert f'href="/session/ses_a?message={prompt}"' in shown
@@ -112,20 +114,23 @@ def test_a_day_is_shown_session_by_session(engine: OneShot, tmp_path: Path, visi
     assert 'aria-current="date"' in shown
 
 
-def test_hostile_records_are_inert_in_days(engine: OneShot, tmp_path: Path, visit: Visit) -> None:
+def test_hostile_records_are_inert_in_days(
+    engine: OneShot, tmp_path: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk, folder = talk_in(tmp_path, title=HOSTILE)
     talk.ask(f"{HOSTILE} {SECRET}")
     talk.write(f"{folder}/<img src=x>.txt", "x\n")
     talk.answer(f"Done. Should the beds be watered on Mondays or on Fridays, {HOSTILE}?")
     engine.call(calls.Index())
     browser = visit(engine)
+    monkeypatch.setattr(time, "time_ns", lambda: (T0 + 86_400_000) * 1_000_000)  # within a week
     assert "Mondays" in browser.get("/today/open").text
-    for shown in (browser.get("/history", params={"day": DAY}).text, browser.get("/today/open").text):
+    for shown in (browser.get("/history", params={"day": DAY, "until": DAY}).text, browser.get("/today/open").text):
         assert "<script>alert" not in shown
         assert "<img" not in shown
         assert "\u202e" not in shown
         assert SECRET not in shown
-    assert "alert(1)" in browser.get("/history", params={"day": DAY}).text
+    assert "alert(1)" in browser.get("/history", params={"day": DAY, "until": DAY}).text
 
 
 def test_today_is_today(engine: OneShot, visit: Visit) -> None:
