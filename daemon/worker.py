@@ -38,6 +38,8 @@ _ENDING_S = 5
 _ANSWER_S = 900.0
 """How long a call may take, or the time between its callbacks, before the child counts as hung and is killed. The
 service's loop that embeds has as long."""
+_ENDS = (0, -signal.SIGALRM)
+"""The exit codes of a child that has ended itself; the second one where closing its objects took too long."""
 _RESULT, _ERROR, _CALLBACK = "result", "error", "callback"
 
 _log = logging.getLogger(__name__)
@@ -105,7 +107,7 @@ class RemoteObject:
 
     @property
     def has_crashed(self) -> bool:
-        """Whether a signal has ended its process."""
+        """Whether a signal has ended its process, but for the alarm of its own end."""
         return self._child.has_crashed
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -146,7 +148,7 @@ class _Child:
 
     @property
     def has_crashed(self) -> bool:
-        return (self._process.poll() or 0) < 0
+        return (code := self._process.poll() or 0) < 0 and code not in _ENDS
 
     @property
     def is_busy(self) -> bool:
@@ -203,7 +205,7 @@ class _Child:
                 if code > 0:
                     message = f"the process for search by meaning does not start (exit status {code})"
                     raise Retry(f"{message}; see the log, and restart Reconstitute if it was upgraded") from error
-                if code == 0:  # `end` was called
+                if code in _ENDS:
                     raise Retry("the process for search by meaning has ended; try again") from error
                 raise ChildProcessError(f"its process has ended ({signal.Signals(-code).name})") from error
             raise
@@ -272,12 +274,13 @@ def main(control: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump could contain transcripts
     return_large_blocks()  # a loaded model takes 50 MB less
     objects: dict[int, Any] = {}
+    ending = threading.Event()
     with socket.socket(fileno=control) as parent:
         while True:
             _, received, _, _ = socket.recv_fds(parent, 1, 1)
             if not received:
                 break
-            arguments = (Connection(received[0]), objects, parent)
+            arguments = (Connection(received[0]), objects, parent, ending)
             threading.Thread(target=_serve, args=arguments, daemon=True).start()
     signal.alarm(_ENDING_S)  # the kernel ends the process then, also while a library holds Python's lock
     for made in list(objects.values()):
@@ -285,18 +288,25 @@ def main(control: int) -> None:
     os._exit(0)
 
 
-def _serve(connection: Connection, objects: dict[int, Any], parent: socket.socket) -> None:
+def _serve(connection: Connection, objects: dict[int, Any], parent: socket.socket, ending: threading.Event) -> None:
     with contextlib.suppress(EOFError, OSError), connection:
         while True:
             request = connection.recv_bytes()
             try:
-                connection.send_bytes(_outcome(request, connection, objects))
+                outcome = _outcome(request, connection, objects)
             except ImportError as error:
-                message = f"a library cannot be loaded: {error}; try again, and restart Reconstitute if it was upgraded"
-                connection.send_bytes(ForkingPickler.dumps((_ERROR, Retry(message))))
                 # What was loaded in part, as on a failing disk, stays so in this process: it ends, and the next object
                 # has a new one.
-                parent.shutdown(socket.SHUT_RD)
+                ending.set()
+                message = f"a library cannot be loaded: {error}; try again, and restart Reconstitute if it was upgraded"
+                try:
+                    connection.send_bytes(ForkingPickler.dumps((_ERROR, Retry(message))))
+                finally:
+                    parent.shutdown(socket.SHUT_RD)
+                return
+            if ending.is_set():
+                return  # its object may be closed already: the caller tries again, as after the end
+            connection.send_bytes(outcome)
 
 
 def _outcome(request: bytes, connection: Connection, objects: dict[int, Any]) -> Any:

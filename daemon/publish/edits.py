@@ -181,7 +181,7 @@ class PageChangeCheck:
                 self._edited.add(os.path.join(os.path.dirname(path), entry["beside"]))
             last_stamp = _stamp(path)
             # A page written during the run is read once, because a person may have written it.
-            is_new = last_stamp is not None and last_stamp[2] >= began_ns - SLACK_NS
+            is_new = last_stamp is not None and max(last_stamp[2:4]) >= began_ns - SLACK_NS
             self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else last_stamp)
 
     @property

@@ -171,14 +171,16 @@ class Reconstitution:
             BadRequest, NotRecorded: as run.
         """
         target = replace(target, path=output.normal(target.path), at=parse_moment(at, self._clock()) or target.at)
-        made_from, began = self._inputs(target, self._output_root), time.time_ns()
+        generation, began = self._shown.generation, time.time_ns()
+        made_from = self._inputs(target, self._output_root)
         is_final = not self.pending(target)
         if is_final and (shown := self._shown.find(target, made_from)) is not None:
             return shown
-        material, case, _ = self._material(target, progress)
+        material, case, run = self._material(target, progress)
         page = Renderer(material, self._most_pages).front()
-        if is_final:
-            self._shown.keep(target, made_from, output.FileChangeCheck(case.files, began), page)
+        if is_final and not (case.searches.warnings or run.warnings):
+            check = output.FileChangeCheck(case.files, began, [history.path for history in case.histories])
+            self._shown.keep(target, made_from, check, page, generation)
         return page
 
     def _material(self, target: Target, progress: Progress) -> tuple[Material, Case, QuestionRun]:

@@ -42,10 +42,15 @@ class _File:
 
 
 class FileChangeCheck:
-    """The disk states that were found of these files from `began_ns` (epoch ns) on."""
+    """The disk states that were found of these files, and that others had none, from `began_ns` (epoch ns) on.
 
-    def __init__(self, files: Iterable[Recovered], began_ns: int) -> None:
+    The others are those of the recorded `paths` that are no file of the folder: something may come to be there.
+    """
+
+    def __init__(self, files: Sequence[Recovered], began_ns: int, paths: Iterable[str] = ()) -> None:
         self._files = [_file(file, began_ns) for file in files]
+        known = {file.path for file in files}
+        self._files += [_other(path, began_ns) for path in paths if path not in known]
 
     @property
     def paths(self) -> list[str]:
@@ -60,7 +65,7 @@ class FileChangeCheck:
 class ChangeCheck:
     """The disk states that a run from `began_ns` (epoch ns) reported, and the pages that it published in `folder`."""
 
-    def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
+    def __init__(self, output_root: Path, folder: str, files: Sequence[Recovered], began_ns: int) -> None:
         self._pages = PageChangeCheck(output_root, folder, began_ns)
         self._files = FileChangeCheck(files, began_ns)
 
@@ -91,6 +96,16 @@ def _file(recovered: Recovered, began_ns: int) -> _File:
     if is_consistent and (now is None or max(now[2:4]) < began_ns - SLACK_NS):
         file.known = now
     return file
+
+
+def _other(path: str, began_ns: int) -> _File:
+    try:
+        now = stamp(path)
+    except (OSError, ValueError):
+        return _File(path, Disk.UNREADABLE, None, None)
+    if now is None or max(now[2:4]) >= began_ns - SLACK_NS:
+        return _File(path, Disk.MISSING, None, None)
+    return _File(path, Disk.PRESENT, None, now)
 
 
 def _is_other(file: _File) -> bool:

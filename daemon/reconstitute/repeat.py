@@ -65,24 +65,32 @@ class Shown:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pages: OrderedDict[tuple[str, int | None], tuple[str, FileChangeCheck, LinkedPage]] = OrderedDict()
+        self.generation = 0
+        """How often they were forgotten; `keep` takes that of the time before the page was made."""
 
     def find(self, target: Target, made_from: str) -> LinkedPage | None:
-        """The page, if it would be the same again; None if that is not known."""
+        """The page, if it would be the same again. One that would not is dropped."""
         with self._lock:
-            inputs, check, page = self._pages.get((target.path, target.at), ("", None, None))
-        return page if inputs == made_from and check is not None and not check.has_changed() else None
+            kept = self._pages.pop((target.path, target.at), None)
+            if kept is None or kept[0] != made_from or kept[1].has_changed():
+                return None
+            self._pages[target.path, target.at] = kept
+            return kept[2]
 
-    def keep(self, target: Target, made_from: str, check: FileChangeCheck, page: LinkedPage) -> None:
-        """Keep it, in place of the one that was kept first."""
+    def keep(self, target: Target, made_from: str, check: FileChangeCheck, page: LinkedPage, generation: int) -> None:
+        """Keep it, in place of the one that was shown longest ago, unless all were forgotten meanwhile."""
         with self._lock:
+            if generation != self.generation:
+                return
             self._pages[target.path, target.at] = made_from, check, page
             if len(self._pages) > _MOST_SHOWN:
                 self._pages.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Forget them all, also those that are being made."""
         with self._lock:
             self._pages.clear()
+            self.generation += 1
 
 
 def _name(target: Target) -> str:

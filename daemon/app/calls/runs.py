@@ -96,9 +96,10 @@ class RunCalls(RecallCalls, ABC):
         target, step = self._target(request.path, None), self._step(progress)
         warnings = self.current(progress)
         answerer = Answerer(why="no model is asked here; a run asks one", section=self.config.agent)
-        self._shown = self._shown or Shown()
+        with self._ended:
+            shown = self._shown = self._shown or Shown()
         with known.only({}):
-            page = self._reconstitution(answerer, self.ground(), shown=self._shown).page(target, step, at=request.at)
+            page = self._reconstitution(answerer, self.ground(), shown=shown).page(target, step, at=request.at)
         return view_answers.Page(
             path=redact(request.path),
             at=parse_moment(request.at, time.time_ns() // 1_000_000),
@@ -215,9 +216,7 @@ class RunCalls(RecallCalls, ABC):
         try:
             yield step
         finally:
-            with self._ended:
-                self._running.discard(path)
-                self._ended.notify_all()
+            self._end_run(path)
 
     @contextmanager
     def _no_runs(self, progress: Progress) -> Iterator[None]:
@@ -232,11 +231,15 @@ class RunCalls(RecallCalls, ABC):
         try:
             yield
         finally:
+            self._end_run(_ALL)
+
+    def _end_run(self, path: str) -> None:
+        """The run of a target, or a forgetting, has ended: pages may show other answers of a model, or less."""
+        with self._ended:
             if self._shown is not None:
                 self._shown.clear()
-            with self._ended:
-                self._running.discard(_ALL)
-                self._ended.notify_all()
+            self._running.discard(path)
+            self._ended.notify_all()
 
     def _target(self, path: str, questions: list[str] | None, output: str = "") -> Target:
         """The target, with the questions that are configured for its path first."""

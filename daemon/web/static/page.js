@@ -71,10 +71,10 @@
 
   // The whole answer takes the place of the first one; who stands on one of its results stays there.
   let held;
-  document.addEventListener("htmx:beforeSwap", () => { held = document.activeElement?.dataset.key; });
+  document.addEventListener("htmx:beforeSwap", () => { held = document.activeElement?.closest("[data-key]")?.dataset.key; });
   document.addEventListener("htmx:afterSwap", () => {
     if (held && document.activeElement === document.body) {
-      document.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus();
+      document.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({preventScroll: true});
     }
   });
 

@@ -151,6 +151,22 @@ def test_what_a_shown_page_depends_on_makes_it_anew(shop: Shop, name: str):
     assert shop.reconstitution().page(shop.target) is not first
 
 
+def test_a_change_that_was_seen_once_stays_seen(shop: Shop):
+    """As when the page could not be made anew."""
+    first = shop.reconstitution().page(shop.target)
+    _same_size(shop.folder / "app.py")
+    reconstitution = shop.reconstitution()
+    reconstitution._material = None  # type: ignore[assignment,method-assign]
+    with pytest.raises(TypeError):
+        reconstitution.page(shop.target)
+    assert shop.reconstitution().page(shop.target) is not first
+
+
+def test_a_page_that_was_being_made_while_all_were_forgotten_is_not_kept(shop: Shop):
+    first = shop.reconstitution().page(shop.target, lambda _event: shop.shown.clear())
+    assert shop.reconstitution().page(shop.target) is not first
+
+
 def test_a_page_with_something_pending_is_not_kept(shop: Shop):
     shop.ground = GROUND | {"pending": {"words": 0}}
     first = shop.reconstitution().page(shop.target)
