@@ -168,6 +168,31 @@ def test_a_library_that_cannot_be_loaded_ends_the_process_so_that_the_next_one_l
     assert worker.create(Thing).call("pid") != pid
 
 
+def test_a_process_that_ends_itself_is_no_crash_to_the_other_calls(worker: Worker) -> None:
+    thing = worker.create(Thing)
+    is_asked, errors = threading.Event(), list[BaseException]()
+
+    def ask(number: int) -> int:
+        is_asked.set()
+        with pytest.raises(Retry, match="cannot be loaded"):
+            thing.call("load_in_part")
+        until(lambda: not thing.is_alive)
+        return number
+
+    def wait() -> None:
+        try:
+            thing.call("wait_for", ask=ask)
+        except BaseException as error:
+            errors.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    waiting.join(120)
+    assert is_asked.is_set()
+    assert [type(error) for error in errors] == [Retry]
+    assert not thing.has_crashed
+
+
 def test_what_takes_too_long_to_make_is_killed(worker: Worker) -> None:
     worker.create(Thing)
     pid = worker.pid

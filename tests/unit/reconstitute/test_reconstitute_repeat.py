@@ -151,6 +151,16 @@ def test_what_a_shown_page_depends_on_makes_it_anew(shop: Shop, name: str):
     assert shop.reconstitution().page(shop.target) is not first
 
 
+def test_a_file_that_comes_to_be_where_a_command_may_have_made_it_makes_the_page_anew(shop: Shop):
+    made = shop.folder / "out.txt"
+    shop.made.say("ses_a", "assistant", call("bash", output="", command=f"touch {made}"))
+    shop.made.index()
+    first = shop.reconstitution().page(shop.target)
+    assert shop.reconstitution().page(shop.target) is first
+    made.touch()
+    assert shop.reconstitution().page(shop.target) is not first
+
+
 def test_a_change_that_was_seen_once_stays_seen(shop: Shop):
     """As when the page could not be made anew."""
     first = shop.reconstitution().page(shop.target)
