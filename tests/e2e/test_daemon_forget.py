@@ -30,7 +30,8 @@ def test_a_running_service_forgets(make_daemon: Callable[..., Daemon], store: Js
     daemon = make_daemon(tables={"embedding": {"what": "none"}}, targets=[{"path": PROJECT, "refresh": "continuous"}])
     daemon.run()
     until(lambda: daemon.search(GONE) and daemon.search(STAYS))
-    until(lambda: GONE in "".join(page.read_text() for page in daemon.output_dir.rglob("*.md")))
+    front = daemon.output_dir / PROJECT.strip("/") / "README.md"
+    until(lambda: front.exists() and GONE in front.read_text())
     preview = json.loads(daemon.ask("forget", "ses_gone", "--dry-run", "--json").stdout)
     assert (preview["forgotten"], preview["messages"]) == (False, 2)
     assert preview["pages"]
@@ -39,7 +40,7 @@ def test_a_running_service_forgets(make_daemon: Callable[..., Daemon], store: Js
     assert json.loads(done.stdout)["forgotten"]
     assert not daemon.search(GONE)
     assert [result["messageID"] for result in daemon.search(STAYS)] == [first]
-    until(lambda: GONE not in "".join(page.read_text() for page in daemon.output_dir.rglob("*.md")))
+    until(lambda: GONE not in front.read_text())
     gone.ask(f"Feed the {GONE} again.")
     late = stays.ask(f"Feed the {LATE}.")
     until(lambda: [result["messageID"] for result in daemon.search(LATE)] == [late])
@@ -50,4 +51,5 @@ def test_a_running_service_forgets(make_daemon: Callable[..., Daemon], store: Js
     assert daemon.status()["archive"]["messages"] == 2
     code, _ = daemon.terminate()
     assert code == 0
+    assert GONE not in "".join(page.read_text() for page in daemon.output_dir.rglob("*.md"))
     assert not [where for where, raw in texts(daemon.archive_dir) if GONE.encode() in raw]

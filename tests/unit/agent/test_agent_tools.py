@@ -426,7 +426,7 @@ def test_notes_that_cannot_be_searched_are_told_to_the_model_and_to_people(
 ):
     down = Notes(house.archive, lambda: house.vectors.notes, FailingModel(error))
     closed = Notes(house.archive, lambda: None, house.embedder)
-    for broken, cause in ((down, str(error)), (closed, "not ready")):
+    for broken, cause in ((down, str(error)), (closed, "not open")):
         box = _box(house, notes=broken)
         for _ in range(2):
             said = box.call("search_notes", {"query": "Postgres"})

@@ -246,7 +246,7 @@ def test_a_lost_index_is_refilled_with_no_model_call(house: House):
     house.keep()
     house.embedder.asked.clear()
     house.reopen(place="anew")
-    with pytest.raises(Retry, match="not ready"):
+    with pytest.raises(Retry, match="not open"):
         house.found("cart")
     assert house.keep(BARN) == []
     assert house.embedder.asked == []
@@ -379,7 +379,7 @@ def test_without_an_index_the_run_is_told_if_there_is_something_to_keep(house: H
     house.put(SHOP, outcome("why", "The cart lives in Redis."))
     (warning,) = notes.keep(SHOP, nothing)
     assert "1 note: the index by meaning is not ready; the next run makes it good" in warning
-    with pytest.raises(ModelUnavailable, match="not ready"):
+    with pytest.raises(ModelUnavailable, match="not open"):
         notes.search("cart", 8, target=BARN, question_id="", moment=None)
 
 
