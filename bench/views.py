@@ -42,24 +42,19 @@ _REQUESTS = """
     return performance.getEntriesByType('resource').filter((each) => each.initiatorType === 'xmlhttprequest')
         .filter((each) => each.responseStatus === 200).map((each) => [each.name.includes('whole='), each.duration])
 """
-_IN_SIGHT = """
-    return [...document.querySelectorAll('[data-number]')].some((each) => {
+_SCROLLED = """
+    const [part, done] = arguments, began = performance.now();
+    const isInSight = (each) => {
         const box = each.getBoundingClientRect();
         return box.bottom > 0 && box.top < innerHeight;
-    })
-"""
-_SCROLLED = (
-    """
-    const [part, done] = arguments, began = performance.now();
-    scrollTo({top: document.documentElement.scrollHeight * part, behavior: 'instant'});
-    const look = () => {
-        if ((() => {"""
-    + _IN_SIGHT
-    + """})()) done(performance.now() - began); else requestAnimationFrame(look);
     };
+    const look = () => {
+        const isThere = [...document.querySelectorAll('[data-number]')].some(isInSight);
+        if (isThere) done(performance.now() - began); else requestAnimationFrame(look);
+    };
+    scrollTo({top: document.documentElement.scrollHeight * part, behavior: 'instant'});
     requestAnimationFrame(look);
 """
-)
 
 
 def long_session(place: Place, count: int) -> tuple[tuple[str, int], str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import uvicorn
 
-from daemon import bounded_connection
+from daemon import http_server
 from daemon.adapter.catalog import Catalog
 from daemon.adapter.guard import Connection, Guard, is_loopback
 from daemon.adapter.routes import Routes
@@ -57,7 +57,7 @@ class Adapter:
         port = self._socket.getsockname()[1]
         self.url = f"http://{f'[{self._config.host}]' if ':' in self._config.host else self._config.host}:{port}"
         guard = Guard(self._routes.application(), self._config, local=self.is_local)
-        self._server = await bounded_connection.serve(
+        self._server = await http_server.serve(
             guard, Connection, self._socket, backlog=_BACKLOG, drain_seconds=int(_DRAIN_S)
         )
 

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.adapter.failures import Failure, in_shape_of, response
 from daemon.adapter.model_request import encoded
-from daemon.bounded_connection import BoundedConnection
 from daemon.config import Adapter
+from daemon.http_server import BoundedConnection
 
 BODY_BYTES = 32 << 20
 _STAINLESS = (

@@ -33,6 +33,7 @@ from daemon.control import answers, endpoint, identity, metrics, peer, responses
 from daemon.control.calls import CALLS, A, Call, Doctor, OnPart, Progress, Request, Service, Status, silent
 from daemon.days import in_zone
 from daemon.errors import BadRequest, ReconstituteError, Retry
+from daemon.http_server import serve
 
 CONNECTIONS = 16
 DRAIN_SECONDS = 3
@@ -127,23 +128,10 @@ class Server:
             ArchiveLocked: another daemon answers there.
         """
         self._socket, self._inode = endpoint.bind(self._path)
-        protocol = partial(_Connection, allowed_uid=self._uid)
-        config = uvicorn.Config(
-            self._app,
-            http=protocol,  # type: ignore[arg-type]  # anything that makes a protocol will do
-            ws="none",
-            loop="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            backlog=CONNECTIONS,
-            timeout_graceful_shutdown=DRAIN_SECONDS,
+        connection = partial(_Connection, allowed_uid=self._uid)
+        self._server = await serve(
+            self._app, connection, self._socket, backlog=CONNECTIONS, drain_seconds=DRAIN_SECONDS
         )
-        config.load()
-        self._server = uvicorn.Server(config)
-        # startup() and shutdown() without serve(): that would take the signals and wake ten times a second.
-        self._server.lifespan = config.lifespan_class(config)
-        await self._server.startup(sockets=[self._socket])
 
     async def stop(self) -> None:
         """Take no more calls, give those under way a moment, close. Stopping twice is no error.

@@ -95,7 +95,7 @@ class Reconstitution:
         secret_files: bool = False,
         ground: Json | None = None,
         stores: bool = True,
-        shown: repeat.Shown | None = None,
+        shown: repeat.ShownPages | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """`pages` limits the pages of one tree; `spare_mb` of the disk stay free. No page is written into the
@@ -119,7 +119,7 @@ class Reconstitution:
         self._forbidden = tuple(forbidden)
         self._ground = ground or {"pending": {}}
         self._stores = stores
-        self._shown = shown or repeat.Shown()
+        self._shown = shown or repeat.ShownPages()
         self._clock = clock
         self.change_check: ChangeCheck | None = None
         """After a run: tells whether a page, or a file that it compares with the disk, has changed since."""

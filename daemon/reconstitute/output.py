@@ -42,15 +42,15 @@ class _File:
 
 
 class FileChangeCheck:
-    """The disk states that were found of these files, and that others had none, from `began_ns` (epoch ns) on.
+    """Whether files have changed on the disk since they were looked at, which began at `began_ns` (epoch ns).
 
-    The others are those of the recorded `paths` that are no file of the folder: something may come to be there.
+    `paths` are all recorded ones: where one has no file in `files`, a file may appear.
     """
 
     def __init__(self, files: Sequence[Recovered], began_ns: int, paths: Iterable[str] = ()) -> None:
         self._files = [_file(file, began_ns) for file in files]
         known = {file.path for file in files}
-        self._files += [_other(path, began_ns) for path in paths if path not in known]
+        self._files += [_unlisted(path, began_ns) for path in paths if path not in known]
 
     @property
     def paths(self) -> list[str]:
@@ -98,7 +98,7 @@ def _file(recovered: Recovered, began_ns: int) -> _File:
     return file
 
 
-def _other(path: str, began_ns: int) -> _File:
+def _unlisted(path: str, began_ns: int) -> _File:
     try:
         now = stamp(path)
     except (OSError, ValueError):

@@ -59,7 +59,7 @@ def keep(archive: Archive, target: Target, made_from: str, result: Json, check: 
         archive.target_put(target.path, _name(target), mark)
 
 
-class Shown:
+class ShownPages:
     """The pages that were shown last without being published, in memory. Thread-safe."""
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from daemon.bounded_connection import BoundedConnection, serve
 from daemon.control import peer
 from daemon.control.calls import Service
 from daemon.errors import ReconstituteError, Retry
+from daemon.http_server import BoundedConnection, serve
 from daemon.web import views
 from daemon.web.entrance import Entrance
 from daemon.web.guard import ENTER, STATIC, Guard, set_session

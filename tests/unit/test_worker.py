@@ -154,7 +154,7 @@ def test_a_kill_between_two_calls_is_seen_by_the_next(worker: Worker) -> None:
         thing.call("echo")
 
 
-def test_a_library_that_cannot_be_loaded_ends_the_process_so_that_the_next_one_loads_it(worker: Worker) -> None:
+def test_a_library_that_cannot_be_loaded_ends_the_process(worker: Worker) -> None:
     """As numpy, once the disk has failed in the middle of its import."""
     thing = worker.create(Thing)
     pid = worker.pid

@@ -26,7 +26,7 @@ from daemon.redact import known, redact, redact_value
 if TYPE_CHECKING:
     from daemon.reconstitute import Answerer, Reconstitution
     from daemon.reconstitute.output import ChangeCheck
-    from daemon.reconstitute.repeat import Shown
+    from daemon.reconstitute.repeat import ShownPages
 
 _LOG = log.get("chat")
 _ALL = ""
@@ -56,7 +56,7 @@ class RunCalls(RecallCalls, ABC):
         self.looks: dict[str, ChangeCheck] = {}
         """Tells of each continuous target whether its pages or files changed on the disk, by path."""
         self.index_look: PageChangeCheck | None = None
-        self._shown: Shown | None = None
+        self._shown: ShownPages | None = None
 
     @abstractmethod
     def check_running(self) -> None:
@@ -91,13 +91,13 @@ class RunCalls(RecallCalls, ABC):
             NotRecorded: nothing is recorded of it.
         """
         from daemon.reconstitute import Answerer, parse_moment  # noqa: PLC0415 - see the class
-        from daemon.reconstitute.repeat import Shown  # noqa: PLC0415 - see the class
+        from daemon.reconstitute.repeat import ShownPages  # noqa: PLC0415 - see the class
 
         target, step = self._target(request.path, None), self._step(progress)
         warnings = self.current(progress)
         answerer = Answerer(why="no model is asked here; a run asks one", section=self.config.agent)
         with self._ended:
-            shown = self._shown = self._shown or Shown()
+            shown = self._shown = self._shown or ShownPages()
         with known.only({}):
             page = self._reconstitution(answerer, self.ground(), shown=shown).page(target, step, at=request.at)
         return view_answers.Page(
@@ -255,7 +255,7 @@ class RunCalls(RecallCalls, ABC):
 
         return step
 
-    def _reconstitution(self, answerer: Answerer, ground: Ground, *, shown: Shown | None = None) -> Reconstitution:
+    def _reconstitution(self, answerer: Answerer, ground: Ground, *, shown: ShownPages | None = None) -> Reconstitution:
         """One that publishes, or with `shown` one that only shows and stores nothing."""
         from daemon.reconstitute import Reconstitution  # noqa: PLC0415 - see the class
         from daemon.reconstitute.agent.notes import Notes  # noqa: PLC0415 - see the class

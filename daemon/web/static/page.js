@@ -69,7 +69,7 @@
     }
   });
 
-  // The whole answer takes the place of the first one; who stands on one of its results stays there.
+  // The whole answer replaces the first one; the focus stays on the same result.
   let held;
   document.addEventListener("htmx:beforeSwap", () => { held = document.activeElement?.closest("[data-key]")?.dataset.key; });
   document.addEventListener("htmx:afterSwap", () => {

@@ -1,7 +1,7 @@
 """Search: `/`. Each search is a link; while one types, htmx fetches the results alone.
 
-A model reads a question in more time than its words are found in, and is loaded in seconds. So the first answer to what
-is typed is by words, unless a mode was chosen, and asks for the whole one if nobody types on.
+Reading a question with a model takes longer than finding its words, and loading the model takes seconds. So what is
+typed is answered by words first, unless a mode is chosen, and that answer fetches the whole one if nobody types on.
 """
 
 from __future__ import annotations

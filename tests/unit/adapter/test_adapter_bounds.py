@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from daemon import bounded_connection
+from daemon import http_server
 from daemon.adapter import Adapter, guard
 from tests.support.servers.adapter_opencode import MODEL, ScriptedOpenCode, adapter, user
 
@@ -22,7 +22,7 @@ GET = b"GET /api/version HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 
 @pytest.fixture
 def served(opencode: ScriptedOpenCode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adapter]:
-    monkeypatch.setattr(bounded_connection, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.5)
     with adapter(opencode.url) as made:
         yield made
 
@@ -65,7 +65,7 @@ def test_a_byte_now_and_then_does_not_lengthen_the_time(served: Adapter) -> None
 
 
 def test_the_second_request_of_a_connection_is_bounded_too(served: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_connection, "HEADER_SECONDS", 2.0)  # for the first one, too
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 2.0)  # for the first one, too
     with call(served) as caller:
         caller.sendall(GET + b"\r\n")
         assert b"200 OK" in caller.recv(65536)
@@ -77,7 +77,7 @@ def test_the_second_request_of_a_connection_is_bounded_too(served: Adapter, monk
 def test_an_answer_that_takes_longer_than_headers_may_is_given(
     served: Adapter, opencode: ScriptedOpenCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded_connection, "HEADER_SECONDS", 2.0)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 2.0)
 
     def slow(*_: Any, **__: Any) -> str:
         time.sleep(3.0)
@@ -92,9 +92,9 @@ def test_an_answer_that_takes_longer_than_headers_may_is_given(
 def test_more_connections_than_may_be_are_refused_and_come_back(
     served: Adapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded_connection, "HEADER_SECONDS", 30)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 30)
     with ExitStack() as stack:
-        held = [stack.enter_context(call(served)) for _ in range(bounded_connection.CONNECTIONS)]
+        held = [stack.enter_context(call(served)) for _ in range(http_server.CONNECTIONS)]
         for one in held:
             one.sendall(GET)  # the headers are not complete: each stays open
         with call(served) as late:

@@ -12,7 +12,7 @@ import pytest
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Answerer, Reconstitution
-from daemon.reconstitute.repeat import Shown
+from daemon.reconstitute.repeat import ShownPages
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 GROUND = {"pending": {}, "aliases": "", "settings": "s"}
@@ -24,7 +24,7 @@ class Shop:
     def __init__(self, made: Recorded, tmp_path: Path) -> None:
         self.made, self.out = made, tmp_path / "out"
         self.folder = tmp_path / "home" / "shop"
-        self.ground, self.who, self.pages, self.shown = GROUND, Answerer(), 100, Shown()
+        self.ground, self.who, self.pages, self.shown = GROUND, Answerer(), 100, ShownPages()
         made.session("ses_a", str(self.folder), "Build the shop")
         made.say("ses_a", "user", "Please build a small shop.")
         for name in ("app.py", "theme.py"):
@@ -151,7 +151,7 @@ def test_what_a_shown_page_depends_on_makes_it_anew(shop: Shop, name: str):
     assert shop.reconstitution().page(shop.target) is not first
 
 
-def test_a_file_that_comes_to_be_where_a_command_may_have_made_it_makes_the_page_anew(shop: Shop):
+def test_a_file_that_a_command_may_have_made_changes_the_page_when_it_appears(shop: Shop):
     made = shop.folder / "out.txt"
     shop.made.say("ses_a", "assistant", call("bash", output="", command=f"touch {made}"))
     shop.made.index()

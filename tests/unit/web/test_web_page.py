@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon import bounded_connection, config
+from daemon import config, http_server
 from daemon.app.engine import Engine
 from daemon.control import calls, peer
 from daemon.control.calls import OnPart, Progress, Request, silent
@@ -97,7 +97,7 @@ def test_where_the_kernel_does_not_tell_nobody_is_named(monkeypatch: pytest.Monk
 
 
 async def test_headers_that_do_not_come_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_connection, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.2)
     page = WebPage(Scripted(), 0)
     await page.start()
     reader, writer = await asyncio.open_connection(HOST, int(page.address.rpartition(":")[2]))

@@ -1,13 +1,14 @@
-"""uvicorn's HTTP/1.1 connection with bounds on the number of connections and the time for a request's headers.
+"""How uvicorn answers at a socket here, and its HTTP/1.1 connection with two bounds that it lacks.
 
-uvicorn has neither: its limit for an idle connection ends with the first byte of the next request. `serve` answers with
-such connections, for the doors that any program of this machine can reach.
+They are the number of connections and the time for a request's headers (its limit for an idle connection ends with the
+first byte of the next request), for the doors that any program of this machine can reach.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -87,12 +88,15 @@ class BoundedConnection(H11Protocol):
 
 
 async def serve(
-    app: ASGIApp, connection: type[BoundedConnection], listener: socket.socket, *, backlog: int, drain_seconds: int
+    app: ASGIApp, connection: Callable[..., H11Protocol], listener: socket.socket, *, backlog: int, drain_seconds: int
 ) -> uvicorn.Server:
-    """Answer at `listener`; end it with `shutdown`, which gives requests under way `drain_seconds`."""
+    """Answer at `listener`; end it with `shutdown`, which gives requests under way `drain_seconds`.
+
+    `connection` makes the protocol of each connection.
+    """
     config = uvicorn.Config(
         app,
-        http=connection,
+        http=connection,  # type: ignore[arg-type]  # anything that makes a protocol will do
         ws="none",
         loop="none",
         lifespan="off",
