@@ -210,7 +210,7 @@ class SessionScan:
         altered: list[str] = []
         for message_id, unit in self._units.items():
             mark, reasons = self._exclusion.read_mark(marks.get(message_id, ""))
-            if mark in (unit.stamp, self._failed(unit), self._failed(unit, partly=True)):
+            if mark == unit.stamp or mark in (self._failed(unit), self._failed(unit, partly=True)):
                 count += not mark.startswith("!") and AGENTS not in reasons
                 self._excluded.update(COUNTED[reason] for reason in reasons)
             else:

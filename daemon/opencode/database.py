@@ -137,7 +137,7 @@ class Database:
         if not units.is_whole:
             return {}
         try:
-            return self._journal.removals(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
+            return self._journal.removals(session_id, listed)
         except Unreadable as error:
             units.add(str(error), is_whole=False)
             return {}

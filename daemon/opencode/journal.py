@@ -20,7 +20,7 @@ from daemon.errors import BadRecord
 from daemon.model import Part
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
-from daemon.opencode.shared import pending_revert
+from daemon.opencode.shared import Stamps, pending_revert
 from daemon.records import time_of, time_until
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
@@ -178,10 +178,10 @@ class Journal:
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def removals(self, session_id: str, listed: Mapping[str, Collection[str]]) -> dict[str, RemovedRows]:
+    def removals(self, session_id: str, listed: Mapping[str, Stamps]) -> dict[str, RemovedRows]:
         """What was removed: whole messages, and completed tool calls of messages that still exist.
 
-        `listed` are the messages that have rows, with the ids of their parts, read after `follow`.
+        `listed` are the messages that have rows, with those of their parts, read after `follow`.
         """
         log = self._logs.get(session_id)
         if log is None:
@@ -203,7 +203,7 @@ class Journal:
             if rows:
                 removals[message_id] = RemovedRows(rows, max(state.time if state else 0, removed[1] if removed else 0))
         for message_id in incomplete:
-            lost = self._lost_calls(log, message_id, listed[message_id])
+            lost = self._lost_calls(log, message_id, {part_id for part_id, _ in listed[message_id]})
             if lost:
                 rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in lost]
                 removals[message_id] = RemovedRows(
