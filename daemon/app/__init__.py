@@ -77,13 +77,14 @@ def run(
         if successor is None:
             return code
         signal.signal(signal.SIGTERM, _end)
-        former = config
+        former, page = config, daemon.page
         try:
             daemon = _wait_for_disk_space(partial(Daemon, successor, reload, file), locked_s=math.inf)
             config = successor
         except (ReconstituteError, OSError) as error:
             daemon = _wait_for_disk_space(partial(Daemon, former, reload, file), locked_s=math.inf)
             daemon.report("configuration", error)
+        daemon.page.follow(page)
 
 
 def _wait_for_disk_space(make: Callable[[], T], *, locked_s: float = _COMMANDS_S) -> T:

@@ -85,7 +85,7 @@ class Daemon:
         self._notifier = Notifier()
         self._engine = Served(config)
         self._engine.service, self._engine.config_file = self, file
-        self._page = WebPage(self._engine, config.web.port)
+        self.page = WebPage(self._engine, config.web.port)
         self._engine.open_page = self._open_page
         self._code = 0
         self._end: asyncio.Event | None = None
@@ -176,7 +176,7 @@ class Daemon:
     async def _start_page(self) -> None:
         """Serve the page from now on, if its port can be had."""
         try:
-            await self._page.start()
+            await self.page.start()
         except Retry as error:
             self._engine.report("web", error)
 
@@ -184,8 +184,9 @@ class Daemon:
         """Serve the page, and make a link to it. It is called in a thread of the call's own."""
         if self._loop is None:
             raise Retry("the page: the service is still starting; try again in a moment")
-        asyncio.run_coroutine_threadsafe(self._page.start(), self._loop).result()
-        return web_answers.Web(self._page.link(), self._page.address, LINK_SECONDS)
+        self.page.is_asked_for = True
+        asyncio.run_coroutine_threadsafe(self.page.start(), self._loop).result()
+        return web_answers.Web(self.page.link(), self.page.address, LINK_SECONDS)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -220,7 +221,7 @@ class Daemon:
             self._loop.call_later(_SAFE_S, self._leave_safe_mode)
         else:
             self._start()
-        if self._config.web.enabled:
+        if self._config.web.enabled or self.page.is_asked_for:
             await self._start_page()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
@@ -236,7 +237,7 @@ class Daemon:
         _LOG.info("stopping")
         if not await asyncio.to_thread(self._drain):
             self._abandon()
-        await self._page.stop()
+        await self.page.stop()
         await server.stop()
 
     def _leave_safe_mode(self) -> None:

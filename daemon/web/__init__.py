@@ -71,10 +71,19 @@ class WebPage:
     def __init__(self, service: Service, port: int) -> None:
         """`port` is where it listens; 0: any free one."""
         self._service, self._port = service, port
-        self._entrance = Entrance()
+        self.entrance = Entrance()
+        self.is_asked_for = False
+        """Whether somebody opened it, and not only the configuration."""
         self._starting = asyncio.Lock()
         self._socket: socket.socket | None = None
+        self.port = 0
+        """Where it listens, or did last."""
         self._server: uvicorn.Server | None = None
+
+    def follow(self, former: WebPage) -> None:
+        """Stand in for the page of the service before a reload: its browsers stay, and so does a port of its choice."""
+        self.entrance, self.is_asked_for = former.entrance, former.is_asked_for
+        self._port = self._port or former.port
 
     async def start(self) -> None:
         """Bind and answer; when this returns, a browser can ask.
@@ -85,7 +94,8 @@ class WebPage:
         async with self._starting:
             if self._server is None:
                 self._socket = _bound(self._port)
-                app = application(self._service, self._entrance, self._socket.getsockname()[1])
+                self.port = self._socket.getsockname()[1]
+                app = application(self._service, self.entrance, self.port)
                 self._server = await serve(
                     app, _Connection, self._socket, backlog=_BACKLOG, drain_seconds=_DRAIN_SECONDS
                 )
@@ -99,11 +109,11 @@ class WebPage:
     @property
     def address(self) -> str:
         """Where it answers; empty while it does not run."""
-        return f"http://{HOST}:{self._socket.getsockname()[1]}" if self._server and self._socket else ""
+        return f"http://{HOST}:{self.port}" if self._server else ""
 
     def link(self) -> str:
         """An address that lets one browser in, once, within entrance.LINK_SECONDS."""
-        return self.address + url(ENTER.strip("/"), key=self._entrance.new_link())
+        return self.address + url(ENTER.strip("/"), key=self.entrance.new_link())
 
 
 class _Connection(BoundedConnection):

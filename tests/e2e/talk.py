@@ -13,19 +13,28 @@ PROJECT = "/home/dev/garden"
 
 
 class Talk:
-    """One session in a JSON tree or a database; every method answers the id of the message it wrote."""
+    """One session in a JSON tree or a database; every method answers the id of the message it wrote.
+
+    `began` is in epoch ms; each message is a second later than the one before.
+    """
 
     def __init__(
-        self, store: JsonStore | Database, session_id: str = "ses_a", directory: str = PROJECT, title: str = "Garden"
+        self,
+        store: JsonStore | Database,
+        session_id: str = "ses_a",
+        directory: str = PROJECT,
+        title: str = "Garden",
+        began: int = T0,
     ) -> None:
         self.store = store
+        self._began = began
         self.session_id = session_id
         self._number = 0
-        store.session(session(session_id, directory, title))
+        store.session(session(session_id, directory, title, time={"created": began, "updated": began}))
 
     def _next(self) -> tuple[str, int]:
         self._number += 1
-        return f"msg_{self.session_id[4:]}{self._number:05d}", T0 + self._number * 1000
+        return f"msg_{self.session_id[4:]}{self._number:05d}", self._began + self._number * 1000
 
     def ask(self, words: str) -> str:
         """A person's prompt."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +13,6 @@ from tests.e2e.talk import Talk, words
 from tests.support.processes.daemon_process import Daemon, until
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.stores.make_opencode import JsonStore
-
-
-def hang_up(daemon: Daemon) -> None:
-    assert daemon.process is not None
-    os.kill(daemon.process.pid, signal.SIGHUP)
 
 
 @pytest.fixture
@@ -40,7 +33,7 @@ def test_a_changed_configuration_is_in_force_after_a_reload(running: Daemon, sto
     running.configure(
         {"output": {"dir": tmp_path / "other"}}, targets=[{"path": "/home/dev/shop", "schedule": "0 3 * * *"}]
     )
-    hang_up(running)
+    running.hang_up()
     status = running.until_status(lambda now: now["started"] != before["started"], "the reload")
     assert status["pid"] == before["pid"]
     assert [target["path"] for target in status["targets"]] == ["/home/dev/shop"]
@@ -55,13 +48,13 @@ def test_a_changed_configuration_is_in_force_after_a_reload(running: Daemon, sto
 def test_a_mistake_leaves_the_former_configuration_in_force(running: Daemon) -> None:
     before, text = running.status(), running.config.read_text()
     running.config.write_text(text + "\n[log]\nlevel = 'loud'\n")
-    hang_up(running)
+    running.hang_up()
     status = running.until_status(lambda now: now["errors"], "the error")
     (error,) = status["errors"]
     assert (error["where"], "log.level" in error["message"]) == ("configuration", True)
     assert status["started"] == before["started"]
     running.config.write_text(text + "\n[[targets]]\npath = '/x'\nschedule = 'often'\n")
-    hang_up(running)
+    running.hang_up()
     running.until_status(lambda now: "targets[0].schedule" in str(now["errors"]), "the second error")
     assert running.status()["started"] == before["started"]
 
@@ -79,7 +72,7 @@ def test_a_reload_does_not_wait_for_a_slow_model(
         until(server.embedded, what="a request to the model")
         before = running.status()
         running.configure({"output": {"dir": tmp_path / "other"}})
-        hang_up(running)
+        running.hang_up()
         status = running.until_status(lambda now: now["started"] != before["started"], "the reload")
         assert status["pid"] == before["pid"]
         assert "did not end in time" in running.log_path.read_text()
@@ -96,7 +89,7 @@ def test_a_setting_that_cannot_be_had_leaves_the_former_one_in_force(running: Da
     (tmp_path / "file").write_text("in the way")
     section, _, name = key.partition(".")
     running.configure({section: {name: tmp_path / "file" / "ours"}})
-    hang_up(running)
+    running.hang_up()
     status = running.until_status(lambda now: now["started"] != before["started"], "the reload")
     assert [error["where"] for error in status["errors"]] == ["configuration"]
     running.drop_request("a.txt", "relative\n")
@@ -106,7 +99,7 @@ def test_a_setting_that_cannot_be_had_leaves_the_former_one_in_force(running: Da
 def test_an_unchanged_configuration_changes_nothing(running: Daemon) -> None:
     before = running.status()
     for _ in range(20):
-        hang_up(running)
+        running.hang_up()
     until(lambda: running.log_end().count("nothing") >= 1, 60, "the log's line")
     time.sleep(0.5)
     assert running.status()["started"] == before["started"]
@@ -115,7 +108,7 @@ def test_an_unchanged_configuration_changes_nothing(running: Daemon) -> None:
 def test_signals_at_every_moment_of_a_reload_end_in_the_newest_configuration(running: Daemon) -> None:
     for number in range(1, 25):
         running.configure({"limits": {"pages": number}})
-        hang_up(running)
+        running.hang_up()
         time.sleep(0.05 * (number % 7))
 
     def is_newest() -> bool:
@@ -125,6 +118,6 @@ def test_signals_at_every_moment_of_a_reload_end_in_the_newest_configuration(run
 
     until(is_newest, 60, "the newest configuration")
     running.configure({"limits": {"pages": 99}})
-    hang_up(running)
+    running.hang_up()
     time.sleep(0.02)
     assert running.terminate()[0] == 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from tests.support.processes.daemon_process import Daemon, until
 from tests.support.processes.ports import free_port
@@ -40,15 +40,35 @@ def test_it_is_served_from_the_first_question_on(make_daemon: Callable[..., Daem
 
 
 def test_it_is_served_always_if_that_is_set(make_daemon: Callable[..., Daemon]) -> None:
-    """A reload that moves it takes the sessions with it."""
+    """A reload moves it, or ends it."""
     port, next_port = free_port(), free_port()
     daemon = make_daemon(tables={"web": {"port": port, "enabled": True}}).run()
     assert status_of_page(port) == 401
     daemon.configure({"web": {"port": next_port}})
-    assert daemon.process is not None
-    os.kill(daemon.process.pid, signal.SIGHUP)
+    daemon.hang_up()
     until(lambda: status_of_page(next_port) == 401, what="the page at its new port")
     assert status_of_page(port) == 0
+    daemon.configure({"web": {"enabled": False}})
+    daemon.hang_up()
+    until(lambda: status_of_page(next_port) == 0, what="the end of the page")
+
+
+@pytest.mark.parametrize("has_port", [False, True], ids=["any port", "one port"])
+def test_after_a_reload_browsers_that_were_let_in_go_on(make_daemon: Callable[..., Daemon], has_port: bool) -> None:
+    """Also one whose link was not used yet."""
+    daemon = make_daemon(tables={"web": {"port": free_port() if has_port else 0}}).run()
+    used, unused = (json.loads(daemon.ask("web", "--json").stdout) for _ in range(2))
+    started = daemon.status()["started"]
+    with httpx.Client(trust_env=False, verify=False) as browser:
+        assert browser.get(used["url"]).status_code == 200
+        daemon.configure({"log": {"level": "debug"}})
+        daemon.hang_up()
+        daemon.until_status(lambda now: now["started"] != started, "the reload")
+        until(lambda: status_of_page(urlsplit(used["address"]).port or 0) == 401, what="the page")
+        assert browser.get(used["address"] + "/").status_code == 200
+    with httpx.Client(trust_env=False, verify=False) as other:
+        assert other.get(used["address"] + "/").status_code == 401
+        assert other.get(unused["url"]).status_code == 200
 
 
 def test_without_its_port_the_service_runs_and_says_so(make_daemon: Callable[..., Daemon]) -> None:

@@ -92,7 +92,7 @@ def test_it_tries_again_when_it_is_told_to(supervised: Daemon, store: JsonStore,
         supervised.run()
     else:
         assert supervised.process is not None
-        supervised.process.send_signal(signal.SIGHUP)
+        supervised.hang_up()
     supervised.until_status(lambda status: not status["errors"], "a normal run")
     assert supervised.wait_until_found({words(1): message})
 

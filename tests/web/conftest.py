@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium.webdriver import Chrome
@@ -65,3 +67,20 @@ def browser(driver: Chrome, address: str) -> Iterator[Browser]:
     yield page
     assert page.log() == []
     assert [url for url in page.requests() if not url.startswith((page.address + "/", "data:", "about:"))] == []
+
+
+def call(service: Daemon, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a call that sends lines."""
+    with service.client() as client:
+        lines = client.post(f"/{name}", json=arguments).text.splitlines()
+    answer: dict[str, Any] = json.loads(lines[-1])
+    return answer.get("result", answer)
+
+
+@pytest.fixture(scope="module")
+def folder(service: Daemon) -> str:
+    """A folder of the sample in which files were written."""
+    sessions = call(service, "recall/recall_sessions", {"arguments": {"limit": 50}})["sessions"]
+    folders = {session["directory"] for session in sessions}
+    counts = {each: len(call(service, "files", {"path": each})["files"]) for each in folders if each.startswith("/")}
+    return max(counts, key=lambda each: counts[each])

@@ -6,6 +6,7 @@ be enough.
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from daemon.reconstitute.unfinished import MOST_SESSIONS
 from tests.e2e.talk import Talk
 from tests.hostile.payloads import payloads
 from tests.support.processes.daemon_process import Daemon
@@ -43,6 +45,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         talk.write(f"/home/dev/h/{text.replace('/', '∕')[:80]}", f"heron {text}\n")
         talk.call("bash", {"command": f"echo heron {text}"}, f"heron {text}")
         talk.answer(f"heron {text}")
+        hour_ago = int(time.time() - 3600) * 1000  # what is open is told of the last week
+        late = Talk(store, f"ses_o{number}", f"/home/dev/{text.replace('/', '∕')[:80]}", text[:200], began=hour_ago)
+        late.ask("Begin.")
+        late.answer("Begun.")
+        late.ask(f"heron {text}")
     tables = {"web": {"port": 0}, "embedding": {"what": "none"}}
     with Daemon(root / "oc", root / "ours", tables=tables, make_data_dir=False) as daemon:
         daemon.run()
@@ -67,8 +74,7 @@ def test_results_down_to_the_last(browser: Browser) -> None:
     assert len(browser.all("#results [data-key]")) > 3 * len(MARKUP)
     for summary in browser.all("#results summary")[:20]:
         browser.run("arguments[0].click()", summary)
-    found = browser.run("return [...document.querySelectorAll('main script, main img, main iframe, main svg')].length")
-    assert found == 0
+    holds_no_markup(browser)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -89,7 +95,7 @@ def test_a_query_that_is_typed(browser: Browser, query: str) -> None:
         "/folder/restore?path=/home/dev/h",
         "/forget?name=/home/dev/h",
         "/history?day=2026-11-21",
-        "/today/open",
+        "/today",
         "/status",
         "/status/doctor",
     ],
@@ -99,11 +105,24 @@ def test_folders_days_and_the_status(browser: Browser, page: str) -> None:
     assert browser.find("h1").is_displayed()
     for summary in browser.all("main summary")[:20]:
         browser.run("arguments[0].click()", summary)
+    holds_no_markup(browser)
+
+
+def holds_no_markup(browser: Browser) -> None:
+    """Nor attributes: none of a record's, such as onerror, has become one."""
     found = browser.run("return [...document.querySelectorAll('main script, main img, main iframe, main svg')].length")
     assert found == 0
-    # Attributes are ours alone: none of a record's, such as onerror, has become one.
     script = "return [...document.querySelectorAll('main *')].flatMap((e) => e.getAttributeNames())"
     assert not {name for name in browser.run(script) if name.startswith("on")}
+
+
+def test_what_is_open(browser: Browser) -> None:
+    browser.open("/today/open")
+    browser.find("main h1")
+    points = browser.texts("main [data-item]")
+    assert len(points) > MOST_SESSIONS / 2  # of the newest ones
+    assert any("<" in point for point in points)
+    holds_no_markup(browser)
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -107,6 +107,15 @@ def test_a_mistake_is_said_in_place(browser: Browser) -> None:
     assert len(browser.log()) == 1  # the browser itself notes each answer of 400
 
 
+def test_an_error_of_the_whole_answer_leaves_what_words_have_found(browser: Browser) -> None:
+    browser.open("/?q=Makefile")
+    count = len(browser.all(RESULT))
+    browser.run("htmx.ajax('GET', '/?q=([&mode=regex&whole=1', '#results')")
+    browser.until(lambda: "regular expression" in browser.text("#results .trouble"), "the error")
+    assert len(browser.all(RESULT)) == count
+    assert len(browser.log()) == 1  # of the browser, as above
+
+
 def test_nothing_moves_while_a_page_is_loaded(browser: Browser) -> None:
     """The sum of all shifts that no key or click has caused; browsers call less than 0.1 good."""
     script = """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -14,26 +12,9 @@ from selenium.webdriver import Chrome
 from tests.conftest import unpack
 from tests.support.processes.daemon_process import Daemon
 from tests.web.browser import WIDTHS, Browser
-from tests.web.conftest import enter
+from tests.web.conftest import call, enter
 
 DAY = "2026-11-21"
-
-
-def call(service: Daemon, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The answer of a call that sends lines."""
-    with service.client() as client:
-        lines = client.post(f"/{name}", json=arguments).text.splitlines()
-    answer: dict[str, Any] = json.loads(lines[-1])
-    return answer.get("result", answer)
-
-
-@pytest.fixture(scope="module")
-def folder(service: Daemon) -> str:
-    """A folder of the sample in which files were written."""
-    sessions = call(service, "recall/recall_sessions", {"arguments": {"limit": 50}})["sessions"]
-    folders = {session["directory"] for session in sessions}
-    counts = {each: len(call(service, "files", {"path": each})["files"]) for each in folders if each.startswith("/")}
-    return max(counts, key=lambda each: counts[each])
 
 
 def pages(folder: str) -> list[str]:

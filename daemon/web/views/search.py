@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon.control import calls
+from daemon.errors import ReconstituteError
 from daemon.hints import not_searchable
 from daemon.model import Json, Kind
 from daemon.recall.query import MOST_OFFSET, Match, Role, Sort
@@ -82,6 +83,17 @@ def read(query: QueryParams) -> Search:
 
 async def search(http: Request) -> Response:
     """The results; for htmx only them, and beyond the first ones only what follows."""
+    try:
+        return await _found(http)
+    except ReconstituteError as error:
+        if _WHOLE not in http.query_params or not is_part(http):
+            raise
+        response = await site_of(http).error(http, error)
+        response.headers["hx-reswap"] = "afterbegin"  # above what was found by words, which stays
+        return response
+
+
+async def _found(http: Request) -> Response:
     site, wanted = site_of(http), read(http.query_params)
     is_first = is_part(http) and not (wanted.offset or wanted.mode or _WHOLE in http.query_params)
     answer: Json | None = None

@@ -261,6 +261,11 @@ class Daemon:
         """Every file of the request queue, by its path in there."""
         return sorted(str(p.relative_to(self.requests_dir)) for p in self.requests_dir.rglob("*") if p.is_file())
 
+    def hang_up(self) -> None:
+        """SIGHUP, which has it read its configuration again."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGHUP)
+
     def terminate(self, timeout_s: float = 240) -> tuple[int, float]:
         """SIGTERM, as systemd sends it: (exit code, seconds it took)."""
         assert self.process is not None

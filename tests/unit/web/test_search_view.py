@@ -283,6 +283,14 @@ def test_errors_are_pages(visit: Visit, error: Exception, status: int, said: str
         assert "quoted message" not in answer.text
 
 
+def test_an_error_of_the_whole_answer_takes_the_place_of_nothing(visit: Visit) -> None:
+    client = visit(Scripted(*[Retry("the model is gone; try again")] * 2))
+    for query, place in (({"q": "x", "whole": "1"}, "afterbegin"), ({"q": "x"}, None)):
+        answer = client.get("/", params=query, headers=PART)
+        assert (answer.status_code, answer.headers.get("hx-reswap")) == (503, place)
+        assert "the model is gone" in answer.text
+
+
 def test_an_unknown_page_is_said(client: TestClient) -> None:
     answer = client.get("/<script>")
     assert (answer.status_code, parsed(answer.text).harms()) == (404, [])
