@@ -40,13 +40,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     root = tmp_path_factory.mktemp("hostile")
     store = JsonStore(root / "oc")
     for number, text in enumerate([*MARKUP, *QUERIES, *(p.text[:2000] for p in payloads(root))]):
-        talk = Talk(store, f"ses_h{number}", f"/home/dev/{text.replace('/', '∕')[:80]}", f"heron {text[:200]}")
+        place, title = f"/home/dev/{text.replace('/', '∕')[:80]}", f"heron {text[:200]}"
+        talk = Talk(store, f"ses_h{number}", place, title)
         talk.ask(f"heron {text}")
         talk.write(f"/home/dev/h/{text.replace('/', '∕')[:80]}", f"heron {text}\n")
         talk.call("bash", {"command": f"echo heron {text}"}, f"heron {text}")
         talk.answer(f"heron {text}")
         hour_ago = int(time.time() - 3600) * 1000  # what is open is told of the last week
-        late = Talk(store, f"ses_o{number}", f"/home/dev/{text.replace('/', '∕')[:80]}", text[:200], began=hour_ago)
+        late = Talk(store, f"ses_o{number}", place, title, began=hour_ago)
         late.ask("Begin.")
         late.answer("Begun.")
         late.ask(f"heron {text}")
