@@ -102,6 +102,7 @@ class Daemon:
         self._words = WordsLoop(self._engine, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._views = ViewLoop(self._engine, self._fatal)
+        self._views.is_calm = self._intake.calm.is_set
         self._erasure = ErasureLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         # `_drain` waits for them in this order, because a job may need the intake.

@@ -362,12 +362,14 @@ class EmbedLoop(Loop):
 class ViewLoop(Loop):
     """Keeps the end states of files up to date, so that ten thousand of them can be listed at once.
 
-    It runs when nothing new has arrived for a while, and waits in proportion to the duration of its last run.
+    It runs when nothing new has arrived for a while and all of it is searchable, and waits in proportion to the duration
+    of its last run.
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("views", engine, fatal, allowed_s=MODEL_S)
         self._last_scan = self._next = 0.0
+        self.is_calm: Callable[[], bool] = lambda: True
 
     def on_scan(self) -> None:
         """Called when a scan read something new."""
@@ -379,6 +381,8 @@ class ViewLoop(Loop):
         due_at = max(self._last_scan + _QUIET_S, self._next)
         if begun < due_at:
             return due_at - begun
+        if not self.is_calm():
+            return _QUIET_S
         self._engine.recorded.refresh(self._sign)
         now = time.monotonic()
         self._next = now + max(_QUIET_S, _REST_SHARE * (now - begun))
