@@ -32,7 +32,7 @@ from daemon.config import Config
 from daemon.control import answers, calls, endpoint, web_answers
 from daemon.control.server import Server
 from daemon.errors import ConfigError, DiskFull, OutputRefused, Retry, Stop
-from daemon.heap import return_large_blocks
+from daemon.heap import Trimmer, return_large_blocks
 from daemon.ingest import ScanResult
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
@@ -305,7 +305,7 @@ class Daemon:
     async def _watch_over(self) -> None:
         """Notify the watchdog while work is possible, and restart the watch when its folders have changed."""
         interval = self._notifier.watchdog_interval_s
-        last_ping, last_check = 0.0, time.monotonic()
+        last_ping, last_check, trimmer = 0.0, time.monotonic(), Trimmer()
         while True:
             now = time.monotonic()
             is_due = interval is not None and now - last_ping >= interval
@@ -316,6 +316,7 @@ class Daemon:
                 last_check = now
                 if await asyncio.to_thread(self._watch.stale):
                     await asyncio.to_thread(self._watch.restart)
+            await asyncio.to_thread(trimmer.look)
             self._notifier.status(self._engine.status_line())
             await asyncio.sleep(min(interval or _CHECK_S, _CHECK_S))
 

@@ -362,8 +362,8 @@ class EmbedLoop(Loop):
 class ViewLoop(Loop):
     """Keeps the end states of files up to date, so that ten thousand of them can be listed at once.
 
-    It runs when nothing new has arrived for a while and all of it is searchable, and waits in proportion to the duration
-    of its last run.
+    It runs when nothing new has arrived for a while and all is searchable by words, and waits in proportion to the
+    duration of its last run.
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:

@@ -31,3 +31,33 @@ def test_large_blocks_are_returned_when_they_are_freed() -> None:
     held, left = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     assert held > 50_000
     assert left < 10_000
+
+
+TRIMMED = """
+    import time
+    from daemon.heap import Trimmer
+
+    def resident_kb():
+        return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
+
+    trimmer = Trimmer()
+    blocks = [bytearray(4000) for _ in range(10_000)]
+    last = bytearray(4000)  # lies behind them, so the heap cannot shrink
+    held = resident_kb()
+    del blocks
+    at_rest = trimmer.look()
+    kept = resident_kb()
+    while time.process_time() < 2:
+        pass
+    print(held, kept, resident_kb() if trimmer.look() and not at_rest else kept, int(trimmer.look()))
+"""
+
+
+def test_after_work_what_is_free_in_the_heaps_is_returned_once() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(TRIMMED)]
+    held, kept, left, again = map(
+        int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert held - kept < 10_000
+    assert kept - left > 25_000
+    assert again == 0

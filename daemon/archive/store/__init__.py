@@ -102,7 +102,7 @@ class Store(Rewriting):
                 create_if_missing=is_new,
                 paranoid_checks=paranoid,
                 write_buffer_size=32 << 20,
-                lru_cache_size=64 << 20,
+                lru_cache_size=16 << 20,
                 bloom_filter_bits=10,
             )
             if not paranoid:
