@@ -18,7 +18,7 @@ _ENTERED = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd)\s+(?:\"([^\"\n]+)\"|'([^'\n]+
 _HOME = re.compile(r"~(?=/|$)|\$HOME\b|\$\{HOME\}")
 _MOST_ENTERED = 32
 _MOST_SHELL = 100_000
-_QUOTES = dict.fromkeys(map(ord, "'\"\\"))
+_QUOTE = re.compile(r"['\"\\]")
 
 
 def texts(data: Json, in_state: tuple[str, ...] = ()) -> Iterator[str]:
@@ -73,8 +73,8 @@ def spellings(text: str, homes: Iterable[str]) -> Iterator[str]:
     yield text
     if len(text) <= _MOST_SHELL:
         yield from (spelling for spelling in at_home(text, homes) if spelling != text)
-        if not _QUOTES.keys().isdisjoint(map(ord, text)):
-            yield text.translate(_QUOTES)
+        if _QUOTE.search(text):
+            yield _QUOTE.sub("", text)
 
 
 def paths(text: str, bases: Sequence[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from daemon.archive import Archive
 from daemon.config import Exclude
 from daemon.exclude import Exclusion
 from daemon.files import FileHistory, Files, Grade, Revision
-from daemon.model import Hit, Message
+from daemon.model import Hit, Message, Session
 from daemon.path_patterns import PathPatterns
 from daemon.private import EXCLUDED, FLAG
 
@@ -83,17 +83,16 @@ class _View:
     def message(self, message_id: str) -> Message | None:
         """See Archive."""
         message = self._archive.message(message_id)
-        if message is None:
-            return None
-        return self._exclusion.message(message, self._archive.session(message.session_id))[0]
+        return None if message is None else self._visible(message, self._archive.session(message.session_id))
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """See Archive."""
-        return (
-            message
-            for message_id in self._archive.message_ids(session_id)
-            if (message := self.message(message_id)) is not None
-        )
+        session = self._archive.session(session_id)
+        visible = (self._visible(message, session) for message in self._archive.messages(session_id))
+        return (message for message in visible if message is not None)
+
+    def _visible(self, message: Message, session: Session | None) -> Message | None:
+        return self._exclusion.message(message, session)[0]
 
 
 def visible_hit(archive: Archive, hit: Hit) -> Hit:
