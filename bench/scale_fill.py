@@ -20,7 +20,7 @@ from zlib import crc32
 
 import numpy as np
 
-from daemon.app.loops import EmbedLoop
+from daemon.app.embed_loop import EmbedLoop
 from daemon.cli import main
 from daemon.embed import BadInput, Vector
 from daemon.embed.builtin import WorkerEmbedder

@@ -32,7 +32,10 @@ class Trimmer:
         self._used = time.process_time()
 
     def look(self) -> bool:
-        """Return it if this process has worked since the last time; whether it did. It takes some milliseconds."""
+        """Trim the heaps if this process has worked since they were trimmed last; whether that was due.
+
+        It takes some milliseconds.
+        """
         used = time.process_time()
         if used - self._used < _WORK_S:
             return False

@@ -22,9 +22,10 @@ from typing import NoReturn
 from daemon import log
 from daemon.app import targets
 from daemon.app.crashes import Crashes, safe_mode_message
+from daemon.app.embed_loop import EmbedLoop
 from daemon.app.erasure_loop import ErasureLoop
 from daemon.app.jobs import JobLoop
-from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
+from daemon.app.loops import IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.app.reload import Reload, check_schedules
 from daemon.app.served import Served
 from daemon.app.troubles import LOOK_S, Announcer
@@ -85,7 +86,7 @@ class Daemon:
         self._notifier = Notifier()
         self._engine = Served(config)
         self._engine.service, self._engine.config_file = self, file
-        self.page = WebPage(self._engine, config.web.port)
+        self.page = WebPage(self._engine, config.web.port, is_enabled=config.web.enabled)
         self._engine.open_page = self._open_page
         self._code = 0
         self._end: asyncio.Event | None = None
@@ -185,8 +186,8 @@ class Daemon:
         """Serve the page, and make a link to it. It is called in a thread of the call's own."""
         if self._loop is None:
             raise Retry("the page: the service is still starting; try again in a moment")
-        self.page.is_asked_for = True
         asyncio.run_coroutine_threadsafe(self.page.start(), self._loop).result()
+        self.page.is_asked_for = True
         return web_answers.Web(self.page.link(), self.page.address, LINK_SECONDS)
 
     # -- running -------------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ class Daemon:
             self._loop.call_later(_SAFE_S, self._leave_safe_mode)
         else:
             self._start()
-        if self._config.web.enabled or self.page.is_asked_for:
+        if self.page.is_wanted:
             await self._start_page()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
@@ -238,7 +239,7 @@ class Daemon:
         _LOG.info("stopping")
         if not await asyncio.to_thread(self._drain):
             self._abandon()
-        await self.page.stop()
+        await self.page.stop(keep=self.successor is not None)
         await server.stop()
 
     def _leave_safe_mode(self) -> None:

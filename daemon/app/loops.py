@@ -1,4 +1,4 @@
-"""The daemon's loops: they feed the archive from the sources, and both indexes and the file histories from the archive.
+"""The daemon's loops: they feed the archive from the sources, and the index of words and the file histories from it.
 
 Each loop is one thread. It can be stopped between two batches, reports every failure, backs off and continues. Only a
 corrupt archive ends the daemon.
@@ -48,6 +48,9 @@ IDLE_S = 10.0
 """The pause of a loop that is woken when there is work; after it the loop checks what nobody wakes it for."""
 
 _QUIET_S = 3.0
+_LATEST_S = 600.0
+"""Work that waits until all is searchable is done after this long anyway, as when the index of words is broken."""
+
 _REST_SHARE = 20.0
 """The pause after work that is not urgent, as a multiple of its duration."""
 
@@ -60,12 +63,6 @@ _PAUSE_S = 60.0
 
 MODEL_S = 900.0
 """A request to a model has its own deadline of 300 s, and one batch may need several requests (D2)."""
-
-_LOAD_S = 0.5
-"""Seconds of loading the semantic index into memory between two steps of embedding."""
-
-WORKER_IDLE_S = 180.0
-"""After this long without a search by meaning or a message to embed, the worker process is ended."""
 
 
 class Loop(ABC):
@@ -314,51 +311,6 @@ class WordsLoop(Loop):
             self._engine.report("lexical index", error)
 
 
-class EmbedLoop(Loop):
-    """Feeds the semantic index; while a model server is down, it retries after longer and longer pauses.
-
-    The worker process with Chroma and the model starts when a message waits or a search needs it. It is ended when it
-    has been idle for a while.
-    """
-
-    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("embed", engine, fatal, allowed_s=MODEL_S)
-        self._is_model_known = False
-
-    def turn(self) -> float:
-        upkeep = self._engine.upkeep
-        if not self._is_model_known:
-            upkeep.expect_semantic()
-            upkeep.expect_model()
-            self._is_model_known = True
-        if not self._engine.has_to_embed:
-            return self._pause()
-        result = self._engine.drain_semantic(stop=self._is_stopping)
-        if result.refused:
-            _LOG.warning("embedding", refused=result.refused)
-        is_more = self._engine.prepare_semantic(_LOAD_S)
-        return 0.0 if result.messages or is_more else IDLE_S
-
-    def _pause(self) -> float:
-        upkeep = self._engine.upkeep
-        if upkeep.is_open and self._engine.prepare_semantic(_LOAD_S):
-            return 0.0
-        self.at_pause()
-        return IDLE_S
-
-    def at_pause(self) -> None:
-        if self._engine.upkeep.end_worker_if_idle(WORKER_IDLE_S):
-            _LOG.info("embedding", worker="ended, because it was idle")
-
-    def _is_stopping(self) -> bool:
-        self.sign()
-        return self._stop.is_set() or self._engine.pausing.left_s() > 0
-
-    def failed(self, error: Exception) -> None:
-        if not isinstance(error, IndexBroken):  # the engine has reported that one
-            self._engine.report("embedding", error)
-
-
 class ViewLoop(Loop):
     """Keeps the end states of files up to date, so that ten thousand of them can be listed at once.
 
@@ -381,7 +333,7 @@ class ViewLoop(Loop):
         due_at = max(self._last_scan + _QUIET_S, self._next)
         if begun < due_at:
             return due_at - begun
-        if not self.is_calm():
+        if begun < due_at + _LATEST_S and not self.is_calm():
             return _QUIET_S
         self._engine.recorded.refresh(self._sign)
         now = time.monotonic()

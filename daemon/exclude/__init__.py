@@ -54,7 +54,7 @@ class Exclusion:
         self._patterns = _compiled(lines) if lines else None
         self._globs = globs.patterns(lines) if reads_outputs else []
         self._has_paths = bool(lines)
-        self._literal = any_of(map(_literal, lines))
+        self._literals = tuple(dict.fromkeys(map(_literal, lines)))
         self._matches = lru_cache(maxsize=1 << 16)(self._match)
         parts = (VERSION, *self._projects, "", *sorted(self._agents), "", *lines)
         self.fingerprint = records.digest(*(part.encode("utf-8", "replace") for part in parts))[:12]
@@ -104,7 +104,7 @@ class Exclusion:
             return True
         homes = _homes(bases)
         spelled = (spelling for text in texts for spelling in mentions.spellings(text, homes))
-        suspect = filter(self._literal.search, spelled)
+        suspect = (text for text in spelled if any(literal in text for literal in self._literals))
         return any(not bases or any(map(self.path, mentions.paths(text, bases))) for text in suspect)
 
     def spill(self, output: bytes, bases: Sequence[str]) -> str:
@@ -281,11 +281,6 @@ class Exclusion:
     def event(self, raw: bytes) -> bytes:
         """The record of an event without private blocks."""
         return _without_blocks(raw) if private.may_hold_block(raw) else raw
-
-
-def any_of(literals: Iterable[str]) -> re.Pattern[str]:
-    """Finds where one of these stands, which is everywhere for an empty one."""
-    return re.compile("|".join(map(re.escape, dict.fromkeys(literals))))
 
 
 def _homes(bases: Sequence[str]) -> dict[str, None]:

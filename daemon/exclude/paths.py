@@ -10,7 +10,7 @@ from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord
-from daemon.exclude import Exclusion, any_of, globs, mentions
+from daemon.exclude import Exclusion, globs, mentions
 from daemon.exclude.parts import without_names
 from daemon.model import Json, Message, Part, Session
 from daemon.private import FLAG
@@ -43,7 +43,7 @@ class PathExclusion(Exclusion):
         self._has_paths = True
         self._places = [place for place in places if _ONE_WORD.fullmatch(place) is None]
         """Names that a text may hold, and that do not stand there as one word."""
-        self._literal = any_of(place.rpartition("/")[2] for place in places)
+        self._literals = tuple(place.rpartition("/")[2] for place in places) or ("",)
         self._globs = [globs.beneath(place) for place in places]
         self._concerns = concerns
 
@@ -54,7 +54,7 @@ class PathExclusion(Exclusion):
     def mentions(self, texts: Iterable[str], bases: Sequence[str]) -> bool:
         """See Exclusion. Without places, a relative name counts only where the folder is known."""
         whole = list(texts)
-        return super().mentions(whole, bases or ([] if self._literal.pattern else ["/"])) or any(
+        return super().mentions(whole, bases or (["/"] if self._literals == ("",) else [])) or any(
             _is_spelled(place, spelling, bases)
             for place in self._places
             for text in whole

@@ -7,8 +7,9 @@ replays only the paths that depend on them. From the rows we also find folders t
 from __future__ import annotations
 
 import posixpath
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import msgspec
@@ -23,11 +24,7 @@ from daemon.model import FileEdit, Operation
 from daemon.opencode.configuration import configured_by
 
 _MANY = 200
-"""With more outdated paths we rebuild all rows, because to read everything is cheaper."""
-_AT_ONCE = 5000
-"""About how many paths are replayed together; each takes about 10 kB meanwhile."""
-_FOLDERS_AT_ONCE = 50
-"""Folders that are replayed together, because the loader compares each with all others."""
+"""With more outdated paths we rebuild all rows, because one read of everything is cheaper."""
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,7 +51,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 OUTSIDE = "outside OpenCode"
-_NOTE, _RULES = "file rows", "8"
+_NOTE, _RULES = "file rows", "9"
 """The version of the rules for rows; raise it whenever the same events give another row."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
@@ -68,6 +65,8 @@ class EndStates:
     def __init__(self, archive: Archive, build: Build) -> None:
         self._archive = archive
         self._build = build
+        self._lock = threading.Lock()
+        """Held by a refresh: one that began earlier must not put its rows over those of a later one."""
 
     def rows(self, prefix: str) -> list[Row]:
         """Rows at or beneath `prefix`, sorted by path, as they were when last refreshed."""
@@ -76,47 +75,17 @@ class EndStates:
 
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
         """Rebuild the rows that depend on outdated paths; returns their number."""
+        with self._lock:
+            return self._refresh(pulse)
+
+    def _refresh(self, pulse: Callable[[], None]) -> int:
         outdated = self._archive.files.outdated()
         is_foreign = self._archive.note(_NOTE) != _RULES
         if not outdated and not is_foreign:
             return 0
-        lots = self._lots() if is_foreign or len(outdated) > _MANY else [self._dependent(outdated)]
-        count = sum(self._replay(prefixes, pulse) for prefixes in lots)
-        self._archive.commit_views((), {}, outdated)  # at the end, because any row may depend on any of them
-        if is_foreign:
-            self._archive.set_note(_NOTE, _RULES)
-        return count
-
-    def _lots(self) -> Iterator[list[str]]:
-        """Folders that hold all paths, each path in one of them, in lots of about _AT_ONCE paths.
-
-        What a tree, a move or a copy brought may have no record of its own. It lies beneath a path that has one, and
-        such a path is not divided.
-        """
-        files = self._archive.files
-        recorded = {*files.paths(), *files.aliases().values()}
-        paths = recorded | {_DECODER.decode(raw).path for raw in files.views()}  # some may have no records any more
-        sizes = Counter(place for path in paths for place in (path, *above(path)))
-        folders = Counter("/" if "/" in recorded else _undivided(path, recorded, sizes) for path in paths)
-        lot: list[str] = []
-        for folder, _ in sorted(folders.items()):
-            is_full = sum(folders[each] for each in lot) + folders[folder] > _AT_ONCE or len(lot) >= _FOLDERS_AT_ONCE
-            if lot and is_full:
-                yield lot
-                lot = []
-            lot.append(folder)
-        if lot:
-            yield lot
-
-    def _replay(self, prefixes: list[str], pulse: Callable[[], None]) -> int:
-        """Rebuild the rows at and beneath `prefixes`; returns their number."""
+        prefixes = ["/"] if is_foreign or len(outdated) > _MANY else self._dependent(outdated)
         world = self._build(prefixes, pulse)
-        through_links = {world.real(prefix) for prefix in prefixes} | {
-            target for link, target in world.links() if any(is_beneath(link, prefix) for prefix in prefixes)
-        }
-        through_links = {
-            target for target in through_links if not any(is_beneath(target, prefix) for prefix in prefixes)
-        }
+        through_links = {world.real(prefix) for prefix in prefixes} - set(prefixes)
         if through_links:
             prefixes = [*prefixes, *through_links]
             world = self._build(prefixes, pulse)
@@ -128,7 +97,9 @@ class EndStates:
                 row = row_of(world.history(path))
                 if row is not None:
                     rows[path] = _ENCODER.encode(row)
-        self._archive.commit_views(prefixes, rows, {})
+        self._archive.commit_views(prefixes, rows, outdated)
+        if is_foreign:
+            self._archive.set_note(_NOTE, _RULES)
         return len(rows)
 
     def _dependent(self, outdated: Iterable[str]) -> list[str]:
@@ -156,12 +127,6 @@ class EndStates:
         return [
             path for path in prefixes if not any(path != prefix and is_beneath(path, prefix) for prefix in prefixes)
         ]
-
-
-def _undivided(path: str, recorded: Collection[str], sizes: Mapping[str, int]) -> str:
-    """The path, or the outermost folder above it that has a record of its own or holds few enough paths."""
-    outermost_first = (*reversed([*above(path)]), path)
-    return next((place for place in outermost_first if place in recorded or sizes[place] <= _AT_ONCE), path)
 
 
 def _taken_to(edit: FileEdit, path: str) -> Iterable[str]:

@@ -58,7 +58,7 @@ def is_beneath(path: str, folder: str) -> bool:
 def above(path: str) -> Iterator[str]:
     """The folders above an absolute path, the nearest first, without the root."""
     folder = posixpath.dirname(path.rstrip("/"))
-    while len(folder) > 1:
+    while folder.strip("/"):
         yield folder
         folder = posixpath.dirname(folder)
 

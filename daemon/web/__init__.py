@@ -68,22 +68,35 @@ async def _enter(http: HttpRequest) -> Response:
 class WebPage:
     """The page of one service. `start`, which may be called again, then `stop`; `link` while it runs."""
 
-    def __init__(self, service: Service, port: int) -> None:
-        """`port` is where it listens; 0: any free one."""
+    def __init__(self, service: Service, port: int, *, is_enabled: bool = False) -> None:
+        """`port` is where it listens; 0: any free one. `is_enabled`: whether it is wanted without being asked for."""
         self._service, self._port = service, port
         self.entrance = Entrance()
-        self.is_asked_for = False
-        """Whether somebody opened it, and not only the configuration."""
+        self._is_enabled, self.is_asked_for = is_enabled, False
         self._starting = asyncio.Lock()
         self._socket: socket.socket | None = None
-        self.port = 0
-        """Where it listens, or did last."""
+        self.kept: socket.socket | None = None
+        """What it listened on, for its successor."""
         self._server: uvicorn.Server | None = None
 
     def follow(self, former: WebPage) -> None:
-        """Stand in for the page of the service before a reload: its browsers stay, and so does a port of its choice."""
-        self.entrance, self.is_asked_for = former.entrance, former.is_asked_for
-        self._port = self._port or former.port
+        """Take the place of the page of the service before a reload.
+
+        Where the port stays, its browsers stay too: the socket was never closed, so nobody else listened there.
+        """
+        self.is_asked_for = former.is_asked_for
+        kept, former.kept = former.kept, None
+        if kept is None:
+            return
+        if self.is_wanted and self._port in (0, kept.getsockname()[1]):
+            self.kept, self.entrance = kept, former.entrance
+        else:
+            kept.close()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the configuration or somebody has asked for it."""
+        return self._is_enabled or self.is_asked_for
 
     async def start(self) -> None:
         """Bind and answer; when this returns, a browser can ask.
@@ -93,23 +106,23 @@ class WebPage:
         """
         async with self._starting:
             if self._server is None:
-                self._socket = _bound(self._port)
-                self.port = self._socket.getsockname()[1]
-                app = application(self._service, self.entrance, self.port)
+                self._socket, self.kept = self.kept or _bound(self._port), None
+                app = application(self._service, self.entrance, self._socket.getsockname()[1])
                 self._server = await serve(
                     app, _Connection, self._socket, backlog=_BACKLOG, drain_seconds=_DRAIN_SECONDS
                 )
 
-    async def stop(self) -> None:
-        """Take no more requests and give those under way a moment."""
+    async def stop(self, *, keep: bool = False) -> None:
+        """Take no more requests and give those under way a moment. `keep`: new ones wait for a successor (`follow`)."""
         if self._server is not None and self._socket is not None:
+            self.kept = self._socket.dup() if keep else None
             server, self._server = self._server, None
             await server.shutdown(sockets=[self._socket])
 
     @property
     def address(self) -> str:
         """Where it answers; empty while it does not run."""
-        return f"http://{HOST}:{self.port}" if self._server else ""
+        return f"http://{HOST}:{self._socket.getsockname()[1]}" if self._server and self._socket else ""
 
     def link(self) -> str:
         """An address that lets one browser in, once, within entrance.LINK_SECONDS."""

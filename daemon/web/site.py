@@ -40,6 +40,8 @@ A = TypeVar("A")
 HERE = Path(__file__).parent
 STATIC_FILES = HERE / "static"
 FORM_TOKEN = "form_token"  # noqa: S105 - the field's name
+WHOLE = "whole"
+"""In the address of a search that completes the results that are shown."""
 _BODY_BYTES = 1 << 16
 _READ_SECONDS = 5.0
 _AT_ONCE = 6
@@ -118,7 +120,10 @@ class Site:
         else:  # its text may quote a message: the log has it, redacted
             _LOG.error("a page failed by a fault of ours", path=http.url.path, exc_info=error)
         name = "error.html" if is_part(http) else "error_page.html"
-        return await self.page(http, name, status, message=message)
+        response = await self.page(http, name, status, message=message)
+        if WHOLE in http.query_params:
+            response.headers["hx-reswap"] = "afterbegin"  # above what is shown already, which stays
+        return response
 
 
 def site_of(http: HttpRequest) -> Site:

@@ -40,10 +40,9 @@ TRIMMED = """
     def resident_kb():
         return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
 
-    trimmer = Trimmer()
     blocks = [bytearray(4000) for _ in range(10_000)]
     last = bytearray(4000)  # lies behind them, so the heap cannot shrink
-    held = resident_kb()
+    held, trimmer = resident_kb(), Trimmer()
     del blocks
     at_rest = trimmer.look()
     kept = resident_kb()

@@ -70,7 +70,8 @@ class Folders:
         """The name is a symbolic link to `target`, and was seen to be one at `time` (epoch ms)."""
         text = target.decode("utf-8", "replace")
         if text and "\0" not in text:
-            place = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+            joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+            place = f"/{joined.lstrip('/')}"  # two leading slashes stay otherwise
             if self._links.get(path) != place:
                 self._since[path] = time
             self._links[path] = place

@@ -16,11 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon.control import calls
-from daemon.errors import ReconstituteError
 from daemon.hints import not_searchable
 from daemon.model import Json, Kind
 from daemon.recall.query import MOST_OFFSET, Match, Role, Sort
-from daemon.web.site import is_part, site_of, url
+from daemon.web.site import WHOLE, is_part, site_of, url
 
 PAGE = 30
 """Results that are fetched at once; the next ones follow as one scrolls."""
@@ -40,8 +39,8 @@ _CHOICES = {
 }
 _ARGUMENTS = {"mode": "match", "project": "projectID", "kind": "kinds", "q": "query"}
 """Fields whose argument of recall has another name."""
-_TYPED, _WHOLE = "smart", "whole"
-"""The mode of the first answer, and the field of the address with which it asks for the whole one."""
+_TYPED = "smart"
+"""The mode of the first answer, which asks for the whole one (site.WHOLE)."""
 _ALWAYS: Json = {"results": PAGE, "explain": True}
 
 
@@ -83,19 +82,8 @@ def read(query: QueryParams) -> Search:
 
 async def search(http: Request) -> Response:
     """The results; for htmx only them, and beyond the first ones only what follows."""
-    try:
-        return await _found(http)
-    except ReconstituteError as error:
-        if _WHOLE not in http.query_params or not is_part(http):
-            raise
-        response = await site_of(http).error(http, error)
-        response.headers["hx-reswap"] = "afterbegin"  # above what was found by words, which stays
-        return response
-
-
-async def _found(http: Request) -> Response:
     site, wanted = site_of(http), read(http.query_params)
-    is_first = is_part(http) and not (wanted.offset or wanted.mode or _WHOLE in http.query_params)
+    is_first = is_part(http) and not (wanted.offset or wanted.mode or WHOLE in http.query_params)
     answer: Json | None = None
     groups = list[list[Json]]()
     values: Json = {}
@@ -106,7 +94,7 @@ async def _found(http: Request) -> Response:
         values = {"state": _state(answer), "suggestions": list(_suggested(answer, wanted))}
         values |= {"more": _more(wanted, answer), "whole": ""}
         if is_first:  # the whole answer tells what follows it, and what else may help
-            values |= {"more": "", "suggestions": [], "whole": f"{wanted.url}&{_WHOLE}=1"}
+            values |= {"more": "", "suggestions": [], "whole": f"{wanted.url}&{WHOLE}=1"}
     values |= {"search": wanted, "answer": answer, "groups": groups}
     if is_part(http) and wanted.q:
         response = await site.page(http, "more.html" if wanted.offset else "results_part.html", **values)

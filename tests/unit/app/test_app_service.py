@@ -16,13 +16,12 @@ import pytest
 
 from daemon import config
 from daemon.app import daemon as service
-from daemon.app import loops
 from daemon.app import loops as feeding
 from daemon.app.crashes import MAX_CRASHES, Crashes
 from daemon.app.daemon import Daemon
 from daemon.app.engine import Engine
 from daemon.app.heartbeat import Heartbeat
-from daemon.app.loops import EmbedLoop, IntakeLoop, WordsLoop
+from daemon.app.loops import IntakeLoop, WordsLoop
 from daemon.app.reload import Reload
 from daemon.app.yielding import YieldingEmbedder
 from daemon.archive import Archive
@@ -397,49 +396,6 @@ def test_safe_mode_ends_after_its_time(tmp_path: Path, monkeypatch: pytest.Monke
     assert safe._engine.safe_mode
     assert safe.successor is safe._config
     assert crashes.begin() == []  # the next run, a normal one
-
-
-def unexpected(error: BaseException) -> None:
-    raise error
-
-
-def test_meaning_is_loaded_for_a_question_and_let_go_of_after_a_rest(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    upkeep = daemon._engine.upkeep
-    embedder = upkeep.embedder
-    assert isinstance(embedder, YieldingEmbedder)
-    assert isinstance(embedder._embedder, WorkerEmbedder)
-    assert EmbedLoop(daemon._engine, unexpected).turn() > 0  # a new index is made at once
-    assert upkeep.end_worker_if_idle(0.0)
-    embedding = EmbedLoop(daemon._engine, unexpected)
-    assert embedding.turn() > 0
-    assert (upkeep.is_open, upkeep.worker.pid) == (False, None)
-
-    upkeep.load()
-    assert upkeep.is_open
-    assert upkeep.worker.pid is not None
-    while not embedding.turn():
-        pass
-    assert upkeep.is_open
-    monkeypatch.setattr(loops, "WORKER_IDLE_S", 0.0)
-    embedding.turn()
-    assert upkeep.worker.pid is None
-    upkeep.load()
-    assert upkeep.is_open
-
-
-def test_a_pause_ends_the_idle_worker(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    upkeep = daemon._engine.upkeep
-    upkeep.open_semantic()  # `load` would not wait for long
-    assert upkeep.worker.pid is not None
-    daemon._engine.pausing.begin(None)
-    monkeypatch.setattr(loops, "WORKER_IDLE_S", 0.0)
-    embedding = EmbedLoop(daemon._engine, unexpected)
-    embedding.start()
-    until(lambda: upkeep.worker.pid is None, what="the worker ended")
-    embedding.stop()
-    assert embedding.join(10)
 
 
 def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.archive import Archive
-from daemon.files import Files, Row, end_states
+from daemon.files import Files, Row
 from daemon.files.replay import World
+from daemon.files.trees import above
 from daemon.model import FileEdit
 from tests.support.examples import examples
 from tests.support.stores.replaying import (
@@ -85,21 +87,11 @@ _ACTIONS = st.lists(
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("at_once", [1, 2, end_states._AT_ONCE])
 @settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_after_any_commits_the_rows_say_what_histories_say(
-    tmp_path_factory: pytest.TempPathFactory, at_once: int, actions: list[tuple[Any, ...]]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[Any, ...]]
 ) -> None:
-    """Also if everything is made anew in small lots, as with `at_once` below the real one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(end_states, "_AT_ONCE", at_once)
-        if at_once < end_states._MANY:
-            patch.setattr(end_states, "_MANY", 0)
-        _rows_say_what_histories_say(tmp_path_factory, actions)
-
-
-def _rows_say_what_histories_say(tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[Any, ...]]) -> None:
     with Archive(tmp_path_factory.mktemp("law")) as archive:
         files = Files(archive)
         for number, (kind, *told) in enumerate(actions):
@@ -174,34 +166,8 @@ def test_very_many_changed_paths_rebuild_all_rows_at_once(archive: Archive) -> N
     files = _Watching(archive)
     keep(archive, [write(n, f"/w/f{n}", "1\n") for n in range(1, 202)])
     assert files.refresh() == 201
-    assert files.asked == [["/w"]]
+    assert files.asked == [["/"]]
     assert rows(files) == expected(archive)
-
-
-def test_in_lots_what_a_folder_holds_by_a_tree_or_through_a_link_is_found(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(end_states, "_AT_ONCE", 1)
-    monkeypatch.setattr(end_states, "_MANY", 0)
-    files = _Watching(archive)
-    keep(archive, [write(1, f"/{folder}/{name}", "1\n") for folder in "uw" for name in "ab"])
-    link = keep_tree(archive, {"to": (0o120000, b"/u/inner"), "deep/new": b"n"})
-    keep(archive, [snapshot(2, link, "/w"), write(3, "/w/to/x", "x\n")])
-    assert rows(files) == expected(archive)
-    assert {"/u/inner/x", "/w/deep/new"} <= set(rows(files))
-    places = sorted(place for lot in files.asked for place in lot)
-    assert places == ["/u/a", "/u/b", "/u/inner", "/w", "/w"]  # /w once more, with what the link leads to
-
-
-def test_in_lots_what_has_no_record_any_more_has_no_row(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(end_states, "_AT_ONCE", 1)
-    monkeypatch.setattr(end_states, "_MANY", 0)
-    files = Files(archive)
-    changed = write(1, "/w/a", "1\n")
-    keep(archive, [changed, write(2, "/w/b", "1\n")])
-    assert set(rows(files)) == {"/w/a", "/w/b"}
-    keep(archive, [replace(changed, path="/w/c")])
-    assert set(rows(files)) == {"/w/b", "/w/c"}
 
 
 def test_a_change_during_a_refresh_is_seen_by_the_next(archive: Archive) -> None:
@@ -219,6 +185,42 @@ def test_a_change_during_a_refresh_is_seen_by_the_next(archive: Archive) -> None
     assert set(archive.files.outdated()) == {"/w/a", "/w/b"}
     assert rows(files) == expected(archive)
     assert archive.files.outdated() == {}
+
+
+def test_a_refresh_that_began_earlier_puts_no_old_row_over_a_new_one(archive: Archive) -> None:
+    class Slow(Files):
+        def _world(self, *prefixes, **named) -> World:
+            made = super()._world(*prefixes, **named)
+            if threading.current_thread() is first:
+                has_read.set()
+                assert may_go_on.wait(30)
+            return made
+
+    keep(archive, [write(1, "/w/a", "1\n")])
+    files = Slow(archive)
+    has_read, may_go_on = threading.Event(), threading.Event()
+    first, second = (threading.Thread(target=files.refresh) for _ in range(2))
+    first.start()
+    assert has_read.wait(30)
+    keep(archive, [edit(2, "/w/a", "1", "2")])
+    second.start()
+    second.join(0.3)  # it would be done by now, if it did not wait
+    may_go_on.set()
+    first.join(30)
+    second.join(30)
+    assert archive.files.outdated() == {}
+    assert rows(files) == expected(archive)
+
+
+def test_a_link_with_two_leading_slashes_is_followed(archive: Archive) -> None:
+    """Such a path stays as it is by POSIX, and no folder above it is the root."""
+    link = keep_tree(archive, {"to": (0o120000, b"//u/inner")})
+    keep(archive, [snapshot(1, link, "/w"), write(2, "/w/to/x", "1\n")])
+    files = Files(archive)
+    assert rows(files) == expected(archive)
+    keep(archive, [edit(3, "/w/to", "1", "2")])
+    assert rows(files) == expected(archive)
+    assert list(above("//u/x")) == ["//u"]
 
 
 def test_rows_outlive_the_process_and_are_asked_for_by_folder(archive: Archive, tmp_path: Path) -> None:
