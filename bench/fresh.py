@@ -118,7 +118,7 @@ class Poller(threading.Thread):
                 for word in list(self._pending):
                     hits = self._daemon.search_with(client, word)
                     if hits:
-                        self.hits[word] = (time.time(), hits[0]["message_id"])
+                        self.hits[word] = (time.time(), hits[0]["messageID"])
                         self._pending = {w: None for w in self._pending if w != word}
                 self._end.wait(POLL_S)
 

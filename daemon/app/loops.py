@@ -6,14 +6,13 @@ corrupt archive ends the daemon.
 
 from __future__ import annotations
 
-import gc
 import random
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from daemon import log
+from daemon import heap, log
 from daemon.app.engine import Engine
 from daemon.app.heartbeat import Heartbeat
 from daemon.app.indexing import NEWEST, Interrupted
@@ -48,6 +47,9 @@ IDLE_S = 10.0
 """The pause of a loop that is woken when there is work; after it the loop checks what nobody wakes it for."""
 
 _QUIET_S = 3.0
+_MANY_ROWS = 1000
+"""End states whose making leaves so much behind that it is worth a collection of some hundred milliseconds."""
+
 _LATEST_S = 600.0
 """Work that waits until all is searchable is done after this long anyway, as when the index of words is broken."""
 
@@ -302,9 +304,7 @@ class WordsLoop(Loop):
             index.spellings("", 1)  # matches nothing, but loads the vocabulary
         except (Retry, Skip) as error:
             self._engine.index_failed("lexical", error)
-        # By now most long-lived objects exist. Collections that traversed them delayed searches by up to 57 ms.
-        gc.collect()
-        gc.freeze()
+        heap.collect()  # by now most long-lived objects exist
 
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted | IndexBroken):  # the engine has reported that one
@@ -335,7 +335,8 @@ class ViewLoop(Loop):
             return due_at - begun
         if begun < due_at + _LATEST_S and not self.is_calm():
             return _QUIET_S
-        self._engine.recorded.refresh(self._sign)
+        if self._engine.recorded.refresh(self._sign) > _MANY_ROWS:
+            heap.collect()
         now = time.monotonic()
         self._next = now + max(_QUIET_S, _REST_SHARE * (now - begun))
         return max(IDLE_S, self._next - now)

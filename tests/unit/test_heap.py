@@ -1,10 +1,14 @@
-"""Whether what is freed goes back to the system, in a process of its own, because the setting is for the whole process."""
+"""Whether memory is freed and goes back to the system, in a process of its own where a setting is for the whole process."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import textwrap
+import weakref
+
+from daemon.heap import collect
 
 PROGRAM = """
     from pathlib import Path
@@ -31,6 +35,28 @@ def test_large_blocks_are_returned_when_they_are_freed() -> None:
     held, left = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     assert held > 50_000
     assert left < 10_000
+
+
+class Cycle:
+    """Refers to itself."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+def test_what_was_left_out_of_collections_is_freed_by_the_next_one() -> None:
+    held = Cycle()
+    gone = weakref.ref(held)
+    try:
+        collect()  # as another thread does meanwhile
+        assert gc.get_freeze_count() > 0
+        del held
+        gc.collect()
+        assert gone() is not None
+        collect()
+        assert gone() is None
+    finally:
+        gc.unfreeze()
 
 
 TRIMMED = """
