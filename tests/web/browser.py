@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -93,8 +93,9 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def press(self, *keys: str) -> None:
-        """Press keys, where the focus is."""
-        self.driver.switch_to.active_element.send_keys(*keys)
+        """Press keys one after another, where the focus is, as soon as the page is loaded, with its script."""
+        self.until(lambda: self.run("return document.readyState") == "complete", "the loaded page")
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     def type(self, selector: str, words: str) -> None:
         """Put words into a field in place of those that it has."""
