@@ -47,10 +47,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         talk.call("bash", {"command": f"echo heron {text}"}, f"heron {text}")
         talk.answer(f"heron {text}")
         hour_ago = int(time.time() - 3600) * 1000  # what is open is told of the last week
-        late = Talk(store, f"ses_o{number}", place, title, began=hour_ago)
+        late = Talk(store, f"ses_o{number}", place, f"ibis {text[:200]}", began=hour_ago)
         late.ask("Begin.")
         late.answer("Begun.")
-        late.ask(f"heron {text}")
+        late.ask(f"ibis {text}")
     tables = {"web": {"port": 0}, "embedding": {"what": "none"}}
     with Daemon(root / "oc", root / "ours", tables=tables, make_data_dir=False) as daemon:
         daemon.run()
@@ -61,7 +61,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 def test_latest_sessions(browser: Browser) -> None:
     browser.open("/")
     assert len(browser.all("#results [data-item]")) == 20
-    assert "heron" in browser.text("#results")
+    assert "ibis" in browser.text("#results")
 
 
 def test_results_down_to_the_last(browser: Browser) -> None:

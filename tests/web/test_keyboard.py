@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from selenium.webdriver.common.keys import Keys
 
 from tests.support.processes.daemon_process import Daemon
 from tests.web.browser import Browser
+from tests.web.conftest import call
 
 _MOST_TABS = 80
 
@@ -58,10 +60,17 @@ def test_search_session_and_keys(browser: Browser) -> None:
     browser.until(lambda: not browser.run("return document.querySelector('#keys').open"), "the end of the keys")
 
 
-def test_folder_file_restore_run_and_forget(browser: Browser, folder: str, tmp_path: Path) -> None:
-    browser.open(f"/folder?path={folder}")
+def changed_file(service: Daemon, folder: str) -> str:
+    """A file of the folder with more states than one."""
+    paths = [file["path"] for file in call(service, "files", {"path": folder})["files"]]
+    return next(path for path in paths if len(call(service, "history", {"path": path})["revisions"]) > 1)
+
+
+def test_folder_file_restore_run_and_forget(browser: Browser, service: Daemon, folder: str, tmp_path: Path) -> None:
+    inner, _, name = changed_file(service, folder).rpartition("/")
+    browser.open(f"/folder?path={quote(inner)}")
     follow(browser, "nav.tabs a[href^='/folder/files']", "Files")
-    go_to(browser, "tbody a[href^='/file']")
+    go_to(browser, f"tbody a[href$='{quote(name)}']")
     browser.press(Keys.ENTER)
     browser.until(lambda: browser.all("[data-moments] li"), "the file")
     browser.press("t")
