@@ -54,7 +54,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     tables = {"web": {"port": 0}, "embedding": {"what": "none"}}
     with Daemon(root / "oc", root / "ours", tables=tables, make_data_dir=False) as daemon:
         daemon.run()
-        daemon.until_status(lambda status: not any(status["outbox"].values()), "everything to be indexed")
+        written = len(list((root / "oc").glob("storage/message/*/*.json")))
+        daemon.until_status(
+            lambda status: status["archive"]["messages"] == written and not any(status["outbox"].values()),
+            "everything to be read and indexed",
+        )
         yield daemon
 
 
@@ -69,12 +73,9 @@ def test_results_down_to_the_last(browser: Browser) -> None:
         browser.run("window.scrollTo(0, document.body.scrollHeight)")
         return not browser.all("#results [hx-get]")
 
-    def are_all_there() -> bool:  # on a busy machine a search may end before it has found all
-        browser.open("/?q=heron&sort=newest")
-        browser.until(is_at_the_end, "the end of the list")
-        return len(browser.all("#results [data-key]")) > 3 * len(MARKUP)
-
-    browser.until(are_all_there, "the results")
+    browser.open("/?q=heron&sort=newest")
+    browser.until(is_at_the_end, "the end of the list")
+    assert len(browser.all("#results [data-key]")) > 3 * len(MARKUP)
     for summary in browser.all("#results summary")[:20]:
         browser.run("arguments[0].click()", summary)
     holds_no_markup(browser)
