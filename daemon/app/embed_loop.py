@@ -59,14 +59,18 @@ class EmbedLoop(Loop):
         waiting = archive.outbox("semantic", _FEW + 1)
         if not waiting or len(waiting) < self._engine.waits_for_meaning:
             return False
-        messages = [(archive.message(message_id), value) for message_id, _, value in waiting]
-        growing = [self._grows(message, value, now) for message, value in messages if message is not None]
+        growing = [self._grows(archive.message(message_id), value, now) for message_id, _, value in waiting]
         while len(self._changed) > _FEW:
             del self._changed[next(iter(self._changed))]
         return all(growing)
 
-    def _grows(self, message: Message, value: bytes, now: float) -> bool:
-        """Whether it is unfinished and changed lately, as far as this loop has seen it, or was begun lately."""
+    def _grows(self, message: Message | None, value: bytes, now: float) -> bool:
+        """Whether it is unfinished and changed lately, as far as this loop has seen it, or was begun lately.
+
+        `message` is None if it was forgotten; `value` is its entry in the outbox.
+        """
+        if message is None:
+            return False
         is_new = time.time() - message.created / 1000 < _GROWS_S
         known, since = self._changed.pop(message.id, (value, now if is_new else -_GROWS_S))
         self._changed[message.id] = value, since if known == value else now

@@ -46,13 +46,13 @@ _COMMITS_S = 0.25
 IDLE_S = 10.0
 """The pause of a loop that is woken when there is work; after it the loop checks what nobody wakes it for."""
 
-_QUIET_S = 3.0
 _MANY_ROWS = 1000
 """End states whose making leaves so much behind that it is worth a collection of some hundred milliseconds."""
 
 _LATEST_S = 600.0
 """Work that waits until all is searchable is done after this long anyway, as when the index of words is broken."""
 
+_QUIET_S = 3.0
 _REST_SHARE = 20.0
 """The pause after work that is not urgent, as a multiple of its duration."""
 
@@ -322,6 +322,7 @@ class ViewLoop(Loop):
         super().__init__("views", engine, fatal, allowed_s=MODEL_S)
         self._last_scan = self._next = 0.0
         self.is_calm: Callable[[], bool] = lambda: True
+        """Whether all messages are searchable by words."""
 
     def on_scan(self) -> None:
         """Called when a scan read something new."""

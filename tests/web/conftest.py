@@ -83,4 +83,4 @@ def folder(service: Daemon) -> str:
     sessions = call(service, "recall/recall_sessions", {"arguments": {"limit": 50}})["sessions"]
     folders = {session["directory"] for session in sessions}
     counts = {each: len(call(service, "files", {"path": each})["files"]) for each in folders if each.startswith("/")}
-    return max(counts, key=lambda each: counts[each])
+    return max(sorted(counts), key=lambda each: counts[each])

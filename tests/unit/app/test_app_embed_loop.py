@@ -140,6 +140,12 @@ def test_what_does_not_grow_is_embedded_at_once(daemon: Daemon, write: Write, mo
     assert waiting(daemon) == 0
 
 
+def test_a_message_that_was_forgotten_does_not_wait(daemon: Daemon, write: Write) -> None:
+    write(1, "The value", created=T0)
+    daemon._engine.archive.message = lambda _id: None  # type: ignore[method-assign]  # as between its two commits
+    assert not EmbedLoop(daemon._engine, unexpected)._is_growing()
+
+
 def test_what_grows_keeps_nothing_else_waiting(daemon: Daemon, write: Write) -> None:
     write(1, "The value")
     write(2, "Another one.", done=True)
