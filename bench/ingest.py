@@ -1,6 +1,6 @@
 """What reading OpenCode's records costs: archive and words, a first run and one message more, as both grow.
 
-    python bench/ingest.py [--messages 1000 3000 10000] [--sessions 10 100 1000 5000] [--keep DIR] [--json]
+    python bench/ingest.py [--messages 1000 3000 10000] [--kb 3] [--sessions 10 100 1000 5000] [--keep DIR] [--json]
 
 Figures are processor seconds of the whole process (threads of LevelDB and tantivy included), bytes that reached the
 disk, and sizes beside the database that was read. The exponent is the slope of the logarithms: 1 is linear. The second
@@ -53,11 +53,11 @@ def engine_of(data: Path, folder: Path) -> Iterator[Engine]:
         yield engine
 
 
-def first_run(messages: int, keep: Path) -> dict[str, Any]:
-    """Archive and words of so many messages, as the first start reads them."""
-    data = keep / f"data-{messages}"
+def first_run(messages: int, kb: float, keep: Path) -> dict[str, Any]:
+    """Archive and words of so many messages of about `kb` kB each, as the first start reads them."""
+    data = keep / f"data-{messages}-{kb:g}"
     if not data.exists():
-        scale_data.make(data, messages, "skewed", 7)
+        scale_data.make(data, messages, "skewed", 7, kb)
     with tempfile.TemporaryDirectory() as name, engine_of(data, Path(name) / "run") as engine:
         archive_s, archive_mb = measured(lambda: engine.scan(everything=True, patient=False, words=False))
         words_s, words_mb = measured(engine.drain_lexical)
@@ -175,13 +175,14 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--messages", type=int, nargs="*", default=[1000, 3000, 10_000])
+    options.add_argument("--kb", type=float, default=scale_data.KB, help="how long a message is (default: %(default)g)")
     options.add_argument("--sessions", type=int, nargs="*", default=[10, 100, 1000, 5000])
     options.add_argument("--keep", type=Path, help="a folder in which the data stays for the next run")
     options.add_argument("--json", action="store_true")
     arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         keep = arguments.keep or Path(name)
-        runs = [first_run(messages, keep) for messages in arguments.messages]
+        runs = [first_run(messages, arguments.kb, keep) for messages in arguments.messages]
     adding = [one_more(length) for length in arguments.sessions]
     fits: dict[str, float] = {}
     if len(runs) > 1:

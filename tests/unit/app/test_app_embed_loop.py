@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,6 @@ from daemon.app.yielding import YieldingEmbedder
 from daemon.embed.builtin import WorkerEmbedder
 from tests.support.processes.daemon_process import until
 from tests.support.stores.make_opencode import T0, JsonStore, assistant, session, text
-from tests.unit.app.test_app_service import configuration
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    made = Daemon(configuration(tmp_path))
-    yield made
-    made._requests.close()
-    made._engine.close()
 
 
 def unexpected(error: BaseException) -> None:
@@ -140,9 +131,11 @@ def test_what_does_not_grow_is_embedded_at_once(daemon: Daemon, write: Write, mo
     assert waiting(daemon) == 0
 
 
-def test_a_message_that_was_forgotten_does_not_wait(daemon: Daemon, write: Write) -> None:
+def test_a_message_that_was_forgotten_is_not_waited_for(
+    daemon: Daemon, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(1, "The value", created=T0)
-    daemon._engine.archive.message = lambda _id: None  # type: ignore[method-assign]  # as between its two commits
+    monkeypatch.setattr(daemon._engine.archive, "message", lambda _id: None)
     assert not EmbedLoop(daemon._engine, unexpected)._is_growing()
 
 

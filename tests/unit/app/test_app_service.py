@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from daemon import config
 from daemon.app import daemon as service
 from daemon.app import loops as feeding
 from daemon.app.crashes import MAX_CRASHES, Crashes
@@ -33,24 +31,7 @@ from daemon.worker import Worker
 from tests.support.processes.daemon_process import until
 from tests.support.stores.make_opencode import Database, JsonStore, assistant, session, text
 from tests.support.stores.recorded_sessions import FailingLexical
-
-
-def configuration(root: Path, **more: Any) -> config.Config:
-    tables = {
-        "opencode": {"data_dir": str(root / "opencode")},
-        "archive": {"dir": str(root / "archive")},
-        "output": {"dir": str(root / "out")},
-        "embedding": {"provider": "builtin"},
-    }
-    return msgspec.convert(tables | more, config.Config)
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    made = Daemon(configuration(tmp_path))
-    yield made
-    made._requests.close()
-    made._engine.close()
+from tests.unit.app.conftest import configuration
 
 
 class Clock:
