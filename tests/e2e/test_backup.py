@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from daemon.archive import Archive
+from daemon.archive.backup.folder import BackupFolder
 from daemon.errors import ArchiveLocked, BadBackup, DiskFull, OutputRefused
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.e2e.test_daemon_stop import Systemd
@@ -113,19 +115,25 @@ def test_a_command_without_a_service_backs_up_and_checks(daemon: Daemon, data_di
 def test_a_backup_without_room_leaves_the_folder_as_it_was(
     request: object, tmp_path: Path, daemon: Daemon, data_dir: Path
 ) -> None:
-    small = SmallDisk(tmp_path / "small", 2)
+    small, elsewhere = SmallDisk(tmp_path / "small", 64), tmp_path / "elsewhere"
     try:
         database = Database(data_dir / "opencode.db")
         talk = Talk(database)
         talk.ask("The first.")
         assert daemon.ask("backup", str(small.path / "to")).returncode == 0
         before = tree(small.path / "to")
-        for number in range(200):
-            talk.ask(" ".join(words(n) for n in range(number * 10_000, number * 10_000 + 5_000)))
+        for _ in range(400):  # more than the largest segment, so there are at least two
+            talk.ask(os.urandom(50_000).hex())
         database.close()
+        assert daemon.ask("backup", str(elsewhere)).returncode == 0
+        with BackupFolder.to_read(elsewhere) as folder:
+            new = [f"segments/{segment.sha256}.zst" for segment in folder.manifest(folder.newest()).segments]
+        first, second, *_ = [len(tree(elsewhere)[name]) for name in new if name not in before]
+        small.fill(leave=first + second // 2)
         full = daemon.ask("backup", str(small.path / "to"))
         assert (full.returncode, "the earlier backups there are whole" in full.stderr) == (DiskFull.exit_code, True)
         assert tree(small.path / "to") == before
+        assert small.free() > first
     finally:
         small.close()
 

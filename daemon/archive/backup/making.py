@@ -72,8 +72,8 @@ class Making:
         """Take the next segment."""
         segment, file = piece
         if file is not None and segment.sha256 not in self.written:
+            self.written[segment.sha256] = len(file)  # before: an error may come after the file has its name
             self._folder.put_segment(segment.sha256, file)
-            self.written[segment.sha256] = len(file)
             self.damaged.pop(segment.sha256, None)
         self.segments.append(segment)
         self._progress("segments", len(self.segments), None)

@@ -76,6 +76,7 @@ def backup(settings: Settings, to: str, checks: bool, keep: int, as_json: bool) 
 def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
     from daemon.archive.backup.folder import BackupFolder  # noqa: PLC0415 - each command loads what it needs
     from daemon.archive.backup.making import Making  # noqa: PLC0415
+    from daemon.filesystem import disk_space  # noqa: PLC0415
 
     config = settings.load()
     with (
@@ -85,8 +86,9 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
         making = Making(folder, _counting(step))
         try:
             manifest, warnings = _made(settings, config, folder, making, step)
-        except DiskFull:
-            making.undo()
+        except (DiskFull, OSError) as error:
+            if disk_space.is_full(error):
+                making.undo()
             raise
         removed, problems = 0, list[str]()
         try:
