@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from daemon import records
@@ -178,11 +178,21 @@ class Archive(OwnRecords):
         if any(key.startswith(keys.FORGOTTEN) for key in written):
             self.forgotten.reread()
 
-    def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
-        """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
+    def commit_views(
+        self,
+        prefixes: Iterable[str],
+        rows: Mapping[str, bytes],
+        marks: Mapping[str, bytes],
+        links: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
+        """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks.
+
+        `links` are those of outdated folders (files.put_links).
+        """
         with self._write:  # no mark may be renewed between our check and its removal
             batch = self.batch()
             self.files.put_views(batch, prefixes, rows)
+            self.files.put_links(batch, links)
             self.files.current(batch, marks)
             self.commit(batch)
 

@@ -18,7 +18,7 @@ _OF_TREES = (Operation.SNAPSHOT, Operation.STEP)
 
 
 def _path(key: bytes, prefix: bytes) -> str:
-    return key[len(prefix) :].split(b"\0", 1)[0].decode("utf-8", "replace").replace("%00", "\0")
+    return key[len(prefix) :].split(b"\0", 1)[0].decode("utf-8", "surrogatepass").replace("%00", "\0")
 
 
 class FileRecords:
@@ -42,6 +42,12 @@ class FileRecords:
         for _, raw in self._store.scan(keys.folder_prefix(folder)):
             yield records.edit_from_json(raw)
 
+    def snapshots(self, folder: str) -> Iterator[FileEdit]:
+        """Only the snapshots whose folder this is, in time order. It may be a path with thousands of other edits."""
+        for _, raw in self._store.scan(keys.file_prefix(folder)):
+            if b'"snapshot"' in raw and (edit := records.edit_from_json(raw)).operation is Operation.SNAPSHOT:
+                yield edit
+
     def of_trees(self) -> Iterator[FileEdit]:
         """The observations that name the tree of a snapshot."""
         for _, raw in self._store.scan(b"file:"):
@@ -58,19 +64,29 @@ class FileRecords:
                 last = path
                 yield path
 
+    def is_alone(self, path: str) -> bool:
+        """Whether something is recorded of a path, and nothing of what is beneath it."""
+        return any(True for _ in self._store.keys(keys.file_prefix(path))) and not any(
+            True for _ in self._store.keys(keys.folder_prefix(path))
+        )
+
     # -- end states ----------------------------------------------------------------------------------------------
+
+    def view(self, path: str) -> bytes | None:
+        """The stored end state of one path."""
+        return self._store.get(keys.view(path))
 
     def views(self, prefix: str = "/") -> Iterator[bytes]:
         """The stored end state of each path at or beneath `prefix`."""
         base = prefix.rstrip("/")
-        own = self._store.get(keys.view(base)) if base else None
+        own = self.view(base) if base else None
         if own is not None:
             yield own
         for _, raw in self._store.scan(keys.view(base + "/")):
             yield raw
 
     def put_views(self, batch: Batch, prefixes: Iterable[str], rows: Mapping[str, bytes]) -> None:
-        """`rows` are now the end states of all paths at or beneath `prefixes`."""
+        """`rows` are now the end states of all paths at or beneath `prefixes`; an empty one is removed."""
         for prefix in prefixes:
             base = prefix.rstrip("/")
             old = [keys.view(base)] if base else []
@@ -78,7 +94,22 @@ class FileRecords:
                 if _path(key, keys.view()) not in rows:
                     batch.delete(key)
         for path, row in rows.items():
-            batch.put(keys.view(path), row)
+            if row:
+                batch.put(keys.view(path), row)
+            else:
+                batch.delete(keys.view(path))
+
+    def links(self) -> dict[str, bytes]:
+        """Folder -> its stored symbolic links (daemon.files.events.links), as of the last end states."""
+        return {_path(key, keys.links()): raw for key, raw in self._store.scan(keys.links())}
+
+    def put_links(self, batch: Batch, links: Mapping[str, bytes]) -> None:
+        """Store the links of these folders; an empty value removes those of a folder."""
+        for folder, raw in links.items():
+            if raw:
+                batch.put(keys.links(folder), raw)
+            else:
+                batch.delete(keys.links(folder))
 
     def drop_views(self, batch: Batch, prefix: str) -> None:
         """Remove the end states of all paths at or beneath `prefix`, and mark them as outdated."""

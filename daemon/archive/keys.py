@@ -21,6 +21,7 @@ NO_RECORDS = (
     b"cur:",
     b"dirty:",
     b"exp:",
+    b"link:",
     b"meta:",
     b"out:",
     b"target:",
@@ -48,6 +49,11 @@ def unescape(text: str) -> str:
 
 def _key(*fields: str) -> bytes:
     return ":".join(fields).encode("utf-8", "replace")
+
+
+def _place(path: str) -> bytes:
+    """A path; a name in a snapshot that is not UTF-8 has lone surrogates, by which it differs from others."""
+    return path.replace("\0", "%00").encode("utf-8", "surrogatepass")
 
 
 def session_meta(session_id: str) -> bytes:
@@ -131,17 +137,22 @@ def folder_prefix(folder: str) -> bytes:
 
 def view(path: str = "") -> bytes:
     """The end state of a file, stored so that many can be listed at once; without a path the prefix."""
-    return b"view:" + path.replace("\0", "%00").encode("utf-8", "replace")
+    return b"view:" + _place(path)
+
+
+def links(folder: str = "") -> bytes:
+    """The symbolic links that the snapshots of a folder show; without a folder the prefix."""
+    return b"link:" + _place(folder)
 
 
 def outdated(path: str = "") -> bytes:
     """A path whose edits have changed since its view was stored; without a path the prefix."""
-    return b"dirty:" + path.replace("\0", "%00").encode("utf-8", "replace")
+    return b"dirty:" + _place(path)
 
 
 def alias(path: str = "") -> bytes:
     """The folder that an older one has become; without a path the prefix."""
-    return b"alias:" + path.replace("\0", "%00").encode("utf-8", "replace")
+    return b"alias:" + _place(path)
 
 
 def session_extra(session_id: str) -> bytes:

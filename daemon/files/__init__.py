@@ -20,6 +20,7 @@ from daemon.files.end_states import EndStates, Row, alias_hints
 from daemon.files.events import Loader
 from daemon.files.events.formatters import FormatterSettings
 from daemon.files.history import FileHistory, Grade, Revision
+from daemon.files.links import Links
 from daemon.files.replay import World, replay
 from daemon.files.trees import is_beneath
 from daemon.filesystem import regular_file
@@ -118,9 +119,17 @@ class Files:
         """Folders that seem to be a former name of `prefix`, or a clone, and how to join their histories."""
         return alias_hints(self._archive, self._end_states, prefix)
 
-    def _world(self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None) -> World:
+    def _world(
+        self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None, links: Links | None = None
+    ) -> World:
         unread = list(prefixes)
         loader, settings = Loader(self._archive), FormatterSettings(self._archive)
+        links = links or self._end_states.links()
+        known = {
+            (loader.renamed(link), place)
+            for link, target in links.pairs()
+            for place in (target, loader.renamed(target))  # a link's text has the old name, a work tree the new one
+        }
         while True:
             events = loader.events(settings.places(loader.events(unread)))
             pulse()
@@ -130,7 +139,7 @@ class Files:
             # Writes through a link to one of these paths are recorded under the link's name.
             more = [
                 link
-                for link, target in world.links()
+                for link, target in known | world.links()
                 if any(is_beneath(target, prefix) or is_beneath(prefix, target) for prefix in loader.prefixes_read)
                 and not any(is_beneath(link, prefix) for prefix in loader.prefixes_read)
             ]

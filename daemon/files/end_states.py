@@ -6,6 +6,7 @@ replays only the paths that depend on them. From the rows we also find folders t
 
 from __future__ import annotations
 
+import json
 import posixpath
 import threading
 from collections import defaultdict
@@ -17,6 +18,7 @@ import msgspec
 from daemon import records
 from daemon.archive import Archive
 from daemon.files.history import FileHistory
+from daemon.files.links import Links
 from daemon.files.replay import World
 from daemon.files.trees import above, is_beneath
 from daemon.hints import hint
@@ -51,12 +53,12 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 OUTSIDE = "outside OpenCode"
-_NOTE, _RULES = "file rows", "9"
+_NOTE, _RULES = "file rows", "10"
 """The version of the rules for rows; raise it whenever the same events give another row."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Row)
-Build = Callable[[Iterable[str], Callable[[], None]], World]
+Build = Callable[[Iterable[str], Callable[[], None], Links], World]
 
 
 class EndStates:
@@ -70,7 +72,7 @@ class EndStates:
 
     def rows(self, prefix: str) -> list[Row]:
         """Rows at or beneath `prefix`, sorted by path, as they were when last refreshed."""
-        rows = [_DECODER.decode(raw) for raw in self._archive.files.views(prefix)]
+        rows = [_decoded(raw) for raw in self._archive.files.views(prefix)]
         return sorted(rows, key=lambda row: row.path)
 
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
@@ -78,32 +80,42 @@ class EndStates:
         with self._lock:
             return self._refresh(pulse)
 
+    def links(self, outdated: Iterable[str] | None = None) -> Links:
+        """The links that are known now; `outdated` are the paths whose edits have changed since the last refresh."""
+        if self._archive.note(_NOTE) != _RULES:
+            outdated = self._archive.files.paths()
+        return Links(self._archive, self._archive.files.outdated() if outdated is None else outdated)
+
     def _refresh(self, pulse: Callable[[], None]) -> int:
         outdated = self._archive.files.outdated()
         is_foreign = self._archive.note(_NOTE) != _RULES
         if not outdated and not is_foreign:
             return 0
-        prefixes = ["/"] if is_foreign or len(outdated) > _MANY else self._dependent(outdated)
-        world = self._build(prefixes, pulse)
-        through_links = {world.real(prefix) for prefix in prefixes} - set(prefixes)
-        if through_links:
+        links = self.links(outdated)
+        prefixes = ["/"] if is_foreign or len(outdated) > _MANY else self._dependent(outdated, links)
+        world = self._build(prefixes, pulse, links)
+        while through_links := [path for path in world.reached() if not _is_in(path, prefixes)]:
             prefixes = [*prefixes, *through_links]
-            world = self._build(prefixes, pulse)
+            world = self._build(prefixes, pulse, links)
         rows = {}
         for number, path in enumerate(world.paths()):
             if number % _STEP == 0:
                 pulse()
-            if any(is_beneath(path, prefix) for prefix in prefixes):
+            if _is_in(path, prefixes):
                 row = row_of(world.history(path))
                 if row is not None:
-                    rows[path] = _ENCODER.encode(row)
-        self._archive.commit_views(prefixes, rows, outdated)
+                    rows[path] = _encoded(row)
+        # A name that was taken for a file may have turned out to be a folder.
+        for folder in {folder for prefix in prefixes for folder in above(prefix)}:
+            if self._archive.files.view(folder) is not None and row_of(world.history(folder)) is None:
+                rows[folder] = b""
+        self._archive.commit_views(prefixes, rows, outdated, links.changed())
         if is_foreign:
             self._archive.set_note(_NOTE, _RULES)
         return len(rows)
 
-    def _dependent(self, outdated: Iterable[str]) -> list[str]:
-        """The paths themselves, and the targets of moves and copies from them; none beneath another."""
+    def _dependent(self, outdated: Iterable[str], links: Links) -> list[str]:
+        """The paths themselves, and the targets of moves, copies and links from them; none beneath another."""
         prefixes: dict[str, int] = {}
         files = self._archive.files
         of_folder = lru_cache(maxsize=None)(files.edits)  # many paths lie in the same folders
@@ -114,6 +126,8 @@ class EndStates:
                 continue
             prefixes[path] = after
             edits = [*files.beneath(path), *files.edits(path)]
+            if not edits:  # what was taken for a folder because of it may be a file
+                waiting += [(folder, -1) for folder in above(path) if files.is_alone(folder)]
             edits += [edit for folder in above(path) for edit in of_folder(folder)]
             # A move before the content arrived does not concern it. So this loop ends.
             waiting += [(to, edit.time) for edit in edits if edit.time > after for to in _taken_to(edit, path)]
@@ -121,12 +135,31 @@ class EndStates:
             waiting += [(edit.path, after) for edit in edits if edit.operation is Operation.RUN and edit.time > after]
             # A configuration decides whether formatters ran in its folder, also before we saw it.
             waiting += [(folder, -1) for folder in configured_by(path)]
+            waiting += [(place, after) for place in links.led_to(self._archive, path)]
             waiting += [
                 (new, -1) for old, new in files.aliases().items() if is_beneath(old, path) or is_beneath(path, old)
             ]
         return [
             path for path in prefixes if not any(path != prefix and is_beneath(path, prefix) for prefix in prefixes)
         ]
+
+
+def _encoded(row: Row) -> bytes:
+    try:
+        return _ENCODER.encode(row)
+    except UnicodeEncodeError:  # a name in a snapshot that is not UTF-8: with escapes, which msgspec does not know
+        return json.dumps(msgspec.to_builtins(row)).encode()
+
+
+def _decoded(raw: bytes) -> Row:
+    try:
+        return _DECODER.decode(raw)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(raw), Row)
+
+
+def _is_in(path: str, prefixes: Iterable[str]) -> bool:
+    return any(is_beneath(path, prefix) for prefix in prefixes)
 
 
 def _taken_to(edit: FileEdit, path: str) -> Iterable[str]:

@@ -63,6 +63,15 @@ def above(path: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
+def link_target(link: str, text: bytes) -> str | None:
+    """The absolute path that a symbolic link at the absolute path `link` leads to by its `text`; None if invalid."""
+    name = text.decode("utf-8", "replace")
+    if not name or "\0" in name:
+        return None
+    joined = posixpath.normpath(posixpath.join(posixpath.dirname(link), name))
+    return f"/{joined.lstrip('/')}"  # two leading slashes stay otherwise
+
+
 def differing(
     objects: Objects, old: str, new: str, base: str, path_filter: PathFilter
 ) -> Iterator[tuple[str, Entry | None, Entry | None]]:

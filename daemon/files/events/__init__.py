@@ -42,6 +42,13 @@ class Loader:
         self._requested: dict[str, _Key] = {}
         self._ends: dict[str, int] = {}
 
+    def renamed(self, path: str) -> str:
+        """The present name of a path, by the aliases of folders."""
+        for old, new in self._aliases:
+            if is_beneath(path, old):
+                path = new + path[len(old) :]
+        return path
+
     def events(self, prefixes: Iterable[str]) -> list[FileEdit]:
         """The events for all paths at or beneath `prefixes`; `prefixes_read` then says which prefixes were read."""
         waiting = [(prefix, _LAST) for prefix in prefixes]
@@ -96,7 +103,10 @@ class Loader:
                     origins += [(place, _order(edit)) for place in places]
                 continue
             sources = [(source, _order(edit)) for source in _sources(edit, prefix)] if _order(edit) < before else []
-            if sources and edit.into is None:
+            is_moved = edit.operation is Operation.MOVE and (
+                is_beneath(prefix, edit.path) or is_beneath(edit.path, prefix)
+            )
+            if edit.into is None and (sources or is_moved):
                 origins.append((edit.other or "", _order(edit)))  # its content shows whether it was a folder
             origins += sources
         return [(place, until) for place, until in origins if not self._is_requested(place, until)]
@@ -123,15 +133,11 @@ class Loader:
                 yield old
 
     def _renamed(self, edit: FileEdit) -> FileEdit:
-        recorded = edit
-        for old, new in self._aliases:
-            if is_beneath(edit.path, old):
-                edit = replace(edit, path=new + edit.path[len(old) :])
-            if edit.other is not None and is_beneath(edit.other, old):
-                edit = replace(edit, other=new + edit.other[len(old) :])
-        if edit is not recorded and edit.launch is not None:
-            edit = replace(edit, launch=None)  # what its text calls by the old name would be looked for there
-        return edit
+        path, other = self.renamed(edit.path), edit.other and self.renamed(edit.other)
+        if (path, other) == (edit.path, edit.other):
+            return edit
+        # What its text calls by the old name would be looked for there.
+        return replace(edit, path=path, other=other, launch=None)
 
     # -- times ---------------------------------------------------------------------------------------------------
 

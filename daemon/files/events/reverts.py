@@ -69,7 +69,7 @@ class Reverts:
             by_session[edit.session_id].append(edit)
             if edit.operation not in _OBSERVED:
                 changing[edit.path].append(edit)
-        roots = {edit.other for edit in edits if edit.operation is Operation.SNAPSHOT and edit.other}
+        roots = {(_scope(edit), edit.other) for edit in edits if edit.operation is Operation.SNAPSHOT and edit.other}
         for session_id, own in by_session.items():
             for revert in reverts(self._archive, session_id, own):
                 for covered in _covered(own, revert, roots):
@@ -155,14 +155,24 @@ class Reverts:
         return _FileAfter(entry[1]) if self._archive.objects.has(entry[1]) else _UNKNOWN
 
 
-def _covered(edits: list[FileEdit], revert: Revert, roots: set[str]) -> Iterator[_RevertedFile]:
-    """The files in a git work tree that the reverted messages or parts changed."""
+def _scope(edit: FileEdit) -> str:
+    root = edit.other or edit.path
+    return edit.path if is_beneath(edit.path, root) else root
+
+
+def _covered(edits: list[FileEdit], revert: Revert, roots: set[tuple[str, str]]) -> Iterator[_RevertedFile]:
+    """The files in a git work tree that the reverted messages or parts changed.
+
+    `roots` are pairs of a folder that snapshots were taken of, and its work tree: files outside of the folder are not
+    set back (opencode-formats.md, Reverts).
+    """
     by_path: dict[str, list[FileEdit]] = defaultdict(list)
     for edit in edits:
         if _is_covered(edit, revert):
             by_path[edit.path].append(edit)
     for path in sorted(by_path):
-        root = max((root for root in roots if path != root and is_beneath(path, root)), key=len, default="")
+        above = (root for scope, root in roots if path != root and is_beneath(path, scope))
+        root = max(above, key=len, default="")
         if root and any(edit.operation not in _OBSERVED for edit in by_path[path]):
             yield _RevertedFile(path, path[len(root.rstrip("/")) + 1 :], by_path[path])
 

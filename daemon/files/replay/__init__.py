@@ -95,6 +95,10 @@ class World:
         """The path after following known links."""
         return self._tracks.folders.real(path)
 
+    def reached(self) -> set[str]:
+        """Paths that something was recorded of under another name, through links."""
+        return self._tracks.reached
+
     def history(self, path: str) -> FileHistory:
         """The history of one path; empty if nothing was recorded.
 
@@ -144,7 +148,7 @@ class World:
         track = self._tracks.of(edit.path)
         if track.exists or self._tracks.is_folder(edit.path):
             return
-        doubted = max(self._tracks.doubted, track.definite)
+        doubted = max(self._tracks.doubted(track.path), track.definite)
         if track.is_gone or (track.now is None and self._snapshots.lacks(track.path, doubted)):
             state = State(Grade.PROVEN, evidence=("made empty by touch",), kinds=frozenset({SHELL}))
         else:
@@ -179,8 +183,8 @@ class World:
         """The path, and everything known beneath it, may have changed."""
         if self._launches.explains(edit):
             return
-        self._tracks.doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
+        self._tracks.doubt(path)
         inner = self._tracks.beneath(path)
         if self._tracks.is_folder(path):
             self.programs.append(edit)
@@ -200,8 +204,9 @@ class World:
     def _doubt_folder(self, folder: str, edit: FileEdit) -> None:
         """A program may have written any known file in the folder."""
         self.programs.append(edit)
-        self._tracks.doubted = self._tracks.number
-        for track in self._tracks.changed_beneath(self._tracks.folders.real(folder)):
+        folder = self._tracks.folders.real(folder)
+        self._tracks.doubt(folder)
+        for track in self._tracks.changed_beneath(folder):
             if track.may_become_stale and track.exists:
                 self._doubt(self._tracks.of(track.path), edit)
 

@@ -74,7 +74,9 @@ class Moves:
         if self._tracks.is_folder(target):
             return inside, True
         track = self._tracks.known(target)
-        is_known = track is not None and (_is_file(track) or (track.is_gone and track.definite > self._tracks.doubted))
+        is_known = track is not None and (
+            _is_file(track) or (track.is_gone and track.definite > self._tracks.doubted(target))
+        )
         looks_like_file = _FILE_NAME.search(target) is not None and not self._tracks.is_folder(edit.path)
         if is_known or (looks_like_file and not self._tracks.folders.has_inner(target)):
             return target, True

@@ -68,10 +68,8 @@ class Folders:
 
     def link(self, path: str, target: bytes, time: int) -> None:
         """The name is a symbolic link to `target`, and was seen to be one at `time` (epoch ms)."""
-        text = target.decode("utf-8", "replace")
-        if text and "\0" not in text:
-            joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
-            place = f"/{joined.lstrip('/')}"  # two leading slashes stay otherwise
+        place = trees.link_target(path, target)
+        if place is not None:
             if self._links.get(path) != place:
                 self._since[path] = time
             self._links[path] = place
@@ -123,21 +121,25 @@ class Folders:
 class Tracks:
     """The running state of everything; `number` counts events.
 
-    `doubted` is the number of the last event that may have changed more than is known.
+    `reached` are the paths that something was recorded of under another name, through links.
     """
 
     def __init__(self) -> None:
         self.folders = Folders()
         self.roots: dict[str, trees.Root] = {}
         self.number = 0
-        self.doubted = 0
+        self.reached: set[str] = set()
+        self._doubted: dict[str, int] = {}
+        self._doubted_beneath: dict[str, int] = {}
         self._tracks: dict[str, Track] = {}
         self._by_stem: dict[str, list[Track]] = {}
         self._watched: dict[str, dict[str, Track]] = {}
 
     def of(self, path: str, *, definite: bool = False) -> Track:
         """The track of a path, created if needed, and marked as having an event."""
-        path = self.folders.real(path)
+        path, name = self.folders.real(path), path
+        if path != name:
+            self.reached.add(path)
         track = self._tracks.get(path)
         if track is None:
             track = self._tracks[path] = Track(path)
@@ -177,6 +179,17 @@ class Tracks:
         self._watched[folder] = {}
         tracks = self.beneath(folder) if changed is None else list(changed.values())
         return sorted(tracks, key=lambda track: track.path)
+
+    def doubt(self, place: str) -> None:
+        """The present event may have changed more than is known, at `place` and beneath it."""
+        self._doubted[place] = self.number
+        for folder in trees.above(place):
+            self._doubted_beneath[folder] = self.number
+
+    def doubted(self, path: str) -> int:
+        """The number of the last such event that concerns `path`: there, beneath it, or in a folder above; 0: none."""
+        places = (path, *trees.above(path), "/")
+        return max(self._doubted_beneath.get(path, 0), *(self._doubted.get(place, 0) for place in places))
 
     def is_folder(self, path: str) -> bool:
         """Whether the path is known to be a folder now."""

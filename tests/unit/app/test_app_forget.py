@@ -36,6 +36,7 @@ VOLATILE = (
     b"dict:",
     b"quar:",
     b"view:",
+    b"link:",
     b"body:",
     b"ahead:",
     b"vec:",

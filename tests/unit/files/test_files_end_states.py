@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.archive import Archive
-from daemon.files import Files, Row
+from daemon.files import FileHistory, Files, Row
 from daemon.files.replay import World
 from daemon.files.trees import above
-from daemon.model import FileEdit
+from daemon.model import FileEdit, Operation
 from tests.support.examples import examples
 from tests.support.stores.replaying import (
     at,
     copy,
     delete,
     edit,
+    event,
     keep,
     keep_tree,
     lines,
     move,
     remove,
+    run,
     snapshot,
     unclear,
     write,
@@ -48,10 +50,27 @@ def expected(archive: Archive) -> dict[str, tuple[object, ...]]:
         assert last is not None
         if last.deleted and shown is None and all(r.deleted or not r.evidence for r in history.revisions):
             continue  # a path that a command took away and of which nothing else is known
-        sha256, size = ("", None) if shown is None else (shown.sha256, shown.size)
-        changed = 0 if history.last_change is None else history.last_change.time
-        found[history.path] = (last.grade.value, last.deleted, last.time, changed, last.evidence, sha256, size)
+        found[history.path] = said_of(history)
     return found
+
+
+def said_of(history: FileHistory) -> tuple[object, ...]:
+    """What a row says of this history."""
+    last, shown = history.latest, history.last_content
+    assert last is not None
+    sha256, size = ("", None) if shown is None else (shown.sha256, shown.size)
+    changed = 0 if history.last_change is None else history.last_change.time
+    return last.grade.value, last.deleted, last.time, changed, last.evidence, sha256, size
+
+
+def without_evidence(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[object, ...]]:
+    """The evidence of a move names the other path, which is found where both are replayed."""
+    return {path: (*said[:4], *said[5:]) for path, said in found.items()}
+
+
+def alone(files: Files, paths: Iterable[str]) -> dict[str, tuple[object, ...]]:
+    """The same by the history of each path alone."""
+    return without_evidence({path: said_of(files.history(path)) for path in paths})
 
 
 def rows(files: Files, prefix: str = "/") -> dict[str, tuple[object, ...]]:
@@ -61,9 +80,19 @@ def rows(files: Files, prefix: str = "/") -> dict[str, tuple[object, ...]]:
     }
 
 
-_FILES = ["/w/a", "/w/b", "/w/d/x", "/w/d/e/y", "/w/n/x"]
+_FILES = ["/w/a", "/w/b", "/w/d/x", "/w/d/e/y", "/w/n/x", "/o/x"]
 _FOLDERS = ["/w/d", "/w/d/e", "/w/n"]
+_LINK_TARGETS = ["../o", "/o", "/o/x", "d", "/w/d/e", "n/x"]
 _INTO = st.sampled_from([True, None])
+_CONTENTS = st.sampled_from([b"1\n", b"2\n", b"3\n"])
+_LINKS = st.sampled_from(_LINK_TARGETS).map(lambda target: (0o120000, target.encode()))
+
+
+def _tree(scope: str, root: str, files: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """A snapshot whose tree is not archived yet."""
+    return scope, root, files
+
+
 _STEP = st.one_of(
     st.builds(lambda p, c: write(0, p, c), st.sampled_from(_FILES), st.sampled_from(["1\n", "2\n"])),
     st.builds(lambda p: edit(0, p, "1", "2"), st.sampled_from(_FILES)),
@@ -72,7 +101,22 @@ _STEP = st.one_of(
     st.builds(lambda p, o, i: move(0, p, o, into=i), st.sampled_from(_FILES), st.sampled_from(_FOLDERS), _INTO),
     st.builds(lambda p, o: move(0, p, o), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/k"])),
     st.builds(lambda p, o: copy(0, p, o, recursive=True), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/k"])),
-    st.builds(lambda p: unclear(0, p), st.sampled_from(_FILES + _FOLDERS)),
+    st.builds(lambda p: unclear(0, p), st.sampled_from([*_FILES, *_FOLDERS, "/o"])),
+    st.builds(lambda p: event(0, Operation.TOUCH, p), st.sampled_from(_FILES)),
+    st.builds(lambda p: run(0, p), st.sampled_from(["/w", "/w/d", "/o"])),
+    # Through a link, where one was seen.
+    st.builds(
+        lambda p, c: write(0, p, c), st.sampled_from(["/w/to", "/w/to/x", "/o/to/x"]), st.sampled_from(["3\n", "4\n"])
+    ),
+    st.builds(lambda p, o: move(0, p, o), st.sampled_from(["/w/to/x", "/w/to"]), st.sampled_from(["/w/a", "/o/y"])),
+    st.builds(
+        _tree,
+        st.sampled_from(["/w", "/w/d", "/o", "/v"]),
+        st.sampled_from(["/w", "/o"]),
+        st.fixed_dictionaries(
+            {}, optional={"a": _CONTENTS, "d/x": _CONTENTS, "x": _CONTENTS, "n/x": _CONTENTS, "to": _LINKS | _CONTENTS}
+        ),
+    ),
 )
 _ACTIONS = st.lists(
     st.one_of(
@@ -86,8 +130,15 @@ _ACTIONS = st.lists(
 )
 
 
+def _made(archive: Archive, told: FileEdit | tuple[str, str, dict[str, Any]]) -> FileEdit:
+    if isinstance(told, FileEdit):
+        return told
+    scope, root, files = told
+    return snapshot(0, keep_tree(archive, files), root, scope=scope)
+
+
 @pytest.mark.timeout(240)
-@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_after_any_commits_the_rows_say_what_histories_say(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[Any, ...]]
@@ -97,7 +148,7 @@ def test_after_any_commits_the_rows_say_what_histories_say(
         for number, (kind, *told) in enumerate(actions):
             if kind == "keep":
                 keep(archive, [
-                    replace(one, time=at(second), message_id=f"msg_{second:03d}", part_id=f"prt_{second:03d}_{number}_{n}")
+                    replace(_made(archive, one), time=at(second), message_id=f"msg_{second:03d}", part_id=f"prt_{second:03d}_{number}_{n}")
                     for n, (second, one) in enumerate(told[0])
                 ])  # fmt: skip
             elif kind == "remove":
@@ -108,8 +159,11 @@ def test_after_any_commits_the_rows_say_what_histories_say(
                 files.remove_alias(str(told[0]))
             else:
                 files.refresh()
-        assert rows(files) == expected(archive)
+        all_rows = expected(archive)
+        assert alone(files, all_rows) == without_evidence(all_rows)
+        assert rows(files) == all_rows
         assert files.refresh() == 0
+        assert alone(files, all_rows) == without_evidence(all_rows)
 
 
 class _Watching(Files):
@@ -221,6 +275,46 @@ def test_a_link_with_two_leading_slashes_is_followed(archive: Archive) -> None:
     keep(archive, [edit(3, "/w/to", "1", "2")])
     assert rows(files) == expected(archive)
     assert list(above("//u/x")) == ["//u"]
+
+
+def test_a_file_that_is_also_written_through_a_link_from_elsewhere_has_its_newest_content(archive: Archive) -> None:
+    link = keep_tree(archive, {"to": (0o120000, b"/o")})
+    keep(archive, [write(1, "/o/x", "1\n"), snapshot(2, link, "/w"), write(3, "/w/to/x", "2\n")])
+    files = Files(archive)
+    for _ in range(2):  # before the links are stored, and with them
+        shown = files.history("/o/x").last_content
+        assert shown is not None
+        assert shown.content == b"2\n"
+        files.refresh()
+    keep(archive, [edit(4, "/o/x", "1", "3")])
+    assert {row.path: row.grade for row in files.rows()} == {"/o/x": "stale"}, "its old text was overwritten before"
+    assert rows(files) == expected(archive)
+    remove(archive, f"msg_{2000:09d}", now=at(9))
+    keep(archive, [edit(5, "/o/x", "3", "4")])
+    assert rows(files) == expected(archive)
+
+
+def test_a_tree_of_another_folder_than_its_own_concerns_that_folder(archive: Archive) -> None:
+    """As when a session was started in a link to the work tree."""
+    keep(archive, [write(1, "/real/a", "1\n"), write(1, "/real/b", "1\n")])
+    files = Files(archive)
+    files.refresh()
+    keep(archive, [snapshot(2, keep_tree(archive, {"a": b"2\n", "b": b"1\n"}), "/real", scope="/home/link")])
+    shown = files.history("/real/a").last_content
+    assert shown is not None
+    assert shown.content == b"2\n"
+    assert rows(files) == expected(archive)
+    keep(archive, [edit(3, "/real/b", "1", "3")])
+    assert {row.path: row.grade for row in files.rows()} == {"/real/a": "proven", "/real/b": "proven"}
+
+
+def test_a_doubt_of_another_folder_does_not_touch_what_is_made_empty(archive: Archive) -> None:
+    tree = keep_tree(archive, {"a": b"1\n"})
+    keep(archive, [snapshot(1, tree, "/w"), unclear(2, "/o"), event(3, Operation.TOUCH, "/w/new")])
+    assert Files(archive).history("/w/new").latest == Files(archive).histories("/w/new")[0].latest
+    assert {row.path: row.grade for row in Files(archive).rows("/w")}["/w/new"] == "proven"
+    keep(archive, [unclear(2, "/w")])
+    assert {row.path: row.grade for row in Files(archive).rows("/w")}["/w/new"] == "stale"
 
 
 def test_rows_outlive_the_process_and_are_asked_for_by_folder(archive: Archive, tmp_path: Path) -> None:

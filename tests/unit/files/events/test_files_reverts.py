@@ -424,15 +424,19 @@ def test_a_revert_takes_back_what_came_after_its_part(edit: FileEdit, part: str,
 @pytest.mark.parametrize(
     ("path", "roots", "name"),
     [
-        ("/w/in/x", {"/w", "/w/in"}, "x"),
-        ("/w/a", {"/w", "/w/in", "/zebra/of/a/long/name"}, "a"),
-        ("/w/a", {"/"}, "w/a"),
-        ("/w", {"/w"}, None),
-        ("/w/a", {"/v"}, None),
+        ("/w/in/x", {("/w", "/w"), ("/w/in", "/w/in")}, "x"),
+        ("/w/a", {("/w", "/w"), ("/w/in", "/w/in"), ("/zebra/of/a/long/name", "/zebra/of/a/long/name")}, "a"),
+        ("/w/a", {("/", "/")}, "w/a"),
+        ("/w", {("/w", "/w")}, None),
+        ("/w/a", {("/v", "/v")}, None),
+        ("/w/d/a", {("/w/d", "/w")}, "d/a"),
+        ("/w/a", {("/w/d", "/w")}, None),  # a session in a folder takes back nothing outside of it
         ("/w/a", set(), None),
     ],
 )
-def test_a_file_has_its_name_in_the_innermost_work_tree(path: str, roots: set[str], name: str | None) -> None:
+def test_a_file_has_its_name_in_the_innermost_work_tree(
+    path: str, roots: set[tuple[str, str]], name: str | None
+) -> None:
     edits = [write(4, path, "x", message_id=msg(4))]
     names = [covered.name for covered in module._covered(edits, Revert(msg(4), "", at(6), at(9)), roots)]
     assert names == ([] if name is None else [name])
@@ -440,7 +444,7 @@ def test_a_file_has_its_name_in_the_innermost_work_tree(path: str, roots: set[st
 
 def test_a_file_that_was_only_seen_is_not_taken_back() -> None:
     edits = [event(4, Operation.READ, A, message_id=msg(4))]
-    assert list(module._covered(edits, Revert(msg(4), "", at(6), at(9)), {"/w"})) == []
+    assert list(module._covered(edits, Revert(msg(4), "", at(6), at(9)), {("/w", "/w")})) == []
 
 
 def test_only_trees_tell_where_a_work_tree_begins(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
