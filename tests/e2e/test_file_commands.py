@@ -14,7 +14,8 @@ import pytest
 
 from tests.e2e.talk import PROJECT, Talk
 from tests.support.processes.daemon_process import CHECKOUT, Daemon, until
-from tests.support.stores.make_opencode import T0, JsonStore
+from tests.support.stores.git_trees import Repository
+from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session
 
 FILES = {
     "plain.lua": "x = 1\n",
@@ -129,3 +130,33 @@ def test_an_alias_set_at_the_daemon_is_kept(daemon: Daemon, talk: Talk) -> None:
     ]
     daemon.terminate()
     assert answer(daemon, "alias", "--list")["aliases"] == [{"old": PROJECT, "new": "/home/dev/orchard"}]
+
+
+def test_names_that_are_not_utf_8_in_a_snapshot_are_told_apart(daemon: Daemon, data_dir: Path, tmp_path: Path) -> None:
+    """One such name must not keep the other files from being listed."""
+    work, first, second = tmp_path / "work", os.fsdecode(b"caf\xe9.txt"), os.fsdecode(b"caf\xe8.txt")
+    tree = Repository(data_dir, "pid", work).write({first: b"1\n", second: b"two\n", "plain.txt": b"three\n"})
+    database = Database(data_dir / "opencode.db")
+    database.session(session("ses_a", str(work)))
+    ids = {"sessionID": "ses_a", "messageID": "msg_a"}
+    answer = assistant("msg_a", "ses_a", T0 + 10, path={"cwd": str(work), "root": str(work)})
+    database.message(answer, {"id": "prt_a", "type": "step-finish", "snapshot": tree, **ids})
+    database.close()
+    daemon.run()
+    daemon.wait_until_drained()
+    until(lambda: len(listed(daemon, str(work))) == 3)
+    assert {os.path.basename(entry["path"]): entry["grade"] for entry in listed(daemon, str(work))} == {
+        first: "proven",
+        second: "proven",
+        "plain.txt": "proven",
+    }
+    assert daemon.ask("show", f"{work}/{first}").stdout == "1\n"
+    assert daemon.ask("restore", str(work), "--to", str(tmp_path / "back")).returncode == 0
+    assert (tmp_path / "back" / second).read_bytes() == b"two\n"
+    assert daemon.ask(str(work), "--output", str(tmp_path / "out")).returncode == 0
+    assert daemon.ask("forget", f"{work}/{first}", "--yes").returncode == 0
+    assert sorted(os.path.basename(entry["path"]) for entry in listed(daemon, str(work))) == [second, "plain.txt"]
+
+
+def listed(daemon: Daemon, folder: str) -> list[dict[str, Any]]:
+    return json.loads(daemon.ask("files", folder, "--json").stdout)["files"]
