@@ -13,13 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Self
 
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import STAGES, Batch
-from daemon.archive.files import FileRecords
+from daemon.archive.files import NONE, FileRecords, Values
 from daemon.archive.forgotten import Forgotten
 from daemon.archive.keys import TOOLS
 from daemon.archive.merge import merged, superseded
@@ -178,17 +178,8 @@ class Archive(OwnRecords):
         if any(key.startswith(keys.FORGOTTEN) for key in written):
             self.forgotten.reread()
 
-    def commit_views(
-        self,
-        prefixes: Iterable[str],
-        rows: Mapping[str, bytes],
-        marks: Mapping[str, bytes],
-        links: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> None:
-        """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks.
-
-        `links` are those of outdated folders (files.put_links).
-        """
+    def commit_views(self, prefixes: Iterable[str], rows: Values, marks: Values, links: Values = NONE) -> None:
+        """`rows` are now the end states at and beneath `prefixes`, `links` those of outdated folders, as of `marks`."""
         with self._write:  # no mark may be renewed between our check and its removal
             batch = self.batch()
             self.files.put_views(batch, prefixes, rows)

@@ -6,7 +6,9 @@ outdated, and it is then rebuilt.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from daemon import records
 from daemon.archive import keys
@@ -14,6 +16,13 @@ from daemon.archive.batch import Batch
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Operation
 
+Values = Mapping[str, bytes]
+"""A value for each of some paths."""
+NONE: Values = MappingProxyType({})
+_OF_PROGRAMS = tuple(
+    b'"operation":"%b"' % operation.value.encode()  # the quotes would have a backslash in a text
+    for operation in (Operation.RUN, Operation.UNCLEAR, Operation.FOLDER)
+)
 _OF_TREES = (Operation.SNAPSHOT, Operation.STEP)
 
 
@@ -64,11 +73,32 @@ class FileRecords:
                 last = path
                 yield path
 
+    def is_recorded(self, path: str) -> bool:
+        """Whether something is recorded of a path or of what is beneath it."""
+        return self._has(keys.file_prefix(path)) or self._has(keys.folder_prefix(path))
+
     def is_alone(self, path: str) -> bool:
         """Whether something is recorded of a path, and nothing of what is beneath it."""
-        return any(True for _ in self._store.keys(keys.file_prefix(path))) and not any(
-            True for _ in self._store.keys(keys.folder_prefix(path))
-        )
+        return self._has(keys.file_prefix(path)) and not self._has(keys.folder_prefix(path))
+
+    def _has(self, prefix: bytes) -> bool:
+        return next(iter(self._store.keys(prefix)), None) is not None
+
+    def sizes(self) -> tuple[dict[str, int], set[str]]:
+        """The bytes of the recorded edits of each path, and those of which more is recorded than that programs ran.
+
+        With folders come the work trees that snapshots of them were taken of.
+        """
+        sizes: dict[str, int] = defaultdict(int)
+        whole: set[str] = set()
+        for key, raw in self._store.scan(b"file:"):
+            path = _path(key, b"file:")
+            sizes[path] += len(raw)
+            if path not in whole and not any(operation in raw for operation in _OF_PROGRAMS):
+                whole.add(path)
+            if b'"snapshot"' in raw and (edit := records.edit_from_json(raw)).operation is Operation.SNAPSHOT:
+                whole.add(edit.other or path)
+        return sizes, whole
 
     # -- end states ----------------------------------------------------------------------------------------------
 
@@ -85,7 +115,7 @@ class FileRecords:
         for _, raw in self._store.scan(keys.view(base + "/")):
             yield raw
 
-    def put_views(self, batch: Batch, prefixes: Iterable[str], rows: Mapping[str, bytes]) -> None:
+    def put_views(self, batch: Batch, prefixes: Iterable[str], rows: Values) -> None:
         """`rows` are now the end states of all paths at or beneath `prefixes`; an empty one is removed."""
         for prefix in prefixes:
             base = prefix.rstrip("/")
@@ -103,7 +133,7 @@ class FileRecords:
         """Folder -> its stored symbolic links (daemon.files.events.links), as of the last end states."""
         return {_path(key, keys.links()): raw for key, raw in self._store.scan(keys.links())}
 
-    def put_links(self, batch: Batch, links: Mapping[str, bytes]) -> None:
+    def put_links(self, batch: Batch, links: Values) -> None:
         """Store the links of these folders; an empty value removes those of a folder."""
         for folder, raw in links.items():
             if raw:
@@ -120,7 +150,7 @@ class FileRecords:
         """Paths whose edits have changed since the end states were made, each with its mark."""
         return {_path(key, keys.outdated()): mark for key, mark in self._store.scan(keys.outdated())}
 
-    def current(self, batch: Batch, marks: Mapping[str, bytes]) -> None:
+    def current(self, batch: Batch, marks: Values) -> None:
         """Remove these marks, because the end states of these paths are up to date."""
         for path, mark in marks.items():
             if batch.get(keys.outdated(path)) == mark:

@@ -169,7 +169,6 @@ class Removal:
             self._batch.delete(key)
             path = str(place[0])
             self._batch.delete(keys.view(path))
-            self._batch.delete(keys.links(path))
             self._batch.outdate(path)
             self.places.add(path)
 

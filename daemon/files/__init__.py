@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,13 +21,19 @@ from daemon.files.end_states import EndStates, Row, alias_hints
 from daemon.files.events import Loader
 from daemon.files.events.formatters import FormatterSettings
 from daemon.files.history import FileHistory, Grade, Revision
-from daemon.files.links import Links
+from daemon.files.links import Links, Pair
 from daemon.files.replay import World, replay
-from daemon.files.trees import is_beneath
+from daemon.files.trees import is_beneath, is_in
 from daemon.filesystem import regular_file
 from daemon.model import FileEdit
 
 __all__ = ["FileHistory", "Files", "Folder", "Grade", "Revision", "Row"]
+
+
+_MOST_ROUNDS = 40
+"""Links that are followed in a row, as on Linux; a link to what is beneath it would be followed for ever."""
+_MANY_REACHED = 100
+"""Paths that are read one by one, which compares each with all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,32 +127,48 @@ class Files:
         return alias_hints(self._archive, self._end_states, prefix)
 
     def _world(
-        self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None, links: Links | None = None
+        self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None, pairs: Iterable[Pair] | None = None
     ) -> World:
-        unread = list(prefixes)
+        unread = set(prefixes)
         loader, settings = Loader(self._archive), FormatterSettings(self._archive)
-        links = links or self._end_states.links()
         known = {
-            (loader.renamed(link), place)
-            for link, target in links.pairs()
+            (loader.renamed(name), place)
+            for name, target in (self._end_states.pairs() if pairs is None else pairs)
             for place in (target, loader.renamed(target))  # a link's text has the old name, a work tree the new one
         }
-        while True:
+        for _ in range(_MOST_ROUNDS):
             events = loader.events(settings.places(loader.events(unread)))
             pulse()
             world = replay(events, self._archive.objects, loader.prefixes_read, pulse, settings.may_run)
             if settings.learn(world.history):
                 world = replay(events, self._archive.objects, loader.prefixes_read, pulse, settings.may_run)
-            # Writes through a link to one of these paths are recorded under the link's name.
-            more = [
-                link
-                for link, target in known | world.links()
-                if any(is_beneath(target, prefix) or is_beneath(prefix, target) for prefix in loader.prefixes_read)
-                and not any(is_beneath(link, prefix) for prefix in loader.prefixes_read)
-            ]
-            if not more:
-                return world
-            unread = more
+            known |= world.links()
+            links = Links(known)
+            # What was read may be known by other names, and what has another name may not have been read.
+            unread = self._unread_names(loader, links)
+            reached = {path for path in world.reached() if not is_in(path, loader.requested)}
+            unread |= reached if len(reached) < _MANY_REACHED else links.gathered(reached)
+            if not unread:
+                break
+        return world
+
+    def _unread_names(self, loader: Loader, links: Links) -> set[str]:
+        """Other names of what `loader` has read, if something is recorded there or in the folder of the link."""
+        unread, folders = set[str](), set[str]()
+        for name, link in links.names(loader.requested):
+            folder = posixpath.dirname(link)
+            if is_in(name, loader.requested):
+                continue
+            recorded = self._archive.files
+            has_trees = any(True for old in (link, *loader.older_names(link)) for _ in recorded.snapshots(old))
+            if (has_trees and not loader.has_read(link)) or any(
+                map(recorded.is_recorded, (name, *loader.older_names(name)))
+            ):
+                unread.add(name)
+            elif folder not in folders and not loader.has_read(folder):
+                unread.add(name)
+                folders.add(folder)
+        return unread
 
 
 class Disk(StrEnum):

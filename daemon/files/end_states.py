@@ -17,10 +17,13 @@ import msgspec
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.files import links
+from daemon.files.events import Loader
 from daemon.files.history import FileHistory
-from daemon.files.links import Links
+from daemon.files.links import Links, Pair
+from daemon.files.lots import USUAL, beside, divided
 from daemon.files.replay import World
-from daemon.files.trees import above, is_beneath
+from daemon.files.trees import above, is_beneath, is_in
 from daemon.hints import hint
 from daemon.model import FileEdit, Operation
 from daemon.opencode.configuration import configured_by
@@ -53,20 +56,23 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 OUTSIDE = "outside OpenCode"
-_NOTE, _RULES = "file rows", "10"
+_NOTE, _RULES = "file rows", "11"
 """The version of the rules for rows; raise it whenever the same events give another row."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Row)
-Build = Callable[[Iterable[str], Callable[[], None], Links], World]
+Build = Callable[[Iterable[str], Callable[[], None], set[Pair]], World]
 
 
 class EndStates:
     """The kept rows of one archive."""
 
-    def __init__(self, archive: Archive, build: Build) -> None:
+    def __init__(self, archive: Archive, build: Build, lot_bytes: int = USUAL) -> None:
         self._archive = archive
         self._build = build
+        self._lot_bytes = lot_bytes
+        self._seen: tuple[dict[str, bytes], links.ByFolder | None] = {}, None
+        """The marks of outdated paths when the pairs were last made, and these pairs."""
         self._lock = threading.Lock()
         """Held by a refresh: one that began earlier must not put its rows over those of a later one."""
 
@@ -80,68 +86,134 @@ class EndStates:
         with self._lock:
             return self._refresh(pulse)
 
-    def links(self, outdated: Iterable[str] | None = None) -> Links:
-        """The links that are known now; `outdated` are the paths whose edits have changed since the last refresh."""
-        if self._archive.note(_NOTE) != _RULES:
-            outdated = self._archive.files.paths()
-        return Links(self._archive, self._archive.files.outdated() if outdated is None else outdated)
+    def pairs(self) -> set[Pair]:
+        """All pairs of places that share a history, by what is recorded now (daemon.files.links)."""
+        return {pair for pairs in self._pairs(self._archive.files.outdated()).values() for pair in pairs}
+
+    def _pairs(self, outdated: dict[str, bytes], pulse: Callable[[], None] = lambda: None) -> links.ByFolder:
+        """The pairs by folder; only folders that have changed since the last call are looked at again."""
+        seen, known = self._seen
+        if known is None and self._is_foreign():
+            seen, known = {}, links.stored(self._archive)
+            changed = {*self._archive.files.paths(), *known}
+        else:
+            if known is None or not seen.keys() <= outdated.keys():  # a refresh has stored others
+                seen, known = {}, links.stored(self._archive)
+            changed = {path for path, mark in outdated.items() if seen.get(path) != mark}
+        if changed:
+            known = links.brought_up_to_date(self._archive, known, changed, pulse)
+        self._seen = outdated, known
+        return known
+
+    def _is_foreign(self) -> bool:
+        """Whether the rows are missing, or were made by other rules."""
+        return self._archive.note(_NOTE) != _RULES
 
     def _refresh(self, pulse: Callable[[], None]) -> int:
         outdated = self._archive.files.outdated()
-        is_foreign = self._archive.note(_NOTE) != _RULES
+        is_foreign = self._is_foreign()
         if not outdated and not is_foreign:
             return 0
-        links = self.links(outdated)
-        prefixes = ["/"] if is_foreign or len(outdated) > _MANY else self._dependent(outdated, links)
-        world = self._build(prefixes, pulse, links)
-        while through_links := [path for path in world.reached() if not _is_in(path, prefixes)]:
-            prefixes = [*prefixes, *through_links]
-            world = self._build(prefixes, pulse, links)
-        rows = {}
-        for number, path in enumerate(world.paths()):
-            if number % _STEP == 0:
-                pulse()
-            if _is_in(path, prefixes):
-                row = row_of(world.history(path))
-                if row is not None:
-                    rows[path] = _encoded(row)
-        # A name that was taken for a file may have turned out to be a folder.
-        for folder in {folder for prefix in prefixes for folder in above(prefix)}:
-            if self._archive.files.view(folder) is not None and row_of(world.history(folder)) is None:
-                rows[folder] = b""
-        self._archive.commit_views(prefixes, rows, outdated, links.changed())
+        before, now = links.stored(self._archive), self._pairs(outdated, pulse)
+        pairs = {pair for pairs in now.values() for pair in pairs}
+        if is_foreign or len(outdated) > _MANY:
+            prefixes, rows = ["/"], self._all(pairs, pulse)
+        else:
+            former = {pair for pairs in before.values() for pair in pairs}
+            changed = {target for _, target in former ^ pairs}
+            dependent = self._dependent({*outdated, *changed}, Links(former | pairs))
+            prefixes, rows = self._some(dependent, pairs, pulse)
+        self._archive.commit_views(prefixes, rows, outdated, links.changes(before, now))
         if is_foreign:
             self._archive.set_note(_NOTE, _RULES)
         return len(rows)
 
-    def _dependent(self, outdated: Iterable[str], links: Links) -> list[str]:
+    def _some(
+        self, prefixes: list[str], pairs: set[Pair], pulse: Callable[[], None]
+    ) -> tuple[list[str], dict[str, bytes]]:
+        """The rows at and beneath these prefixes, and those that are reached from them through links."""
+        world = self._build(prefixes, pulse, pairs)
+        known = {*prefixes, *world.reached()}
+        rows = _rows_of(world, (path for path in world.paths() if is_in(path, known)), pulse)
+        # A name that was taken for a file, of which nothing was known, may have turned out to be a folder.
+        for folder in {folder for prefix in known for folder in above(prefix)}:
+            view = self._archive.files.view(folder)
+            if view is not None and not _decoded(view).sha256 and row_of(world.history(folder)) is None:
+                rows[folder] = b""
+        return sorted(known), rows
+
+    def _all(self, pairs: set[Pair], pulse: Callable[[], None]) -> dict[str, bytes]:
+        """All rows, replayed in lots."""
+        sizes, whole = self._archive.files.sizes()
+        loader = Loader(self._archive)
+        renamed: dict[str, int] = defaultdict(int)
+        for path, size in sizes.items():
+            renamed[loader.renamed(path)] += size
+        lots = divided(renamed, {loader.renamed(place) for place in whole}, self._lot_bytes)
+        rows: dict[str, bytes] = {}
+        folders: dict[str, bytes] = {}
+        strangers: set[str] = set()
+        done = 0
+        while done < len(lots.lots):
+            lot = lots.lots[done]
+            places = set(lot)
+            world = self._build(lot, pulse, pairs)
+            rows |= _rows_of(world, (path for path in world.paths() if is_in(path, places)), pulse)
+            strangers |= beside((*world.paths(), *world.reached()), lots)
+            for folder in lots.divided:
+                if any(is_beneath(place, folder) for place in lot) and folders.get(folder) != b"":
+                    # A lot that holds what made it known as a folder has no row of it.
+                    folders |= {folder: b""} | _rows_of(world, [folder], pulse)
+            done += 1
+            if done == len(lots.lots) and (left := beside(strangers, lots)):
+                lots.lots.append(sorted(left))
+        return rows | {folder: row for folder, row in folders.items() if row}
+
+    def _dependent(self, outdated: Iterable[str], pairs: Links) -> list[str]:
         """The paths themselves, and the targets of moves, copies and links from them; none beneath another."""
         prefixes: dict[str, int] = {}
         files = self._archive.files
+        aliases, loader = files.aliases().items(), Loader(self._archive)
         of_folder = lru_cache(maxsize=None)(files.edits)  # many paths lie in the same folders
-        waiting = [(path, -1) for path in outdated]
+        waiting = [(path, -1, False) for path in outdated]
         while waiting:
-            path, after = waiting.pop()
+            path, after, is_led = waiting.pop()
             if any(is_beneath(path, known) and since <= after for known, since in prefixes.items()):
                 continue
             prefixes[path] = after
             edits = [*files.beneath(path), *files.edits(path)]
+            found = []
             if not edits:  # what was taken for a folder because of it may be a file
-                waiting += [(folder, -1) for folder in above(path) if files.is_alone(folder)]
+                found += [(folder, -1) for folder in above(path) if files.is_alone(folder)]
             edits += [edit for folder in above(path) for edit in of_folder(folder)]
             # A move before the content arrived does not concern it. So this loop ends.
-            waiting += [(to, edit.time) for edit in edits if edit.time > after for to in _taken_to(edit, path)]
+            found += [(to, edit.time) for edit in edits if edit.time > after for to in _taken_to(edit, path)]
+            for name in loader.older_names(path):  # what was recorded there was done to this path
+                former = [edit for folder in (name, *above(name)) for edit in of_folder(folder)]
+                former += files.beneath(name)
+                found += [(to, edit.time) for edit in former if edit.time > after for to in _taken_to(edit, name)]
             # A file that changes the effects of a program changes the rows of the folder it ran in.
-            waiting += [(edit.path, after) for edit in edits if edit.operation is Operation.RUN and edit.time > after]
+            found += [(edit.path, after) for edit in edits if edit.operation is Operation.RUN and edit.time > after]
             # A configuration decides whether formatters ran in its folder, also before we saw it.
-            waiting += [(folder, -1) for folder in configured_by(path)]
-            waiting += [(place, after) for place in links.led_to(self._archive, path)]
-            waiting += [
-                (new, -1) for old, new in files.aliases().items() if is_beneath(old, path) or is_beneath(path, old)
-            ]
+            found += [(folder, -1) for folder in configured_by(path)]
+            found += [(new, -1) for old, new in aliases if is_beneath(old, path) or is_beneath(path, old)]
+            waiting += [(place, since, False) for place, since in found]
+            if not is_led:  # links that lead beneath themselves would be followed for ever
+                waiting += [(place, after, True) for place in pairs.led_to(path)]
         return [
             path for path in prefixes if not any(path != prefix and is_beneath(path, prefix) for prefix in prefixes)
         ]
+
+
+def _rows_of(world: World, paths: Iterable[str], pulse: Callable[[], None]) -> dict[str, bytes]:
+    rows = {}
+    for number, path in enumerate(paths):
+        if number % _STEP == 0:
+            pulse()
+        row = row_of(world.history(path))
+        if row is not None:
+            rows[path] = _encoded(row)
+    return rows
 
 
 def _encoded(row: Row) -> bytes:
@@ -156,10 +228,6 @@ def _decoded(raw: bytes) -> Row:
         return _DECODER.decode(raw)
     except msgspec.DecodeError:
         return msgspec.convert(json.loads(raw), Row)
-
-
-def _is_in(path: str, prefixes: Iterable[str]) -> bool:
-    return any(is_beneath(path, prefix) for prefix in prefixes)
 
 
 def _taken_to(edit: FileEdit, path: str) -> Iterable[str]:

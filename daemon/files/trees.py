@@ -7,7 +7,7 @@ much as has changed. Beside what differs, only paths with an event since that tr
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -53,6 +53,11 @@ class Root:
 def is_beneath(path: str, folder: str) -> bool:
     """Whether `path` is `folder` or in it; both absolute."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_in(path: str, places: Container[str]) -> bool:
+    """Whether `path` is one of these places, or beneath one."""
+    return any(place in places for place in (path, *above(path), "/"))
 
 
 def above(path: str) -> Iterator[str]:

@@ -48,6 +48,9 @@ class Making:
         """The new segments: hash -> bytes of the file."""
         self.copied: dict[str, int] = {}
         """The new large records: hash -> bytes."""
+        self._manifests = folder.manifests()
+        self._former = set(folder.stored_segments())
+        """Hashes of files that were there before, whole or not."""
         self.damaged: dict[str, str] = {}
         """Segments in the folder that are damaged, with the reason, but for those that were written again."""
 
@@ -85,16 +88,21 @@ class Making:
             try:
                 self._folder.check_large(record)
             except BadBackup:
+                if self._folder.large_files.path(record.sha256).exists():
+                    self._former.add(record.sha256)
                 try:
-                    self._folder.copy_large(record, source, self._folder.large_files)
                     self.copied[record.sha256] = record.size
+                    self._folder.copy_large(record, source, self._folder.large_files)
                 except (FileNotFoundError, BadBackup):
+                    del self.copied[record.sha256]
                     missing.append(record.sha256)
             self._progress("large records", number, len(records))
         return missing
 
     def undo(self) -> None:
-        """Remove what was written, because there was no space for all of it."""
-        self._folder.drop_segments(list(self.written))
-        for sha256 in self.copied:
+        """Remove what is new, because there was no space for all of it; nothing if its manifest is there already."""
+        if self._folder.manifests() != self._manifests:
+            return
+        self._folder.drop_segments([sha256 for sha256 in self.written if sha256 not in self._former])
+        for sha256 in self.copied.keys() - self._former:
             self._folder.large_files.path(sha256).unlink(missing_ok=True)

@@ -6,6 +6,7 @@ The service reads the archive; this process writes the folder, so a backup goes 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,8 @@ def _back_up(settings: Settings, path: Path, keep: int, as_json: bool) -> int:
             manifest, warnings = _made(settings, config, folder, making, step)
         except (DiskFull, OSError) as error:
             if disk_space.is_full(error):
-                making.undo()
+                with suppress(OSError):
+                    making.undo()
             raise
         removed, problems = 0, list[str]()
         try:

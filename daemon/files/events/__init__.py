@@ -8,13 +8,13 @@ turn get the time of the turn's end, and the effects of reverts are added as eve
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from daemon.archive import Archive
 from daemon.files.events.revert_records import SessionDiffCheck, check_session_diff
 from daemon.files.events.reverts import Reverts
-from daemon.files.trees import above, is_beneath
+from daemon.files.trees import above, is_beneath, is_in
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.edits import NEVER_ENDED
 from daemon.transcript.evidence.recorded_diffs import AFTER_SESSION, AFTER_TURN, BEFORE_REVERT, MAYBE_REVERTED
@@ -59,7 +59,7 @@ class Loader:
             self._requested[prefix] = before
             self._looked_at.pop(prefix, None)
             self._read_prefix(prefix)
-            waiting += [(old, before) for old in self._older_names(prefix)]
+            waiting += [(old, before) for old in self.older_names(prefix)]
             # Earlier prefixes too, because an alias may have revealed moves that concern them.
             for requested in list(self._requested):
                 waiting += self._origins(requested)
@@ -67,6 +67,15 @@ class Loader:
         edits = Reverts(self._archive).applied(ordered(self._events.values()))
         weighed = (event for edit in edits for event in self._weighed(edit, checks))
         return sorted(map(self._timed, weighed), key=_order)
+
+    @property
+    def requested(self) -> Collection[str]:
+        """The prefixes of which all events were read, those beneath others too."""
+        return self._requested.keys()
+
+    def has_read(self, folder: str) -> bool:
+        """Whether the events at a folder were read."""
+        return folder in self._read or is_in(folder, self._requested)
 
     @property
     def prefixes_read(self) -> tuple[str, ...]:
@@ -125,7 +134,8 @@ class Loader:
 
     # -- folders that were renamed outside of any session --------------------------------------------------------
 
-    def _older_names(self, prefix: str) -> Iterator[str]:
+    def older_names(self, prefix: str) -> Iterator[str]:
+        """Where what is at or beneath `prefix` now was before, by the aliases of folders."""
         for old, new in self._aliases:
             if is_beneath(prefix, new):
                 yield old + prefix[len(new) :]

@@ -96,8 +96,8 @@ class World:
         return self._tracks.folders.real(path)
 
     def reached(self) -> set[str]:
-        """Paths that something was recorded of under another name, through links."""
-        return self._tracks.reached
+        """Paths that events named otherwise, through links."""
+        return self._tracks.folders.reached
 
     def history(self, path: str) -> FileHistory:
         """The history of one path; empty if nothing was recorded.

@@ -99,6 +99,7 @@ class Moves:
             self._tracks.folders.move_link(source, target, edit.time)
             return
         inner = [track for track in self._tracks.beneath(source) if track.exists]
+        self._tracks.doubt(target)  # files may have come with it of which nothing is known
         for track in inner:
             to = target + track.path[len(source) :]
             self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="moved")
@@ -119,6 +120,7 @@ class Moves:
         if target == source:
             return
         inner = [track for track in self._tracks.beneath(source) if track.exists] if edit.recursive else []
+        self._tracks.doubt(target)
         for track in inner:
             to = target + track.path[len(source) :]
             self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="copied")

@@ -17,7 +17,7 @@ _MOST_STEPS = 40
 
 
 class Folders:
-    """Names of known files by folder, and symbolic links."""
+    """Names of known files by folder, and symbolic links. `reached` are paths that were asked for by another name."""
 
     def __init__(self) -> None:
         self._inner: dict[str, dict[str, None]] = {}
@@ -25,6 +25,7 @@ class Folders:
         self._links: dict[str, str] = {}
         self._since: dict[str, int] = {}
         self.ever_linked: set[tuple[str, str]] = set()
+        self.reached: set[str] = set()
 
     def add(self, path: str) -> None:
         """A file is known there."""
@@ -102,33 +103,33 @@ class Folders:
         if not self._links:
             return path
         folder, name = posixpath.split(path)
-        return posixpath.join(self.real(folder), name)
+        return self._noted(path, posixpath.join(self._followed(folder), name))
 
     def real(self, path: str) -> str:
         """`path` with the links that are known in its folders followed; the path itself where it is a link, too."""
-        if not self._links:
-            return path
+        return self._noted(path, self._followed(path)) if self._links else path
+
+    def _noted(self, path: str, real: str) -> str:
+        if real != path:
+            self.reached.add(real)
+        return real
+
+    def _followed(self, path: str) -> str:
         for _ in range(_MOST_STEPS):
-            for link, target in self._links.items():
-                if path == link or path.startswith(link + "/"):
-                    path = target + path[len(link) :]
-                    break
-            else:
+            link = next((place for place in (*reversed(list(trees.above(path))), path) if place in self._links), None)
+            if link is None:
                 return path
+            path = self._links[link] + path[len(link) :]
         return path
 
 
 class Tracks:
-    """The running state of everything; `number` counts events.
-
-    `reached` are the paths that something was recorded of under another name, through links.
-    """
+    """The running state of everything; `number` counts events."""
 
     def __init__(self) -> None:
         self.folders = Folders()
         self.roots: dict[str, trees.Root] = {}
         self.number = 0
-        self.reached: set[str] = set()
         self._doubted: dict[str, int] = {}
         self._doubted_beneath: dict[str, int] = {}
         self._tracks: dict[str, Track] = {}
@@ -137,9 +138,7 @@ class Tracks:
 
     def of(self, path: str, *, definite: bool = False) -> Track:
         """The track of a path, created if needed, and marked as having an event."""
-        path, name = self.folders.real(path), path
-        if path != name:
-            self.reached.add(path)
+        path = self.folders.real(path)
         track = self._tracks.get(path)
         if track is None:
             track = self._tracks[path] = Track(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from daemon.archive import SCHEMA, Archive
 from daemon.archive.backup.checking import check
@@ -23,6 +25,7 @@ from daemon.archive.backup.restoring import restore
 from daemon.archive.store.compression import DamagedError
 from daemon.archive.store.segments import compressed, decompressed, pairs, segments
 from daemon.errors import ArchiveLocked, BadBackup, DiskFull, OutputRefused, Retry
+from daemon.filesystem import durable
 from tests.support.processes.small_disk import SmallDisk, with_small_disks
 from tests.support.stores.make_opencode import T0, text, user
 from tests.unit.archive.test_archive import make, put
@@ -402,6 +405,51 @@ def test_a_full_disk_leaves_the_earlier_backup(request, tmp_path: Path) -> None:
 
 
 # -- large records -------------------------------------------------------------------------------------------------------
+
+
+def test_undoing_leaves_alone_what_an_earlier_backup_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment that the folder has may be sent again, and writing it may fail before the file is replaced."""
+    rows = [(b"a%05d" % number, os.urandom(200)) for number in range(3000)]
+    with BackupFolder.to_write(tmp_path / "to", tmp_path / "archive") as folder:
+        for attempt in range(2):
+            making = Making(folder, quiet)
+            for piece in pieces(rows, [], Contents()):
+                if attempt:
+                    monkeypatch.setattr(durable.Root, "_fill", full)
+                    with pytest.raises(OSError, match="No space"):
+                        making.put(piece)
+                else:
+                    making.put(piece)
+        stored = folder.stored_segments()
+        making.undo()
+        assert folder.stored_segments() == stored != []
+
+
+def test_undoing_leaves_a_backup_whose_manifest_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk may be full when the manifest has its name already."""
+    with BackupFolder.to_write(tmp_path / "to", tmp_path / "archive") as folder:
+        making = Making(folder, quiet)
+        for piece in pieces([(b"a", b"1")], [], Contents()):
+            making.put(piece)
+        written = Manifest(
+            schema=SCHEMA, version="1", archive="/a", made=T0, counts={}, segments=making.segments, large=[]
+        )
+        folder.add(written)
+        making = Making(folder, quiet)
+        for piece in pieces([(b"b", b"2")], [], Contents()):
+            making.put(piece)
+        newer = structs.replace(written, made=T0 + 1, segments=making.segments)
+        monkeypatch.setattr(durable.Root, "_settle", full)
+        with pytest.raises(OSError, match="No space"):
+            folder.add(newer)
+        monkeypatch.undo()
+        making.undo()
+        assert folder.newest() == newer.name
+    assert damage_in(tmp_path / "to") == []
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def keep_large(archive: Archive, message_id: str, content: bytes) -> str:

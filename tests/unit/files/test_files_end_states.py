@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files, Row
+from daemon.files.end_states import EndStates
 from daemon.files.replay import World
 from daemon.files.trees import above
 from daemon.model import FileEdit, Operation
@@ -164,6 +165,9 @@ def test_after_any_commits_the_rows_say_what_histories_say(
         assert rows(files) == all_rows
         assert files.refresh() == 0
         assert alone(files, all_rows) == without_evidence(all_rows)
+        archive.set_note("file rows", "by other rules")
+        EndStates(archive, files._world, lot_bytes=1).refresh()
+        assert without_evidence(rows(files)) == without_evidence(all_rows)
 
 
 class _Watching(Files):
@@ -292,6 +296,52 @@ def test_a_file_that_is_also_written_through_a_link_from_elsewhere_has_its_newes
     remove(archive, f"msg_{2000:09d}", now=at(9))
     keep(archive, [edit(5, "/o/x", "3", "4")])
     assert rows(files) == expected(archive)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [{"to": (0o120000, b"to/x")}],
+        [{"to": (0o120000, b".")}],
+        [{"to": (0o120000, b"b")}, {"b": (0o120000, b"to/x")}],
+        [{"to": (0o120000, b"to/x")}, {"to": (0o120000, b"to/y")}],
+    ],
+)
+def test_links_that_lead_beneath_themselves_are_not_followed_for_ever(
+    archive: Archive, seen: list[dict[str, Any]]
+) -> None:
+    keep(archive, [snapshot(1 + n, keep_tree(archive, files), "/w") for n, files in enumerate(seen)])
+    files = Files(archive)
+    files.refresh()
+    keep(archive, [write(5, "/w/to/p", "1\n")])
+    assert rows(files) == expected(archive)
+    keep(archive, [edit(6, "/w/to/p", "1", "2"), edit(7, "/w/to/x/p", "1", "2")])
+    assert alone(files, expected(archive)) == without_evidence(expected(archive))
+    assert rows(files) == expected(archive)
+
+
+def test_what_was_reached_through_a_forgotten_link_has_no_row_any_more(archive: Archive) -> None:
+    link = keep_tree(archive, {"to": (0o120000, b"/o")})
+    keep(archive, [snapshot(1, link, "/w"), write(2, "/w/to/x", "1\n")])
+    keep(archive, [write(3, "/w/a", "1\n", session_id="ses_2"), write(4, "/o/y", "1\n", session_id="ses_2")])
+    files = Files(archive)
+    assert set(rows(files)) == {"/o/x", "/o/y", "/w/a"}
+    batch = archive.batch()
+    removal = archive.removal(batch)
+    removal.session("ses_1")
+    removal.finish()
+    archive.commit(batch)
+    archive.objects.forget_cached()
+    assert rows(files) == expected(archive)
+    assert set(rows(files)) == {"/o/y", "/w/a"}
+    assert archive.files.links() == {}
+
+
+def test_a_file_made_where_a_folder_was_moved_to_may_have_been_there(archive: Archive) -> None:
+    tree = keep_tree(archive, {"d/a": b"1\n"})
+    touch = event(4, Operation.TOUCH, "/w/m/new")
+    keep(archive, [snapshot(1, tree, "/w"), run(2, "/w/d"), move(3, "/w/d", "/w/m"), touch])
+    assert {row.path: row.grade for row in Files(archive).rows()}["/w/m/new"] == "stale"
 
 
 def test_a_tree_of_another_folder_than_its_own_concerns_that_folder(archive: Archive) -> None:
