@@ -124,6 +124,7 @@ class EndStates:
             dependent = self._dependent({*outdated, *changed}, Links(former | pairs))
             prefixes, rows = self._some(dependent, pairs, pulse)
         self._archive.commit_views(prefixes, rows, outdated, links.changes(before, now))
+        self._seen = {}, now
         if is_foreign:
             self._archive.set_note(_NOTE, _RULES)
         return len(rows)

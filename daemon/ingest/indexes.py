@@ -36,7 +36,7 @@ from daemon.worker import Worker
 
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
-_OPENING_S = 10.0  # a question waits this long; a check of 474,000 rows takes a minute
+_LOADING_S = 5.0  # a question waits this long; 474,000 rows take 20 s, and a check of them a minute
 _RETRY_S = 15.0  # after a failure, until the next question tries again
 _CRASHES = 3  # of the worker with the index open, one after the other, count as damage that the check does not see
 
@@ -70,6 +70,7 @@ class Upkeep:
         self._kb, self._batch = (indexed_kb, embedded_kb), batch
         self._opening, self._choosing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
         self._loaded: tuple[Embedder, SemanticIndex] | None = None
+        self._loader: threading.Thread | None = None
         self._is_closed = False
         self._used, self._next_try, self._crashes = time.monotonic(), 0.0, 0
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -125,9 +126,9 @@ class Upkeep:
 
     @property
     def semantic(self) -> SemanticIndex | None:
-        """The semantic index, or None while it is not open and checked. Access counts as use."""
+        """The semantic index, or None while it is not open, checked and in memory. Access counts as use."""
         self._used = time.monotonic()
-        return self._open_index()
+        return None if self._loader is not None and self._loader.is_alive() else self._open_index()
 
     @property
     def is_open(self) -> bool:
@@ -226,35 +227,34 @@ class Upkeep:
         self._on_event(f"{index} index", f"{reason}; parked, rebuilding from the archive")
         park(self._directory / index)
 
-    def load(self, within_s: float = _OPENING_S) -> None:
+    def load(self, within_s: float = _LOADING_S) -> None:
         """For a semantic query: open the index, and load it and a local model into memory.
 
-        If the index takes longer, the answer does without it. The caller reports errors.
+        If that takes longer, it goes on meanwhile, and the answer does without. The caller reports errors.
         """
         self._used = time.monotonic()
-        if self.is_off:
+        is_loaded = self._loaded is not None and (self._embedder, self._open_index()) == self._loaded
+        if is_loaded or self.is_off or self._is_closed or (not self.is_open and time.monotonic() < self._next_try):
             return
-        if not self.is_open and not self._is_closed and time.monotonic() >= self._next_try:
-            opening = threading.Thread(target=self._try_to_open, name="opening", daemon=True)
-            opening.start()
-            opening.join(within_s)
-        with self._loading, contextlib.suppress(Retry, Skip):
-            semantic = self._open_index()
-            if semantic is None or (self.embedder, semantic) == self._loaded:
-                return
-            embedder = self.embedder
-            if isinstance(embedder, LocalEmbedder):
-                embedder.load()
-                vector = embedder.embed(["."])[0]
-                if not isinstance(vector, BadInput):
-                    semantic.query(vector, Filters(), 1)  # Chroma loads its graph for the first query
-            self._loaded = (embedder, semantic)
+        with self._choosing:
+            if (loader := self._loader) is None or not loader.is_alive():
+                loader = self._loader = threading.Thread(target=self._load, name="loading", daemon=True)
+                loader.start()
+        loader.join(within_s)
 
-    def _try_to_open(self) -> None:
+    def _load(self) -> None:
         try:
             self.open_semantic()
         except (Retry, Skip):  # the state reports it, and so does the waiting query
             self._next_try = time.monotonic() + _RETRY_S
+        with self._loading, contextlib.suppress(Retry, Skip):
+            if (semantic := self._open_index()) is None or (self.embedder, semantic) == self._loaded:
+                return
+            if isinstance(embedder := self.embedder, LocalEmbedder):
+                embedder.load()
+                if not isinstance(vector := embedder.embed(["."])[0], BadInput):
+                    semantic.query(vector, Filters(), 1)  # Chroma loads its graph for the first query
+            self._loaded = (embedder, semantic)
 
     def end_worker_if_idle(self, after_s: float) -> bool:
         """End the worker, which has the semantic index and a local model, if they were not used for so long."""

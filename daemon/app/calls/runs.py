@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LOG = log.get("chat")
 _ALL = ""
 """Among the targets that are running: none may begin."""
+_LOADING_S = 300.0
+"""Pages wait longer than a question for an index that is being loaded."""
 
 
 class _MakesWay(ReconstituteError):
@@ -149,7 +151,7 @@ class RunCalls(RecallCalls, ABC):
             repeated = self._repeated(answerer, target, at)
             if repeated is not None:
                 return repeated
-            self.upkeep.load()
+            self.upkeep.load(_LOADING_S)
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
             reconstitution = self._reconstitution(answerer, ground)

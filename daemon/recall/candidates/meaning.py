@@ -95,7 +95,7 @@ class MeaningSearch:
             text = text_to_embed(query.searched, stats_of(self._lexical, query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
             text = query.searched
-        # Embed before opening the index, because the error of the model is the clearer one.
+        # Embed before asking for the index, because the error of the model is the clearer one.
         vector = self._vectors.get(text)
         if vector is None:
             candidates.waits_for = self._embedder.name

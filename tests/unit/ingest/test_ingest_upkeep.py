@@ -387,6 +387,21 @@ def test_questions_do_not_try_again_and_again_to_open_an_index(house: House, mon
     assert len(tries) == 3
 
 
+def test_a_question_waits_only_a_while_for_an_index_that_is_being_loaded(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upkeep, may_end, loads = house.open(), threading.Event(), []
+    opening = upkeep.open_semantic
+    monkeypatch.setattr(upkeep, "open_semantic", lambda: (loads.append(opening()), may_end.wait(60)))
+    for _ in range(2):
+        upkeep.load(within_s=0.2)
+        assert upkeep.semantic is None
+    may_end.set()
+    upkeep.load(within_s=60)
+    assert upkeep.semantic is not None
+    assert len(loads) == 1, "it is loaded once, however many wait"
+
+
 def test_an_index_that_was_let_go_of_is_opened_for_the_next_question(house: House) -> None:
     assert not house.upkeep.end_worker_if_idle(after_s=60.0)
     assert house.upkeep.end_worker_if_idle(after_s=0.0)
