@@ -48,6 +48,8 @@ def _ingest(figures: dict[str, Any]) -> Iterator[Goal]:
         yield Goal(f"written by a first run, {size}", "of the source", written, 2.7)
     for one in figures["one_more"]:
         yield Goal(f"one message more in a session of {one['session']:,}", "ms", one["message_ms"], 100)
+    for run in figures["embedded"]:
+        yield Goal(f"embedding what was said, {run['messages']:,} messages", "ms a message", run["embedded_ms"], 25)
     for name, power in figures["exponents"].items():
         is_first_run = name in {"archive", "words"}
         yield Goal(f"growth of {name}", "exponent", power, 1.0 if is_first_run else 0.0)

@@ -1,16 +1,19 @@
 """What reading OpenCode's records costs: archive and words, a first run and one message more, as both grow.
 
-    python bench/ingest.py [--messages 1000 3000 10000] [--kb 3] [--sessions 10 100 1000 5000] [--keep DIR] [--json]
+    python bench/ingest.py [--messages 1000 3000 10000] [--kb 3] [--sessions 10 100 1000 5000] [--embed 0]
+        [--keep DIR] [--json]
 
 Figures are processor seconds of the whole process (threads of LevelDB and tantivy included), bytes that reached the
 disk, and sizes beside the database that was read. The exponent is the slope of the logarithms: 1 is linear. The second
-table adds finished messages to one session, and scans and indexes after each, as the service does.
+table adds finished messages to one session, and scans and indexes after each, as the service does. With `--embed` so
+many messages are also read by a model: what was said in them, by the built-in one, its process included.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sqlite3
 import sys
 import tempfile
@@ -45,10 +48,10 @@ provider = "none"
 
 
 @contextmanager
-def engine_of(data: Path, folder: Path) -> Iterator[Engine]:
+def engine_of(data: Path, folder: Path, more: str = "") -> Iterator[Engine]:
     """An engine of its own over these records, with an archive in `folder`."""
     folder.mkdir(parents=True)
-    (folder / "config.toml").write_text(_CONFIG.format(data=data, archive=folder / "archive"))
+    (folder / "config.toml").write_text(_CONFIG.format(data=data, archive=folder / "archive") + more)
     with Engine(config.load(folder / "config.toml")) as engine:
         yield engine
 
@@ -73,6 +76,26 @@ def first_run(messages: int, kb: float, keep: Path) -> dict[str, Any]:
         "archive_size": sizes["leveldb"] / source,
         "words_size": sizes["index"] / source,
     }
+
+
+def embedded(messages: int, kb: float, keep: Path) -> dict[str, Any]:
+    """What was said in so many messages becomes vectors in the index."""
+    data = keep / f"data-{messages}-{kb:g}"
+    if not data.exists():
+        scale_data.make(data, messages, "skewed", 7, kb)
+    with tempfile.TemporaryDirectory() as name:
+        with engine_of(data, Path(name) / "run", '[embedding]\nwhat = "said"\n') as engine:
+            engine.scan(everything=True, patient=False)
+            count, before = engine.archive.message_count(), _processor()
+            while engine.drain_semantic().messages:
+                pass
+        spent = _processor() - before  # the worker's time is counted when it has ended
+    return {"messages": count, "embedded_ms": 1000 * spent / count}
+
+
+def _processor() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def one_more(length: int) -> dict[str, Any]:
@@ -177,12 +200,14 @@ def main() -> None:
     options.add_argument("--messages", type=int, nargs="*", default=[1000, 3000, 10_000])
     options.add_argument("--kb", type=float, default=scale_data.KB, help="how long a message is (default: %(default)g)")
     options.add_argument("--sessions", type=int, nargs="*", default=[10, 100, 1000, 5000])
+    options.add_argument("--embed", type=int, default=0, help="messages that are embedded as well (default: none)")
     options.add_argument("--keep", type=Path, help="a folder in which the data stays for the next run")
     options.add_argument("--json", action="store_true")
     arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         keep = arguments.keep or Path(name)
         runs = [first_run(messages, arguments.kb, keep) for messages in arguments.messages]
+        meaning = [embedded(arguments.embed, arguments.kb, keep)] if arguments.embed else []
     adding = [one_more(length) for length in arguments.sessions]
     fits: dict[str, float] = {}
     if len(runs) > 1:
@@ -191,9 +216,9 @@ def main() -> None:
     if len(adding) > 1:
         fits["one message more, by the session's length"] = exponent(adding, "session", "message_ms", per_item=False)
     if arguments.json:
-        print(json.dumps({"first_run": runs, "one_more": adding, "exponents": fits}))
+        print(json.dumps({"first_run": runs, "one_more": adding, "embedded": meaning, "exponents": fits}))
         return
-    for rows in (runs, adding):
+    for rows in (runs, adding, meaning):
         if rows:
             print(table(rows), end="\n\n")
     for label, power in fits.items():
