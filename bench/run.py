@@ -48,8 +48,8 @@ BENCHES = (
     Bench(
         "ingest",
         "ingest.py",
-        ("--messages", "300", "1000", "--sessions", "10", "100"),
-        ("--messages", "10000", "30000", "144000"),
+        ("--messages", "300", "1000", "--sessions", "10", "100", "--embed", "100"),
+        ("--messages", "10000", "30000", "144000", "--embed", "1000"),
         "output",
     ),
     Bench("idle", "idle.py", ("--messages", "100", "--seconds", "10"), ("--seconds", "60", "--rest", "300"), "output"),
