@@ -186,6 +186,7 @@ class Archive(OwnRecords):
             self.files.put_links(batch, links)
             self.files.current(batch, marks)
             self.commit(batch)
+            self.files.generation += 1
 
     # -- OpenCode's records --------------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ class FileRecords:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.generation = 0
+        """How often end states and links were stored since the start."""
 
     def edits(self, path: str) -> list[FileEdit]:
         """All recorded changes and observations of one path, including moves and copies to it, in time order."""
@@ -73,6 +75,10 @@ class FileRecords:
                 last = path
                 yield path
 
+    def has_own(self, path: str) -> bool:
+        """Whether something is recorded of this very path."""
+        return self._has(keys.file_prefix(path))
+
     def is_recorded(self, path: str) -> bool:
         """Whether something is recorded of a path or of what is beneath it."""
         return self._has(keys.file_prefix(path)) or self._has(keys.folder_prefix(path))
@@ -80,6 +86,10 @@ class FileRecords:
     def is_alone(self, path: str) -> bool:
         """Whether something is recorded of a path, and nothing of what is beneath it."""
         return self._has(keys.file_prefix(path)) and not self._has(keys.folder_prefix(path))
+
+    def has_view(self, path: str) -> bool:
+        """Whether there is a stored end state at or beneath a path."""
+        return self.view(path) is not None or self._has(keys.view(path + "/"))
 
     def _has(self, prefix: bytes) -> bool:
         return next(iter(self._store.keys(prefix)), None) is not None

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from daemon.archive import Archive
 from daemon.files.end_states import EndStates, Row, alias_hints
@@ -23,7 +24,7 @@ from daemon.files.events.formatters import FormatterSettings
 from daemon.files.history import FileHistory, Grade, Revision
 from daemon.files.links import Links, Pair
 from daemon.files.replay import World, replay
-from daemon.files.trees import is_beneath, is_in
+from daemon.files.trees import above, is_beneath, is_in
 from daemon.filesystem import regular_file
 from daemon.model import FileEdit
 
@@ -153,16 +154,19 @@ class Files:
         return world
 
     def _unread_names(self, loader: Loader, links: Links) -> set[str]:
-        """Other names of what `loader` has read, if something is recorded there or in the folder of the link."""
+        """Other names of what `loader` has read, if something is recorded there, on the way, or in its folder."""
+        recorded = self._archive.files
         unread, folders = set[str](), set[str]()
+        has_own, has_any = (lru_cache(maxsize=None)(look) for look in (recorded.has_own, recorded.is_recorded))
         for name, link in links.names(loader.requested):
             folder = posixpath.dirname(link)
             if is_in(name, loader.requested):
                 continue
-            recorded = self._archive.files
-            has_trees = any(True for old in (link, *loader.older_names(link)) for _ in recorded.snapshots(old))
-            if (has_trees and not loader.has_read(link)) or any(
-                map(recorded.is_recorded, (name, *loader.older_names(name)))
+            on_the_way = [link, *(place for place in above(name) if is_beneath(place, link))]
+            if any(map(has_any, (name, *loader.older_names(name)))) or any(
+                has_own(old) and not loader.has_read(place)
+                for place in on_the_way
+                for old in (place, *loader.older_names(place))
             ):
                 unread.add(name)
             elif folder not in folders and not loader.has_read(folder):

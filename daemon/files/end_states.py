@@ -71,8 +71,8 @@ class EndStates:
         self._archive = archive
         self._build = build
         self._lot_bytes = lot_bytes
-        self._seen: tuple[dict[str, bytes], links.ByFolder | None] = {}, None
-        """The marks of outdated paths when the pairs were last made, and these pairs."""
+        self._seen: dict[int, tuple[dict[str, bytes], links.ByFolder | None]] = {}
+        """The marks of outdated paths when the pairs were last made, and these pairs, by archive.files.generation."""
         self._lock = threading.Lock()
         """Held by a refresh: one that began earlier must not put its rows over those of a later one."""
 
@@ -87,23 +87,20 @@ class EndStates:
             return self._refresh(pulse)
 
     def pairs(self) -> set[Pair]:
-        """All pairs of places that share a history, by what is recorded now (daemon.files.links)."""
-        return {pair for pairs in self._pairs(self._archive.files.outdated()).values() for pair in pairs}
+        """All pairs of places that share a history, by what is recorded now (daemon.files.links).
 
-    def _pairs(self, outdated: dict[str, bytes], pulse: Callable[[], None] = lambda: None) -> links.ByFolder:
-        """The pairs by folder; only folders that have changed since the last call are looked at again."""
-        seen, known = self._seen
-        if known is None and self._is_foreign():
-            seen, known = {}, links.stored(self._archive)
-            changed = {*self._archive.files.paths(), *known}
-        else:
-            if known is None or not seen.keys() <= outdated.keys():  # a refresh has stored others
-                seen, known = {}, links.stored(self._archive)
-            changed = {path for path, mark in outdated.items() if seen.get(path) != mark}
-        if changed:
-            known = links.brought_up_to_date(self._archive, known, changed, pulse)
-        self._seen = outdated, known
-        return known
+        Only folders that have changed since the last call are looked at again.
+        """
+        generation, outdated = self._archive.files.generation, self._archive.files.outdated()
+        seen, known = self._seen.get(generation, ({}, None))
+        changed: Iterable[str] = [path for path, mark in outdated.items() if seen.get(path) != mark]
+        if known is None:
+            known = links.stored(self._archive)
+            changed = {*self._archive.files.paths(), *known} if self._is_foreign() else changed
+        known = links.brought_up_to_date(self._archive, known, changed)
+        if generation == self._archive.files.generation:  # else a refresh has stored others
+            self._seen = {generation: (outdated, known)}
+        return {pair for pairs in known.values() for pair in pairs}
 
     def _is_foreign(self) -> bool:
         """Whether the rows are missing, or were made by other rules."""
@@ -114,17 +111,18 @@ class EndStates:
         is_foreign = self._is_foreign()
         if not outdated and not is_foreign:
             return 0
-        before, now = links.stored(self._archive), self._pairs(outdated, pulse)
+        before = links.stored(self._archive)
+        changed = {*self._archive.files.paths(), *before} if is_foreign else outdated
+        now = links.brought_up_to_date(self._archive, before, changed, pulse)
         pairs = {pair for pairs in now.values() for pair in pairs}
         if is_foreign or len(outdated) > _MANY:
             prefixes, rows = ["/"], self._all(pairs, pulse)
         else:
             former = {pair for pairs in before.values() for pair in pairs}
-            changed = {target for _, target in former ^ pairs}
-            dependent = self._dependent({*outdated, *changed}, Links(former | pairs))
+            others = {target for _, target in former ^ pairs}
+            dependent = self._dependent({*outdated, *others}, Links(former | pairs))
             prefixes, rows = self._some(dependent, pairs, pulse)
         self._archive.commit_views(prefixes, rows, outdated, links.changes(before, now))
-        self._seen = {}, now
         if is_foreign:
             self._archive.set_note(_NOTE, _RULES)
         return len(rows)
@@ -136,10 +134,9 @@ class EndStates:
         world = self._build(prefixes, pulse, pairs)
         known = {*prefixes, *world.reached()}
         rows = _rows_of(world, (path for path in world.paths() if is_in(path, known)), pulse)
-        # A name that was taken for a file, of which nothing was known, may have turned out to be a folder.
+        # A name that was taken for a file may have turned out to be a folder.
         for folder in {folder for prefix in known for folder in above(prefix)}:
-            view = self._archive.files.view(folder)
-            if view is not None and not _decoded(view).sha256 and row_of(world.history(folder)) is None:
+            if self._archive.files.view(folder) is not None and row_of(world.history(folder)) is None:
                 rows[folder] = b""
         return sorted(known), rows
 
@@ -176,6 +173,7 @@ class EndStates:
         files = self._archive.files
         aliases, loader = files.aliases().items(), Loader(self._archive)
         of_folder = lru_cache(maxsize=None)(files.edits)  # many paths lie in the same folders
+        has_view = lru_cache(maxsize=None)(files.has_view)
         waiting = [(path, -1, False) for path in outdated]
         while waiting:
             path, after, is_led = waiting.pop()
@@ -201,6 +199,7 @@ class EndStates:
             waiting += [(place, since, False) for place, since in found]
             if not is_led:  # links that lead beneath themselves would be followed for ever
                 waiting += [(place, after, True) for place in pairs.led_to(path)]
+                waiting += [(name, after, True) for name, link in pairs.names([path]) if has_view(link)]
         return [
             path for path in prefixes if not any(path != prefix and is_beneath(path, prefix) for prefix in prefixes)
         ]

@@ -29,9 +29,12 @@ class Links:
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self._targets: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, set[str]] = defaultdict(set)
+        self._inner: dict[str, set[str]] = defaultdict(set)
         for name, target in pairs:
             self._targets[name].add(target)
             self._names[target].add(name)
+            for place in (target, *trees.above(target), "/"):
+                self._inner[place].add(target)
 
     def led_to(self, path: str) -> set[str]:
         """Where what was recorded at or beneath `path` belongs as well, by any of the pairs."""
@@ -46,14 +49,12 @@ class Links:
 
     def names(self, prefixes: Iterable[str]) -> Iterator[Pair]:
         """Other names of what is at or beneath `prefixes`, each with the name of the pair that leads there."""
-        requested = set(prefixes)
-        for prefix in requested:
+        for prefix in prefixes:
             for target in (prefix, *trees.above(prefix), "/"):
                 for name in self._names.get(target, ()):
                     yield name + prefix[len(target.rstrip("/")) :], name
-        for target, names in self._names.items():
-            if trees.is_in(target, requested):
-                yield from ((name, name) for name in names)
+            for target in self._inner.get(prefix, ()):
+                yield from ((name, name) for name in self._names[target])
 
     def gathered(self, paths: Iterable[str]) -> set[str]:
         """The targets that `paths` are at or beneath; a path itself where there is none."""

@@ -116,15 +116,16 @@ def _folder(entry: Entry | None) -> str:
 
 
 class PathFilter:
-    """Selects the paths of a replay: those beneath any of these prefixes."""
+    """Selects the paths of a replay: those beneath any of these prefixes, and the folders above, which may be files."""
 
     def __init__(self, prefixes: tuple[str, ...] = ("/",)) -> None:
-        self._prefixes = prefixes
+        self._prefixes = frozenset(prefixes)
+        self._above = frozenset(folder for prefix in prefixes for folder in above(prefix))
         self._all = "/" in prefixes
 
     def __call__(self, path: str) -> bool:
-        return self._all or any(is_beneath(path, prefix) for prefix in self._prefixes)
+        return self._all or path in self._above or is_in(path, self._prefixes)
 
     def may_hold(self, folder: str) -> bool:
         """Whether a selected path may lie in `folder`."""
-        return self._all or any(is_beneath(folder, prefix) or is_beneath(prefix, folder) for prefix in self._prefixes)
+        return self._all or folder in self._above or is_in(folder, self._prefixes)

@@ -68,7 +68,7 @@ class Upkeep:
         self._chroma = chroma
         self._choose, self._on_event = choose, on_event
         self._kb, self._batch = (indexed_kb, embedded_kb), batch
-        self._opening, self._choosing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
+        self._opening, self._choosing, self._loading, self._starting = (threading.Lock() for _ in range(4))
         self._loaded: tuple[Embedder, SemanticIndex] | None = None
         self._loader: threading.Thread | None = None
         self._is_closed = False
@@ -236,7 +236,7 @@ class Upkeep:
         is_loaded = self._loaded is not None and (self._embedder, self._open_index()) == self._loaded
         if is_loaded or self.is_off or self._is_closed or (not self.is_open and time.monotonic() < self._next_try):
             return
-        with self._choosing:
+        with self._starting:
             if (loader := self._loader) is None or not loader.is_alive():
                 loader = self._loader = threading.Thread(target=self._load, name="loading", daemon=True)
                 loader.start()
@@ -248,7 +248,7 @@ class Upkeep:
         except (Retry, Skip):  # the state reports it, and so does the waiting query
             self._next_try = time.monotonic() + _RETRY_S
         with self._loading, contextlib.suppress(Retry, Skip):
-            if (semantic := self._open_index()) is None or (self.embedder, semantic) == self._loaded:
+            if (semantic := self._open_index()) is None or self._is_closed or (self.embedder, semantic) == self._loaded:
                 return
             if isinstance(embedder := self.embedder, LocalEmbedder):
                 embedder.load()
@@ -316,7 +316,7 @@ class Upkeep:
         Raises:
             Retry: the Chroma server does not answer.
         """
-        with self._opening, self._loading:
+        with self._loading, self._opening:
             self._semantic = self._loaded = None
             self.semantic_state = ""
             self.worker.end()

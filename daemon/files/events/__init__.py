@@ -38,7 +38,7 @@ class Loader:
         self._carriers: list[FileEdit] = []
         self._looked_at: dict[str, int] = {}  # how many of those were looked at for a prefix
         self._read: set[str] = set()
-        self._read_whole: list[str] = []
+        self._read_whole: set[str] = set()
         self._requested: dict[str, _Key] = {}
         self._ends: dict[str, int] = {}
 
@@ -58,10 +58,11 @@ class Loader:
                 continue
             self._requested[prefix] = before
             self._looked_at.pop(prefix, None)
+            known = len(self._carriers)
             self._read_prefix(prefix)
             waiting += [(old, before) for old in self.older_names(prefix)]
-            # Earlier prefixes too, because an alias may have revealed moves that concern them.
-            for requested in list(self._requested):
+            # Earlier prefixes too, if moves were revealed that concern them, as by an alias.
+            for requested in list(self._requested) if len(self._carriers) > known else [prefix]:
                 waiting += self._origins(requested)
         checks = self._session_diff_checks()
         edits = Reverts(self._archive).applied(ordered(self._events.values()))
@@ -80,15 +81,13 @@ class Loader:
     @property
     def prefixes_read(self) -> tuple[str, ...]:
         """The prefixes of which all events were read: the requested ones, and where their content came from."""
-        return tuple(
-            p for p in self._requested if not any(p != prefix and is_beneath(p, prefix) for prefix in self._requested)
-        )
+        return tuple(p for p in self._requested if p == "/" or not is_in(posixpath.dirname(p), self._requested))
 
     def _read_prefix(self, prefix: str) -> None:
         """Read the events at and beneath a prefix, and of the folders above it."""
-        if any(is_beneath(prefix, read) for read in self._read_whole):
+        if is_in(prefix, self._read_whole):
             return
-        self._read_whole.append(prefix)
+        self._read_whole.add(prefix)
         for folder in above(prefix):
             if folder not in self._read:
                 self._read.add(folder)
@@ -121,7 +120,9 @@ class Loader:
         return [(place, until) for place, until in origins if not self._is_requested(place, until)]
 
     def _is_requested(self, place: str, until: _Key) -> bool:
-        return any(is_beneath(place, requested) and until <= known for requested, known in self._requested.items())
+        return any(
+            until <= self._requested[folder] for folder in (place, *above(place), "/") if folder in self._requested
+        )
 
     def _keep(self, edits: Iterable[FileEdit]) -> None:
         for edit in edits:

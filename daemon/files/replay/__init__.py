@@ -96,7 +96,9 @@ class World:
         return self._tracks.folders.real(path)
 
     def reached(self) -> set[str]:
-        """Paths that events named otherwise, through links."""
+        """Paths that events named otherwise, through links, and where paths of before the links lead to now."""
+        for path in self._tracks.paths():
+            self.real(path)
         return self._tracks.folders.reached
 
     def history(self, path: str) -> FileHistory:

@@ -104,7 +104,7 @@ _STEP = st.one_of(
     st.builds(lambda p, o: copy(0, p, o, recursive=True), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/k"])),
     st.builds(lambda p: unclear(0, p), st.sampled_from([*_FILES, *_FOLDERS, "/o"])),
     st.builds(lambda p: event(0, Operation.TOUCH, p), st.sampled_from(_FILES)),
-    st.builds(lambda p: run(0, p), st.sampled_from(["/w", "/w/d", "/o"])),
+    st.builds(lambda p: run(0, p), st.sampled_from(["/w", "/w/d", "/o", "/w/to"])),
     # Through a link, where one was seen.
     st.builds(
         lambda p, c: write(0, p, c), st.sampled_from(["/w/to", "/w/to/x", "/o/to/x"]), st.sampled_from(["3\n", "4\n"])
