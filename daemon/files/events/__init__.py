@@ -14,7 +14,7 @@ from dataclasses import replace
 from daemon.archive import Archive
 from daemon.files.events.revert_records import SessionDiffCheck, check_session_diff
 from daemon.files.events.reverts import Reverts
-from daemon.files.trees import above, is_beneath, is_in
+from daemon.files.trees import FOLDER_MODE, above, is_beneath, is_in
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.edits import NEVER_ENDED
 from daemon.transcript.evidence.recorded_diffs import AFTER_SESSION, AFTER_TURN, BEFORE_REVERT, MAYBE_REVERTED
@@ -147,6 +147,13 @@ class Loader:
         path, other = self.renamed(edit.path), edit.other and self.renamed(edit.other)
         if (path, other) == (edit.path, edit.other):
             return edit
+        if edit.operation is Operation.SNAPSHOT and is_beneath(edit.path, other or path) != is_beneath(
+            path, other or path
+        ):
+            # The folder is in another work tree now, or in none: of the tree only this folder counts.
+            entry = self._archive.objects.find(edit.blob, edit.path[len((edit.other or "").rstrip("/")) + 1 :])
+            blob = entry[1] if entry is not None and entry[0] == FOLDER_MODE else ""
+            return replace(edit, path=path, other=path, blob=blob)
         # What its text calls by the old name would be looked for there.
         return replace(edit, path=path, other=other, launch=None)
 

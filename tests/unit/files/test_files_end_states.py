@@ -124,7 +124,7 @@ _ACTIONS = st.lists(
         st.tuples(st.just("keep"), st.lists(st.tuples(st.integers(1, 30), _STEP), min_size=1, max_size=4)),
         st.tuples(st.just("look")),
         st.tuples(st.just("remove"), st.integers(1, 30)),
-        st.tuples(st.just("alias"), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/new"])),
+        st.tuples(st.just("alias"), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/new", "/v/new"])),
         st.tuples(st.just("unalias"), st.sampled_from(_FOLDERS)),
     ),
     max_size=8,
