@@ -112,7 +112,7 @@ def test_the_running_daemon_sees_recent_writes_and_disk_changes(daemon: Daemon, 
     daemon.run()
     place = tmp_path / "real.txt"
     talk.write(str(place), "written\n")
-    until(lambda: answer(daemon, "files", str(place))["files"])
+    until(lambda: daemon.ask("files", str(place)).returncode == 0)  # as long as nothing is known, it is 4
     assert answer(daemon, "files", str(place))["files"][0]["disk"] == "missing"
     place.write_text("written\n")
     assert answer(daemon, "files", str(place))["files"][0]["disk"] == "identical"
@@ -123,7 +123,7 @@ def test_the_running_daemon_sees_recent_writes_and_disk_changes(daemon: Daemon, 
 
 def test_an_alias_set_at_the_daemon_is_kept(daemon: Daemon, talk: Talk) -> None:
     daemon.run()
-    until(lambda: answer(daemon, "files", PROJECT)["files"])
+    until(lambda: daemon.ask("files", PROJECT).returncode == 0)
     assert daemon.ask("alias", PROJECT, "/home/dev/orchard").returncode == 0
     assert [file["path"] for file in answer(daemon, "files", "/home/dev/orchard/empty")["files"]] == [
         "/home/dev/orchard/empty"
@@ -144,7 +144,7 @@ def test_names_that_are_not_utf_8_in_a_snapshot_are_told_apart(daemon: Daemon, d
     database.close()
     daemon.run()
     daemon.wait_until_drained()
-    until(lambda: len(listed(daemon, str(work))) == 3)
+    until(lambda: daemon.ask("files", str(work)).returncode == 0 and len(listed(daemon, str(work))) == 3)
     assert {os.path.basename(entry["path"]): entry["grade"] for entry in listed(daemon, str(work))} == {
         first: "proven",
         second: "proven",

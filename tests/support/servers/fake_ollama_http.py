@@ -155,8 +155,9 @@ class Handler(BaseHTTPRequestHandler):
         fake.requests.append((self.path, body))
         routes = {"/api/embed": self.embed, "/api/show": self.show, "/api/chat": self.chat, "/api/generate": self.chat}
         with fake.counted():
-            if fake.delay_s:
-                time.sleep(fake.delay_s)
+            begun = time.monotonic()
+            while (left := begun + fake.delay_s - time.monotonic()) > 0:  # a test may end the delay
+                time.sleep(min(left, 0.05))
             model = body.get("model", "")
             if self.path not in routes:
                 self.fail(404, "not found")
