@@ -12,7 +12,7 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -64,10 +64,7 @@ class Files:
         Raises:
             ArchiveCorrupt: a stored edit failed its check.
         """
-        world = self._world((path,))
-        if world.real(path) != path:
-            world = self._world((path, world.real(path)))
-        return world.history(path).until(until)
+        return self._world((path,)).history(path).until(until)
 
     def histories(self, prefix: str, until: int | None = None) -> list[FileHistory]:
         """All histories at or beneath `prefix`, sorted by path."""
@@ -128,7 +125,7 @@ class Files:
         return alias_hints(self._archive, self._end_states, prefix)
 
     def _world(
-        self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None, pairs: Iterable[Pair] | None = None
+        self, prefixes: Collection[str], pulse: Callable[[], None] = lambda: None, pairs: Iterable[Pair] | None = None
     ) -> World:
         unread = set(prefixes)
         loader, settings = Loader(self._archive), FormatterSettings(self._archive)
@@ -147,7 +144,8 @@ class Files:
             links = Links(known)
             # What was read may be known by other names, and what has another name may not have been read.
             unread = self._unread_names(loader, links)
-            reached = {path for path in world.reached() if not is_in(path, loader.requested)}
+            reached = {*map(world.real, prefixes), *world.reached()}
+            reached = {path for path in reached if not is_in(path, loader.requested)}
             unread |= reached if len(reached) < _MANY_REACHED else links.gathered(reached)
             if not unread:
                 break

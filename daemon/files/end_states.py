@@ -10,7 +10,7 @@ import json
 import posixpath
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 
 import msgspec
@@ -21,7 +21,7 @@ from daemon.files import links
 from daemon.files.events import Loader
 from daemon.files.history import FileHistory
 from daemon.files.links import Links, Pair
-from daemon.files.lots import USUAL, beside, divided
+from daemon.files.lots import USUAL, in_lots, in_no_lot
 from daemon.files.replay import World
 from daemon.files.trees import above, is_beneath, is_in
 from daemon.hints import hint
@@ -61,7 +61,7 @@ _NOTE, _RULES = "file rows", "11"
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Row)
-Build = Callable[[Iterable[str], Callable[[], None], set[Pair]], World]
+Build = Callable[[Collection[str], Callable[[], None], set[Pair]], World]
 
 
 class EndStates:
@@ -147,7 +147,7 @@ class EndStates:
         renamed: dict[str, int] = defaultdict(int)
         for path, size in sizes.items():
             renamed[loader.renamed(path)] += size
-        lots = divided(renamed, {loader.renamed(place) for place in whole}, self._lot_bytes)
+        lots = in_lots(renamed, {loader.renamed(place) for place in whole}, self._lot_bytes)
         rows: dict[str, bytes] = {}
         folders: dict[str, bytes] = {}
         strangers: set[str] = set()
@@ -157,13 +157,14 @@ class EndStates:
             places = set(lot)
             world = self._build(lot, pulse, pairs)
             rows |= _rows_of(world, (path for path in world.paths() if is_in(path, places)), pulse)
-            strangers |= beside((*world.paths(), *world.reached()), lots)
+            strangers |= in_no_lot((*world.paths(), *world.reached()), lots)
             for folder in lots.divided:
                 if any(is_beneath(place, folder) for place in lot) and folders.get(folder) != b"":
                     # A lot that holds what made it known as a folder has no row of it.
                     folders |= {folder: b""} | _rows_of(world, [folder], pulse)
             done += 1
-            if done == len(lots.lots) and (left := beside(strangers, lots)):
+            # Paths that nothing is recorded of by this name: reached through links, or made by programs.
+            if done == len(lots.lots) and (left := in_no_lot(strangers, lots)):
                 lots.lots.append(sorted(left))
         return rows | {folder: row for folder, row in folders.items() if row}
 

@@ -26,7 +26,7 @@ class Lots:
     divided: set[str] = field(default_factory=set)
 
 
-def divided(sizes: Mapping[str, int], whole: Collection[str], most: int = USUAL) -> Lots:
+def in_lots(sizes: Mapping[str, int], whole: Collection[str], most: int = USUAL) -> Lots:
     """Lots of about `most` bytes. `sizes` has the bytes of the events of each path; `whole` are not divided."""
     total: dict[str, int] = defaultdict(int)
     inner: dict[str, set[str]] = defaultdict(set)
@@ -55,7 +55,7 @@ def divided(sizes: Mapping[str, int], whole: Collection[str], most: int = USUAL)
     return result
 
 
-def beside(paths: Iterable[str], lots: Lots) -> set[str]:
+def in_no_lot(paths: Iterable[str], lots: Lots) -> set[str]:
     """Those of `paths` that are in no lot."""
     places = {place for lot in lots.lots for place in lot}
     return {path for path in paths if path not in lots.divided and not is_in(path, places)}

@@ -61,8 +61,14 @@ class Browser:
         self.driver, self.address = driver, address
 
     def open(self, path: str) -> None:
-        """Load a page of the site, or another address."""
+        """Load a page of the site, or another address.
+
+        A search field that is to have the focus has it then: Chromium complains if keys come before.
+        """
         self.driver.get(path if "://" in path else self.address + path)
+        has_focus = "const [field] = document.querySelectorAll('[data-search][autofocus]');"
+        has_focus += "return !field || document.activeElement === field"
+        self.until(lambda: self.run(has_focus), "the focus in the search field")
 
     def resize(self, width: int, height: int = 900, *, dark: bool = False) -> None:
         """Show the following pages on a screen of this width."""

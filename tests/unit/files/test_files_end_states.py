@@ -281,7 +281,7 @@ def test_a_link_with_two_leading_slashes_is_followed(archive: Archive) -> None:
     assert list(above("//u/x")) == ["//u"]
 
 
-def test_a_file_that_is_also_written_through_a_link_from_elsewhere_has_its_newest_content(archive: Archive) -> None:
+def test_a_file_that_is_also_written_through_a_link_has_its_newest_content(archive: Archive) -> None:
     link = keep_tree(archive, {"to": (0o120000, b"/o")})
     keep(archive, [write(1, "/o/x", "1\n"), snapshot(2, link, "/w"), write(3, "/w/to/x", "2\n")])
     files = Files(archive)
