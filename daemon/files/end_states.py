@@ -174,7 +174,7 @@ class EndStates:
         files = self._archive.files
         aliases, loader = files.aliases().items(), Loader(self._archive)
         of_folder = lru_cache(maxsize=None)(files.edits)  # many paths lie in the same folders
-        has_view = lru_cache(maxsize=None)(files.has_view)
+        may_have_rows = lru_cache(maxsize=None)(lambda link: files.is_recorded(link) or files.has_view(link))
         waiting = [(path, -1, False) for path in outdated]
         while waiting:
             path, after, is_led = waiting.pop()
@@ -200,7 +200,7 @@ class EndStates:
             waiting += [(place, since, False) for place, since in found]
             if not is_led:  # links that lead beneath themselves would be followed for ever
                 waiting += [(place, after, True) for place in pairs.led_to(path)]
-                waiting += [(name, after, True) for name, link in pairs.names([path]) if has_view(link)]
+                waiting += [(name, after, True) for name, link in pairs.names([path]) if may_have_rows(link)]
         return [
             path for path in prefixes if not any(path != prefix and is_beneath(path, prefix) for prefix in prefixes)
         ]

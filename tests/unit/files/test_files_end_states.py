@@ -320,6 +320,17 @@ def test_links_that_lead_beneath_themselves_are_not_followed_for_ever(
     assert rows(files) == expected(archive)
 
 
+def test_a_name_that_became_a_link_has_the_row_of_its_target(archive: Archive) -> None:
+    link = keep_tree(archive, {"to": (0o120000, b"/o/f")})
+    keep(archive, [write(1, "/w/to", "1\n"), snapshot(2, link, "/w")])
+    files = Files(archive)
+    files.refresh()
+    keep(archive, [write(3, "/o/f", "2\n")])
+    assert {row.path for row in files.rows()} == {"/o/f", "/w/to"}
+    assert rows(files) == expected(archive)
+    assert alone(files, expected(archive)) == without_evidence(expected(archive))
+
+
 def test_what_was_reached_through_a_forgotten_link_has_no_row_any_more(archive: Archive) -> None:
     link = keep_tree(archive, {"to": (0o120000, b"/o")})
     keep(archive, [snapshot(1, link, "/w"), write(2, "/w/to/x", "1\n")])
