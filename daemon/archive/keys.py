@@ -44,6 +44,8 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """The inverse of escape."""
+    if "%" not in text:
+        return text
     return text.replace("%00", "\0").replace("%3A", ":").replace("%25", "%")
 
 

@@ -27,13 +27,13 @@ from daemon.opencode.shared import (
     PIECE,
     Gathered,
     Stamps,
-    Units,
     orphan_record,
     oversize,
     pending_revert,
     project_record,
 )
 from daemon.opencode.shared import stored_text as _text
+from daemon.opencode.units import SessionRows, Units
 
 _Rows: TypeAlias = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 """The rows of a message's parts, and its own row: rowid, id, type of the value, and the value, or None if unread."""
@@ -69,9 +69,9 @@ class Database:
         self._large = large
         self.name = f"db:{connection.path}"
         self._changes = Changes(connection, clock)
-        self._units = Units()
         self._journal = Journal(connection, self._limit)
         self._tables = Tables(connection)
+        self._rows, self._units = SessionRows(connection, self._tables), Units()
 
     def close(self) -> None:
         """See Source."""
@@ -115,19 +115,8 @@ class Database:
             self._journal.follow(session_id)
         except Unreadable as error:
             units.add(str(error), is_whole=False)
-        sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"
-        listed: dict[str, Stamps] = {}
-        for message_id, updated in self._tables.listed("message", sql, (session_id,), units):
-            listed[_text(message_id)] = [("", updated)]
-        telling = _telling(self._connection.columns("part"))
-        sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"
-        for message_id, part_id, updated in self._tables.listed("part", sql, (session_id,), units):
-            listed.setdefault(_text(message_id), []).append((_text(part_id), updated))
-        changes: dict[str, int] = {}
-        for message_id, (rows, changed) in self._removals(session_id, listed, units).items():
-            listed.setdefault(message_id, []).extend(rows)
-            changes[message_id] = changed
-        units.update(self._units.of(session_id, listed, changes))
+        listed = self._rows.of(session_id, units)
+        units.update(self._units.of(session_id, listed, self._removals(session_id, listed, units)))
         return units
 
     def _removals(
@@ -377,8 +366,3 @@ def _identifier(name: str) -> str:
 
 def _or_null(columns: frozenset[str], name: str) -> str:
     return name if name in columns else "NULL"
-
-
-def _telling(columns: frozenset[str]) -> str:
-    """The column that shows whether a row changed: its update time, or the content if there is none."""
-    return "time_updated" if "time_updated" in columns else "data"

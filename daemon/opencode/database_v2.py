@@ -18,8 +18,9 @@ from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part
 from daemon.opencode import DATABASE_2, Listing, Problem, Reading, RevertMark, Unit
 from daemon.opencode.connection import Connection
-from daemon.opencode.database import Database, _or_null, _telling
+from daemon.opencode.database import Database, _or_null
 from daemon.opencode.shared import stored_text as _text
+from daemon.opencode.units import telling
 
 _ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
 _MESSAGES = frozenset({*_ROLES, "assistant", "compaction"})
@@ -70,7 +71,7 @@ class Database2(Database):
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "
+            f"SELECT id, type, {_or_null(columns, 'seq')}, {telling(columns)}, length(data) "
             "FROM session_message WHERE session_id = ?"
         )
         units = Listing[Unit]()

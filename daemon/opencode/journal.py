@@ -203,7 +203,7 @@ class Journal:
             if rows:
                 removals[message_id] = RemovedRows(rows, max(state.time if state else 0, removed[1] if removed else 0))
         for message_id in incomplete:
-            lost = self._lost_calls(log, message_id, {part_id for part_id, _ in listed[message_id]})
+            lost = self._lost_calls(log, message_id, listed[message_id])
             if lost:
                 rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in lost]
                 removals[message_id] = RemovedRows(

@@ -11,7 +11,6 @@ A project's `worktree` is the last folder used in OpenCode 1.1 and the first in 
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -21,7 +20,7 @@ from daemon import records
 from daemon.errors import BadRecord, DiskFull, OutputRefused
 from daemon.filesystem.large_files import LargeFiles, Spool
 from daemon.model import LARGE, Json, Part, Parts
-from daemon.opencode import Problem, RevertMark, Unit
+from daemon.opencode import Problem, RevertMark
 from daemon.records import time_of, time_until
 
 PIECE = 1 << 20
@@ -154,40 +153,8 @@ def _start(part: Part) -> int:
     return records.integer(own.get("start")) or records.integer(of_call.get("start"))
 
 
-Stamps: TypeAlias = list[tuple[str, object]]
-"""Of a message: part id ("" for the message itself) and what shows whether the row changed."""
-
-_SESSIONS = 3
-
-
-class Units:
-    """Makes units, and remembers those of the sessions that were listed last.
-
-    A session that grows is listed again and again, while most of its messages stay as they were.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[str, dict[str, tuple[Stamps, int, Unit]]] = {}
-
-    def of(self, session_id: str, listed: Mapping[str, Stamps], changes: Mapping[str, int]) -> dict[str, Unit]:
-        """The units of a session's messages. `changes`: when rows of a message were last removed, in epoch ms."""
-        known, units = self._last.pop(session_id, {}), dict[str, tuple[Stamps, int, Unit]]()
-        for message_id, stamps in listed.items():
-            changed = changes.get(message_id, 0)
-            last = known.get(message_id)
-            is_same = last is not None and last[0] == stamps and last[1] == changed
-            units[message_id] = last if last is not None and is_same else (stamps, changed, _unit(stamps, changed))
-        self._last[session_id] = units
-        while len(self._last) > _SESSIONS:
-            del self._last[next(iter(self._last))]
-        return {message_id: unit for message_id, (_, _, unit) in units.items()}
-
-
-def _unit(stamps: Stamps, changed: int) -> Unit:
-    total = hashlib.sha256()
-    for part_id, updated in sorted(stamps, key=lambda stamp: stamp[0]):
-        total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))
-    return Unit(total.hexdigest()[:24], max([changed, *(records.integer(updated) for _, updated in stamps)]))
+Stamps: TypeAlias = Mapping[str, object]
+"""Of a message: by part id ("" for the message itself), what shows whether the row changed."""
 
 
 def stored_text(value: object) -> str:

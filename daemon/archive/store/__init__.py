@@ -194,25 +194,24 @@ class Store(Rewriting):
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All pairs whose key begins with `prefix`, in key order."""
         try:
-            bounds = {"start": prefix, "stop": keys.after(prefix)}
             with (
                 self._using,
                 self._database().snapshot() as moment,
-                moment.iterator(**bounds, verify_checksums=True) as rows,
+                moment.iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows,
             ):
                 for key, value in rows:
-                    yield key, self._whole(key, self._compression.unpack(key, value), moment) or b""
+                    if value.startswith(b"\0"):  # compressed or a reference, which cursors are not
+                        yield key, self._whole(key, self._compression.unpack(key, value), moment) or b""
+                    else:
+                        yield key, value
         except (DamagedError, plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
     def keys(self, prefix: bytes) -> Iterator[bytes]:
         """All keys that begin with `prefix`, in order."""
         try:
-            bounds = {"start": prefix, "stop": keys.after(prefix)}
-            with (
-                self._using,
-                self._database().iterator(**bounds, include_value=False, verify_checksums=True) as rows,
-            ):
+            bounds = {"start": prefix, "stop": keys.after(prefix), "include_value": False}
+            with self._using, self._database().iterator(**bounds, verify_checksums=True) as rows:
                 yield from rows
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error

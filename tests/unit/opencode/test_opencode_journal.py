@@ -334,17 +334,17 @@ def test_a_removed_message_is_listed_with_its_events_and_removal_time(database: 
     database.event("ses_1", "message.updated.1", {"info": user("msg_2", "ses_1")}, T0 + 500)
     assert journal.removals("ses_1", {}) == {}  # nothing was followed yet
     journal.follow("ses_1")
-    assert journal.removals("ses_1", {"msg_2": []}) == {
+    assert journal.removals("ses_1", {"msg_2": {}}) == {
         "msg_1": RemovedRows([("prt_1", "event 3"), ("", "event 2")], T0 + 300)
     }
     database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
     journal.follow("ses_1")
-    assert journal.removals("ses_1", {"msg_2": []}) == {
+    assert journal.removals("ses_1", {"msg_2": {}}) == {
         "msg_1": RemovedRows([("prt_1", "event 3"), ("", "event 2")], T0 + 600)
     }
     database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 700)
     journal.follow("ses_1")
-    assert journal.removals("ses_1", {"msg_1": [], "msg_2": []}) == {}
+    assert journal.removals("ses_1", {"msg_1": {}, "msg_2": {}}) == {}
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])
@@ -383,10 +383,10 @@ def test_a_removed_call_is_listed_with_its_event_and_removal_time(database: Data
         ids = {"messageID": "msg_1", "partID": part_id}
         database.event("ses_1", "message.part.removed.1", ids, T0 + 100 + number)
     journal.follow("ses_1")
-    assert journal.removals("ses_1", {"msg_1": [("prt_3", T0)]}) == {
+    assert journal.removals("ses_1", {"msg_1": {"prt_3": T0}}) == {
         "msg_1": RemovedRows([("prt_1", "event 0")], T0 + 100)
     }
-    assert journal.removals("ses_1", {"msg_1": [("prt_1", T0), ("prt_3", T0)]}) == {}
+    assert journal.removals("ses_1", {"msg_1": {"prt_1": T0, "prt_3": T0}}) == {}
     parts = journal.parts("ses_1", "msg_1", {"prt_3"}, [], calls_only=True)
     assert [(part.id, part.message_id, part.session_id) for part in parts] == [("prt_1", "msg_1", "ses_1")]
     assert journal.parts("ses_1", "msg_other", (), [], calls_only=True) == []
