@@ -30,8 +30,9 @@ _LONGEST_TICK_S = 30.0
 _SETTLE_S = 0.005
 """The wait for further events of the same write, so that one scan covers them: a folder and its file, a file's end."""
 
-_SPACING_S = 0.05
-"""Seconds between two scans while events arrive in a stream, because a text being written changes at every word."""
+_SPACING_S, _SPACING_UNFINISHED_S = 0.05, 0.1
+"""Seconds between two scans while events arrive in a stream, because a text being written changes at every word; and
+after a scan that found only an unfinished message."""
 
 _AFTER_SCAN, _AFTER_UNFINISHED = (2.0, 0.2), (60.0, 0.4)
 """The minimum pause after a scan, because a long session is costly to list, and after one that found only an unfinished
@@ -213,12 +214,14 @@ class IntakeLoop(Loop):
         if result.changed or result.removed or is_full_scan:
             _LOG.info(
                 "intake", scan="full" if is_full_scan else "touched", changed=result.changed, removed=result.removed,
-                quarantined=result.quarantined, postponed=len(result.postponed),
+                quarantined=result.quarantined, postponed=len(result.postponed | result.moving),
             )  # fmt: skip
         self.first_scan_done.set()
-        share, longest_s = _AFTER_UNFINISHED if self._engine.is_waiting and not result.changed else _AFTER_SCAN
+        is_unfinished = self._engine.is_waiting and not result.changed
+        share, longest_s = _AFTER_UNFINISHED if is_unfinished else _AFTER_SCAN
         pause = min(longest_s, share * (time.thread_time() - used))
-        self._next_scan = max(begun + _SPACING_S, time.monotonic() + pause)
+        spacing_s = _SPACING_UNFINISHED_S if is_unfinished else _SPACING_S
+        self._next_scan = max(begun + spacing_s, time.monotonic() + pause)
         self.settled()
         if self._engine.archive.waiting("lexical"):
             self.on_scanned()

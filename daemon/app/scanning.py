@@ -27,6 +27,9 @@ MOMENT_S = 0.5
 _REFUSED_S = (1.0, 600.0)
 """The first and the longest pause before a session is scanned again of which the system refused something."""
 
+_MOVING_S = 2.0
+"""Seconds after which a session is scanned again in which something was being written."""
+
 _LOCKED_S = 5.0
 """A database that is locked for longer than this is reported."""
 
@@ -87,6 +90,8 @@ class Scanning(Indexing):
         self._locked: dict[str, float] = {}
         """When a source could first not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
+        self._moving: dict[str, dict[str, float]] = {}
+        """By source: sessions in which something is being written, and when they are scanned even if nothing changes."""
         self._refused: dict[str, tuple[set[str], float, float]] = {}
         """By source: sessions of which something was refused, the pause before they are scanned again, its end."""
         self._is_capturing = False
@@ -184,13 +189,16 @@ class Scanning(Indexing):
                 self._keep_up(source, patient=patient, words=words)
                 last = time.monotonic()
 
-        touched = source.touched()
+        touched, moving = source.touched(), self._moving.get(source.name, {})
         refused, pause, due = self._refused.get(source.name, (set(), 0.0, 0.0))
         is_due = everything or touched is None or last >= due
         only = None
         if not everything and touched is not None:
             only = {*touched, *self._postponed.get(source.name, ()), *(refused if is_due else ())}
+            only |= {session for session, due_at in moving.items() if last >= due_at}
         result = self.intake.scan(source, only, patient=patient, progress=step)
+        moving = {session: due_at for session, due_at in moving.items() if only is not None and session not in only}
+        self._moving[source.name] = moving | dict.fromkeys(result.moving, time.monotonic() + _MOVING_S)
         still = result.refused if only is None else (refused - only) | result.refused
         if still - refused or not still:
             pause, is_due = 0.0, True
@@ -218,7 +226,7 @@ class Scanning(Indexing):
     @property
     def is_waiting(self) -> bool:
         """Whether the last scan found something that was still being written."""
-        return any(self._postponed.values())
+        return any(self._postponed.values()) or any(self._moving.values())
 
     @property
     def is_behind(self) -> bool:

@@ -23,7 +23,9 @@ class ScanResult:
     removed: int = 0
     quarantined: int = 0
     postponed: set[str] = field(default_factory=set)
-    """Sessions with unfinished messages."""
+    """Sessions that were locked."""
+    moving: set[str] = field(default_factory=set)
+    """Sessions with a message that is still being written."""
     refused: set[str] = field(default_factory=set)
     """Sessions with something that the system refused to read."""
     places: set[str] = field(default_factory=set)
@@ -34,6 +36,7 @@ class ScanResult:
         self.removed += result.removed
         self.quarantined += result.quarantined
         self.postponed |= result.postponed
+        self.moving |= result.moving
         self.refused |= result.refused
         self.places |= result.places
         return self

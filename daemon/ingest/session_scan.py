@@ -246,7 +246,7 @@ class SessionScan:
             self._batch.mark(self._name, self._id, message_id, unit.stamp)
             return True
         if self._patient and reading.message is not None and self._is_moving(reading.message, unit):
-            self.result.postponed.add(self._id)
+            self.result.moving.add(self._id)
             return False
         self._context.begun.pop(message_id, None)
         self._set_aside(message_id, unit, reading)

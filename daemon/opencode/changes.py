@@ -16,8 +16,16 @@ _NO_ROW = (0, None)
 _RECENT = 64
 """Rows to read again if the newest row is gone, because SQLite gives its number to the next row."""
 
-_REST = 50.0
-"""The pause between two counts of a table, as a multiple of a count's duration: of 150,000 rows it takes 12 ms."""
+_LOOK_S, _REST = 2.0, 50.0
+"""Seconds between two looks at what is costly to look at, and the least multiple of their duration: counting 150,000
+rows takes 12 ms, and reading a session of 5,000 messages 20, while an answer that is being written changes the database
+many times a second."""
+
+_STILL_S = 0.4
+"""Seconds without a change after which we look at once: an answer that ended without saying so is read then."""
+
+_NEWEST = 64
+"""Rows of messages whose update times are compared each time."""
 
 
 class Changes:
@@ -30,10 +38,12 @@ class Changes:
         self._replaced = connection.replaced
         self._last_row: dict[str, tuple[int, object]] = {"message": _NO_ROW, "part": _NO_ROW}
         self._counts = {"session": 0, "message": 0}
-        self._count_at = 0.0
-        self._is_uncounted = False
+        self._changed_at = self._look_at = 0.0
+        self._is_owing = False
+        """Whether something has changed since the last look."""
         self._is_named = False
-        """Whether the journal has named a session since the tables were last counted."""
+        """Whether the journal has named a session since the last look."""
+        self._newest: dict[object, object] = {}
         self._events: dict[str, int] = {}
         self._updated = 0
         self._at_last: set[str] = set()
@@ -41,20 +51,24 @@ class Changes:
         self._hot: dict[str, float] = {}
 
     def touched(self) -> Iterable[str] | None:
-        """See Source. Sessions with new rows, new event numbers or a changed session row, and recently active ones.
+        """See Source. Sessions with new rows, new event numbers, or whose own row or newest messages have changed.
 
-        Also None if rows are gone and the journal does not say which session they belonged to, or a page is damaged.
+        At every look, also those that were active a short while ago; and None if rows are gone and the journal does not
+        say which session they belonged to. None also if a page is damaged.
         """
-        version = self._connection.data_version()
-        if version == self._version and not (self._is_uncounted and self._clock() >= self._count_at):
+        version, now = self._connection.data_version(), self._clock()
+        is_new = version != self._version
+        is_look = now >= self._look_at or (not is_new and now >= self._changed_at + _STILL_S)
+        if not is_new and not (self._is_owing and is_look):
             return ()
+        self._changed_at = now if is_new else self._changed_at
         try:
-            return self._changed(version)
+            return self._changed(version, now, is_look=is_look)
         except Unreadable:
             self._version = version
             return None
 
-    def _changed(self, version: tuple[int, int]) -> Iterable[str] | None:
+    def _changed(self, version: tuple[int, int], now: float, *, is_look: bool) -> Iterable[str] | None:
         if not self._connection.columns("part") or not self._connection.columns("message"):
             self._version = version
             return None
@@ -63,18 +77,22 @@ class Changes:
             self._replaced = self._connection.replaced
             self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
             self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
-            self._at_last, self._count_at = set(), 0.0
+            self._at_last = set()
+        is_look |= first
         journaled = self._journaled()
         self._is_named |= bool(journaled)
-        is_lost = self._has_less() and not self._is_named
-        self._is_named &= self._is_uncounted
-        changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered())
-        self._version = version
+        is_less = self._has_less()
+        if is_look:
+            is_less |= self._has_fewer()
+            self._look_at = self._clock() + max(_LOOK_S, _REST * (self._clock() - now))
+        is_lost = is_less and not self._is_named
+        self._is_named &= not is_look
+        changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered(), self._rewritten())
+        self._version, self._is_owing = version, not is_look
         if not first:
-            now = self._clock()
             self._hot |= dict.fromkeys(changed, now)
             self._hot = {session: inserted for session, inserted in self._hot.items() if now - inserted < _HOT_S}
-        return None if first or is_lost else list(self._hot)
+        return None if first or is_lost else list(self._hot if is_look else changed)
 
     def _journaled(self) -> set[str]:
         """The sessions with new events in the journal."""
@@ -87,11 +105,8 @@ class Changes:
         return changed
 
     def _has_less(self) -> bool:
-        """Whether a table has lost rows: it has fewer, or its newest row is gone, even if new rows have come.
-
-        Parts are not counted, there are too many; they go with their messages.
-        """
-        is_less = self._has_fewer()
+        """Whether the newest row of a table is gone, even if new rows have come."""
+        is_less = False
         for table, (row, id_) in self._last_row.items():
             if row and self._connection.rows(f"SELECT id FROM {table} WHERE rowid = ?", (row,)) != [(id_,)]:
                 is_less = True
@@ -100,16 +115,13 @@ class Changes:
         return is_less
 
     def _has_fewer(self) -> bool:
-        """Whether a table has fewer rows than when they were last counted; counted after a rest."""
-        begun = self._clock()
-        self._is_uncounted = begun < self._count_at
-        if self._is_uncounted:
-            return False
+        """Whether a table has fewer rows than at the last look.
+
+        Parts are not counted, there are too many; they go with their messages.
+        """
         before = dict(self._counts)
         for table in self._counts:
             ((self._counts[table],),) = self._connection.rows(f"SELECT count(*) FROM {table}")
-        now = self._clock()
-        self._count_at = now + _REST * (now - begun)
         return any(self._counts[table] < count for table, count in before.items())
 
     def _added(self, table: str) -> set[str]:
@@ -131,3 +143,12 @@ class Changes:
         self._at_last = {id_ for id_, updated in rows if updated == latest}
         self._updated = latest
         return changed
+
+    def _rewritten(self) -> set[str]:
+        """The sessions of the newest messages whose own row has changed, as at the end of an answer."""
+        if "time_updated" not in self._connection.columns("message"):
+            return set()
+        sql = f"SELECT session_id, id, time_updated FROM message ORDER BY rowid DESC LIMIT {_NEWEST}"
+        before, rows = self._newest, self._connection.rows(sql)
+        self._newest = {(session_id, id_): updated for session_id, id_, updated in rows}
+        return {_text(row[0]) for row, updated in self._newest.items() if before.get(row) != updated}

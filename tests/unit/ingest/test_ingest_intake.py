@@ -117,7 +117,7 @@ def test_an_unfinished_message_is_read_when_quiet_and_again_when_complete(tmp_pa
     )
     late = [0.0]
     tree, intake = JsonTree(store.storage), intake_of(archive, quiet_s=60.0, clock=lambda: time.time() + late[0])
-    assert intake.scan(tree).postponed == {"ses_1"}
+    assert intake.scan(tree).moving == {"ses_1"}
     assert archive.message("msg_1") is None
     late[0] = 61.0
     assert intake.scan(tree).changed == 1

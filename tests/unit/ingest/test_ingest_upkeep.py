@@ -391,8 +391,8 @@ def test_a_question_waits_only_a_while_for_an_index_that_is_being_loaded(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upkeep, may_end, loads = house.open(), threading.Event(), []
-    opening = upkeep.open_semantic
-    monkeypatch.setattr(upkeep, "open_semantic", lambda: (loads.append(opening()), may_end.wait(60)))
+    opening = upkeep._opened
+    monkeypatch.setattr(upkeep, "_opened", lambda *each: (loads.append(opening(*each)), may_end.wait(60)) and loads[-1])
     for _ in range(2):
         upkeep.load(within_s=0.2)
         assert upkeep.semantic is None

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from itertools import chain, repeat
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.discover import Sources
 from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
-from tests.support.stores.make_opencode import Database, Database2, JsonStore, assistant, session, text, tool, user
+from tests.support.stores.make_opencode import T0, Database, Database2, JsonStore, assistant, session, text, tool, user
 
 pytestmark = pytest.mark.on_disk
 
@@ -195,6 +195,23 @@ def test_a_vanished_tree_or_database_concludes_nothing(tmp_path: Path) -> None:
         DatabaseSource(Connection(tmp_path / "none.db")).sessions()
 
 
+class Clock:
+    """Seconds, which pass as told."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def passes(self, seconds: float) -> None:
+        self._now_s += seconds
+
+    def __call__(self) -> float:
+        return self._now_s
+
+
+A_WHILE = 5.0
+"""Seconds after which a database is looked at again."""
+
+
 def test_a_database_says_what_was_touched_by_inserts_and_in_place_updates(tmp_path: Path) -> None:
     database = Database(tmp_path / "opencode.db")
     for number in (1, 2):
@@ -202,35 +219,38 @@ def test_a_database_says_what_was_touched_by_inserts_and_in_place_updates(tmp_pa
         database.message(
             user(f"msg_{number}", f"ses_{number}"), text(f"prt_{number}", f"msg_{number}", f"ses_{number}", "hi")
         )
-    source = DatabaseSource(Connection(database.path))
+    now = Clock()
+    source = DatabaseSource(Connection(database.path), clock=now)
     assert source.touched() is None
-    assert list(source.touched() or ()) == []
+    assert source.touched() == ()
     database.part(text("prt_3", "msg_2", "ses_2", "new"))
-    assert "ses_2" in set(source.touched() or ())
+    assert source.touched() == ["ses_2"]
     before = source.messages("ses_2")["msg_2"].stamp
+    now.passes(A_WHILE)
     database.part(text("prt_3", "msg_2", "ses_2", "newer"))
-    assert "ses_2" in set(source.touched() or ())
+    assert source.touched() == ["ses_2"]
     assert source.messages("ses_2")["msg_2"].stamp != before
     source.close()
     database.close()
 
 
-def told_again(path: Path, first: int) -> tuple[Database, DatabaseSource]:
-    """A database of two sessions with `first` messages each, the last of session 1, looked at once."""
+def told_again(path: Path, first: int) -> tuple[Database, DatabaseSource, Clock]:
+    """A database of two sessions with `first` messages each, the last of session 1, looked at a while ago."""
     database = Database(path)
     for number in (2, 1):
         database.session(session(f"ses_{number}"))
         for place in range(first):
             ids = f"msg_{number}_{place}", f"ses_{number}"
             database.message(user(*ids), text(f"prt_{number}_{place}", *ids, "hi"))
-    source = DatabaseSource(Connection(database.path), clock=chain((0, 1000), repeat(2000)).__next__)
+    now = Clock()
+    source = DatabaseSource(Connection(database.path), clock=now)
     assert source.touched() is None
     assert source.touched() == ()
-    for _ in range(2):  # the session that was touched last is always looked at: let it be neither
-        database.session(session("ses_3"))
-        touched = source.touched()
-    assert touched == ["ses_3"]
-    return database, source
+    now.passes(2000)  # no session was changed a moment ago
+    database.session(session("ses_3"))
+    assert source.touched() == ["ses_3"]
+    now.passes(A_WHILE)
+    return database, source, now
 
 
 def forget(database: Database, message_id: str) -> None:
@@ -244,7 +264,7 @@ def forget(database: Database, message_id: str) -> None:
 def test_a_message_that_takes_the_row_of_a_removed_one_is_found_at_once(
     tmp_path: Path, gone: int, *, is_seen: bool
 ) -> None:
-    database, source = told_again(tmp_path / "opencode.db", 3)
+    database, source, now = told_again(tmp_path / "opencode.db", 3)
     for place in range(gone):
         forget(database, f"msg_1_{2 - place}")
     if is_seen:
@@ -252,6 +272,7 @@ def test_a_message_that_takes_the_row_of_a_removed_one_is_found_at_once(
     database.message(user("msg_new", "ses_2"), text("prt_new", "msg_new", "ses_2", "new"))
     touched = source.touched()
     assert touched is None if not is_seen else "ses_2" in touched
+    now.passes(A_WHILE)
     database.part(text("prt_new", "msg_new", "ses_2", "newer"))
     assert "ses_2" in set(source.touched() or ())
     source.close()
@@ -269,7 +290,7 @@ REMOVALS = {
 
 @pytest.mark.parametrize("name", REMOVALS)
 def test_rows_that_go_without_a_line_in_the_journal_make_us_look_at_all(tmp_path: Path, name: str) -> None:
-    database, source = told_again(tmp_path / "opencode.db", 3)
+    database, source, _ = told_again(tmp_path / "opencode.db", 3)
     database.execute(REMOVALS[name])
     assert source.touched() is None
     assert source.touched() == ()
@@ -279,8 +300,84 @@ def test_rows_that_go_without_a_line_in_the_journal_make_us_look_at_all(tmp_path
     database.close()
 
 
+def test_a_text_that_is_being_written_is_looked_at_now_and_then(tmp_path: Path) -> None:
+    database, source, now = told_again(tmp_path / "opencode.db", 3)
+    database.message(user("msg_new", "ses_1"), text("prt_new", "msg_new", "ses_1", "A"))
+    looks = [now() for _ in range(300) if rewritten(database, source, now, 0.05)]
+    assert 5 <= len(looks) <= 10, "15 seconds, and no session is read more often than every two"
+    database.part(text("prt_new", "msg_new", "ses_1", "the end"))
+    assert source.touched() == []
+    assert source.touched() == ()
+    now.passes(0.5)
+    assert set(source.touched() or ()) == {"ses_1", "ses_3"}, "looked at once it stands still"
+    assert source.touched() == ()
+    source.close()
+    database.close()
+
+
+def rewritten(database: Database, source: DatabaseSource, now: Clock, seconds: float) -> bool:
+    now.passes(seconds)
+    database.part(text("prt_new", "msg_new", "ses_1", f"until {now()}"))
+    return "ses_1" in set(source.touched() or ())
+
+
+MOMENTS: dict[str, Callable[[Database], object]] = {
+    "a new message": lambda database: database.message(user("msg_later", "ses_1")),
+    "a new part": lambda database: database.part(text("prt_later", "msg_new", "ses_1", "later")),
+    "the message's own row": lambda database: database.message(user("msg_new", "ses_1")),
+    "the session's own row": lambda database: database.session(session("ses_1", title="Another")),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_what_happens_while_a_text_is_being_written_is_found_at_once(tmp_path: Path, name: str) -> None:
+    database, source, now = told_again(tmp_path / "opencode.db", 3)
+    database.message(user("msg_new", "ses_1"), text("prt_new", "msg_new", "ses_1", "A"))
+    assert rewritten(database, source, now, 0.0)
+    assert not rewritten(database, source, now, 0.05)
+    MOMENTS[name](database)
+    assert source.touched() == ["ses_1"]
+    assert not rewritten(database, source, now, 0.05)
+    source.close()
+    database.close()
+
+
+def test_rows_whose_counting_takes_long_are_counted_less_often(tmp_path: Path) -> None:
+    database = Database(tmp_path / "opencode.db")
+    for number in (1, 2):
+        database.message(user(f"msg_{number}", f"ses_{number}"))
+    now = count()  # each look at the clock takes a second, and so does counting
+    source = DatabaseSource(Connection(database.path), clock=lambda: float(next(now)))
+    assert source.touched() is None
+    database.execute("DELETE FROM message WHERE id = 'msg_1'")
+    found = 0
+    while source.touched() is not None:
+        database.part(text("prt_2", "msg_2", "ses_2", f"changed {found}"))
+        found += 1
+    assert found > 10
+    assert source.touched() is not None
+    source.close()
+    database.close()
+
+
+def test_a_session_that_is_not_the_only_one_of_its_moment_is_found(tmp_path: Path) -> None:
+    database = Database(tmp_path / "opencode.db")
+    now = Clock()
+    source = DatabaseSource(Connection(database.path), clock=now)
+    assert source.touched() is None
+    for number in (1, 2, 3):
+        now.passes(1000)
+        database.now = T0  # all in the same millisecond
+        database.session(session(f"ses_{number}"))
+        assert source.touched() == [f"ses_{number}"]
+    database.message(user("msg_1", "ses_1"))
+    assert source.touched() == ["ses_1"]
+    source.close()
+    database.close()
+
+
 def test_a_change_in_the_journal_rescans_only_its_session(tmp_path: Path) -> None:
-    database, source = told_again(tmp_path / "opencode.db", 3)
+    database, source, _ = told_again(tmp_path / "opencode.db", 3)
     database.remove_message("ses_1", "msg_1_2")
     touched = source.touched()
     assert touched is not None
