@@ -34,7 +34,7 @@ _SPACING_S, _SPACING_UNFINISHED_S = 0.05, 0.1
 """Seconds between two scans while events arrive in a stream, because a text being written changes at every word; and
 after a scan that found only an unfinished message."""
 
-_AFTER_SCAN, _AFTER_UNFINISHED = (2.0, 0.2), (60.0, 0.4)
+_AFTER_SCAN, _AFTER_UNFINISHED = (2.0, 0.2), (30.0, 0.4)
 """The minimum pause after a scan, because a long session is costly to list, and after one that found only an unfinished
 message, as an answer streams in for long: a multiple of the scan's processor time, and the most seconds."""
 

@@ -91,7 +91,7 @@ class Scanning(Indexing):
         """When a source could first not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
         self._moving: dict[str, dict[str, float]] = {}
-        """By source: sessions in which something is being written, and when they are scanned even if nothing changes."""
+        """By source: sessions in which something is being written, and when they are scanned in any case."""
         self._refused: dict[str, tuple[set[str], float, float]] = {}
         """By source: sessions of which something was refused, the pause before they are scanned again, its end."""
         self._is_capturing = False

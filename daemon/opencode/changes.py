@@ -43,7 +43,7 @@ class Changes:
         """Whether something has changed since the last look."""
         self._is_named = False
         """Whether the journal has named a session since the last look."""
-        self._newest: dict[object, object] = {}
+        self._newest: dict[tuple[object, object], object] = {}
         self._events: dict[str, int] = {}
         self._updated = 0
         self._at_last: set[str] = set()

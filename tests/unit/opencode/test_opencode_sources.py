@@ -9,8 +9,11 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.model import Message
@@ -340,6 +343,39 @@ def test_what_happens_while_a_text_is_being_written_is_found_at_once(tmp_path: P
     assert not rewritten(database, source, now, 0.05)
     source.close()
     database.close()
+
+
+_WRITES: dict[str, Callable[[Database, int, int], object]] = {
+    "a message": lambda database, it, ses: database.message(user(f"msg_{ses}_{it}", f"ses_{ses}")),
+    "a part": lambda database, it, ses: database.part(text(f"prt_{ses}_{it}", f"msg_{ses}_0", f"ses_{ses}", f"{it}")),
+    "in place": lambda database, it, ses: database.part(text(f"prt_{ses}_0", f"msg_{ses}_0", f"ses_{ses}", f"{it}")),
+    "the session": lambda database, it, ses: database.session(session(f"ses_{ses}", title=f"Title {it}")),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(_WRITES)), st.integers(0, 2), st.sampled_from([0, 0.01, 0.3, 1, 9]))))
+def test_whatever_is_written_into_an_active_session_is_reported_after_a_while(writes):
+    now = Clock()
+    with TemporaryDirectory() as folder, closing(Database(Path(folder) / "opencode.db")) as database:
+        for ses in range(3):
+            database.session(session(f"ses_{ses}"))
+        with closing(DatabaseSource(Connection(database.path), clock=now)) as source:
+            assert source.touched() is None
+            for ses in range(3):
+                database.message(
+                    user(f"msg_{ses}_0", f"ses_{ses}"), text(f"prt_{ses}_0", f"msg_{ses}_0", f"ses_{ses}", "hi")
+                )
+            read: dict[str, object] = {}
+            for number, (kind, ses, pause_s) in enumerate([*writes, ("a part", 0, A_WHILE)]):
+                read |= {name: listed(source, name) for name in source.touched() or ()}
+                _WRITES[kind](database, number + 1, ses)
+                now.passes(pause_s)
+            read |= {name: listed(source, name) for name in source.touched() or ()}
+            assert read == {name: listed(source, name) for name in ("ses_0", "ses_1", "ses_2")}
+
+
+def listed(source: DatabaseSource, session_id: str) -> object:
+    return source.read_session(session_id), source.messages(session_id)
 
 
 def test_rows_whose_counting_takes_long_are_counted_less_often(tmp_path: Path) -> None:
