@@ -16,7 +16,7 @@ from daemon.exclude import Exclusion
 from daemon.files import Files
 from daemon.filesystem.disk_space import is_full
 from daemon.ingest import Capture, Captured, Evidence, Intake, ScanResult
-from daemon.opencode import Source
+from daemon.opencode import Source, State
 from daemon.opencode.discover import Sources
 from daemon.opencode.snapshots import Snapshots
 
@@ -29,6 +29,9 @@ _REFUSED_S = (1.0, 600.0)
 
 _MOVING_S = 2.0
 """Seconds after which a session is scanned again in which something was being written."""
+
+_SETTLED_S = 10.0
+"""Seconds after the last write into a source from when on a full scan leaves nothing to be read again."""
 
 _LOCKED_S = 5.0
 """A database that is locked for longer than this is reported."""
@@ -94,6 +97,8 @@ class Scanning(Indexing):
         """By source: sessions in which something is being written, and when they are scanned in any case."""
         self._refused: dict[str, tuple[set[str], float, float]] = {}
         """By source: sessions of which something was refused, the pause before they are scanned again, its end."""
+        self._settled: dict[str, State] = {}
+        """By source: its state at a full scan that left nothing for a later one, unless something is written."""
         self._is_capturing = False
         """Whether the last scan captured something, so that more may be queued."""
         self._doubted: set[str] = set()
@@ -189,6 +194,10 @@ class Scanning(Indexing):
                 self._keep_up(source, patient=patient, words=words)
                 last = time.monotonic()
 
+        state, begun = source.state() if everything and patient else None, time.time()
+        if state is not None and state == self._settled.get(source.name):
+            self.intake.unchanged(source)
+            everything = False
         touched, moving = source.touched(), self._moving.get(source.name, {})
         refused, pause, due = self._refused.get(source.name, (set(), 0.0, 0.0))
         is_due = everything or touched is None or last >= due
@@ -206,6 +215,11 @@ class Scanning(Indexing):
             pause = min(max(_REFUSED_S[0], 2 * pause), _REFUSED_S[1])
             due = time.monotonic() + pause
         self._refused[source.name] = (still, pause, due)
+        if only is None:
+            self._settled.pop(source.name, None)
+            is_done = not (result.postponed or result.moving or still or source.name in self._doubted)
+            if state is not None and is_done and begun - state.written > _SETTLED_S and state == source.state():
+                self._settled[source.name] = state
         return result
 
     def _keep_up(self, source: Source, *, patient: bool, words: bool) -> None:

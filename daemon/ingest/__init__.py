@@ -116,6 +116,10 @@ class Intake:
             self.last_scan[source.name] = self._context.now()
         return total
 
+    def unchanged(self, source: Source) -> None:
+        """Count as a full scan that nothing was written into the source since the last one."""
+        self.last_scan[source.name] = self._context.now()
+
     def _gone(self, source: Source, listed: Listing[str]) -> set[str]:
         """The archived sessions that the source has no more; what is damaged there is noted."""
         reasons = [listed.problem] if listed.problem else []

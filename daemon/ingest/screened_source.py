@@ -17,7 +17,7 @@ from daemon.exclude.paths import PathExclusion
 from daemon.filesystem.large_files import LargeFiles
 from daemon.ingest.forgotten_paths import exclusion_of
 from daemon.model import Json, Session
-from daemon.opencode import Listing, Reading, RevertMark, Source, TodoList, Unit
+from daemon.opencode import Listing, Reading, RevertMark, Source, State, TodoList, Unit
 
 _OVERLAP = 256
 
@@ -40,6 +40,10 @@ class ScreenedSource:
     def hint(self, path: str) -> None:
         """See Source."""
         self._source.hint(path)
+
+    def state(self) -> State | None:
+        """See Source."""
+        return self._source.state()
 
     def sessions(self) -> Listing[str]:
         """See Source."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from daemon.model import Json, Message, Session
 
@@ -113,6 +113,13 @@ class Listing(dict[str, _T]):
         self.is_whole = self.is_whole and is_whole
 
 
+class State(NamedTuple):
+    """`files` differs after anything was written into them; `written` is when that was last, in epoch seconds."""
+
+    files: tuple[object, ...]
+    written: float
+
+
 class Source(Protocol):
     """A read-only place messages come from."""
 
@@ -133,6 +140,9 @@ class Source(Protocol):
 
     def hint(self, path: str) -> None:
         """A watch event named this path; the next `touched` includes its session."""
+
+    def state(self) -> State | None:
+        """The state of its files; None if only a scan shows whether something was written."""
 
     def sessions(self) -> Listing[str]:
         """Every session and the stamp of its record.

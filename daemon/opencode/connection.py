@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import quote
 
 from daemon.errors import SourceBusy, SourceMissing, Unreadable
+from daemon.opencode import State
 
 _SUFFIXES = ("", "-wal", "-shm")
 _LOCKED_REST_S = 1.0
@@ -260,6 +261,16 @@ class Connection:
         else:
             fix = "check the file's permissions and its -wal and -shm"
         return SourceMissing(f"{self.path}: {error}; {fix}")
+
+    def state(self) -> State | None:
+        """The state of the database file and its WAL, from the file system; None if it cannot be had."""
+        try:
+            stats = [os.stat(self.path), *(os.stat(path) for path in [f"{self._real}-wal"] if os.path.exists(path))]
+        except OSError:
+            return None
+        # Not the time of the last change of the inode, which SQLite sets when it opens a WAL, as we do.
+        files = tuple((it.st_dev, it.st_ino, it.st_size, it.st_mtime_ns) for it in stats)
+        return State(files, max(it.st_mtime for it in stats))
 
     def columns(self, table: str) -> frozenset[str]:
         """The columns of a table; empty when it does not exist. An empty result is not cached."""

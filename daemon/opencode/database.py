@@ -18,7 +18,7 @@ from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing, Unreadable
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
-from daemon.opencode import DATABASE, Listing, Problem, Reading, RevertMark, TodoList, Unit
+from daemon.opencode import DATABASE, Listing, Problem, Reading, RevertMark, State, TodoList, Unit
 from daemon.opencode.changes import Changes
 from daemon.opencode.connection import Connection, TooLargeError
 from daemon.opencode.damage import Tables
@@ -84,6 +84,10 @@ class Database:
     def touched(self) -> Iterable[str] | None:
         """See Source."""
         return self._changes.touched()
+
+    def state(self) -> State | None:
+        """See Source."""
+        return self._connection.state()
 
     # -- listing -------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,9 @@ class JsonTree:
 
     # -- listing -------------------------------------------------------------------------------------------------
 
+    def state(self) -> None:
+        """See Source: it has too many files."""
+
     def sessions(self) -> Listing[str]:
         """See Source."""
         if not self.storage.is_dir():
@@ -114,9 +117,7 @@ class JsonTree:
                 stamps[entry.name] = "none"
         self._files = {session_id: entry.path for session_id, entry in files.items()}
         self._find_orphans(folders)
-        for session_id in self._orphans:
-            stamps.setdefault(session_id, "none")
-        return stamps
+        return Listing(dict.fromkeys(self._orphans, "none") | stamps)
 
     def _session_files(self) -> dict[str, os.DirEntry[str]]:
         files: dict[str, os.DirEntry[str]] = {}
