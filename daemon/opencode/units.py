@@ -54,32 +54,48 @@ class _Sum:
         """Whether these are the number and the digest of the same rows; no digest: of none."""
         return self.rows == rows and self.digest == (digest or 0)
 
+    def add(self, row: int, updated: int) -> None:
+        """Count a row."""
+        self.rows, self.digest, self.latest = (
+            self.rows + 1,
+            self.digest + _share(row, updated),
+            max(self.latest, updated),
+        )
+
 
 @dataclass(slots=True)
 class _Known:
-    """The rows of one session. `replaced`: see Connection; `is_timed`: each row has an update time."""
+    """The rows of one session. `replaced`: see Connection. `read` are the rows by table, until they are summed up."""
 
     replaced: int
     stamps: dict[str, Stamps] = field(default_factory=dict)
+    read: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     sums: dict[str, _Sum] = field(default_factory=dict)
-    is_timed: bool = True
 
-    def put(self, table: str, rows: Iterable[tuple[Any, ...]]) -> bool:
-        """Note rows, new or changed ones; whether each has an update time."""
-        total, is_timed = self.sums[table], True
-        for row, message, part, updated in rows:
+    def summed(self) -> dict[str, _Sum] | None:
+        """The sums by table, to be changed; None if a row has no update time, so that nothing tells what changed."""
+        if self.sums:
+            return {table: replace(total) for table, total in self.sums.items()}
+        sums = {table: _Sum() for table in self.read}
+        for table, rows in self.read.items():
+            for row, _, _, updated in rows:
+                if not isinstance(updated, int):
+                    return None
+                sums[table].add(row, updated)
+        return sums
+
+    def put(self, total: _Sum, changed: Iterable[tuple[Any, ...]]) -> bool:
+        """Note changed rows of one table; False if one has no update time."""
+        for row, message, part, updated in changed:
+            if not isinstance(updated, int):
+                return False
             message_id, part_id = _text(message), _text(part)
             stamps = self.stamps.get(message_id, {})
-            former = stamps.get(part_id)
-            self.stamps[message_id] = {**stamps, part_id: updated}  # another one than a unit was made of
-            if not isinstance(updated, int):
-                is_timed = False
-                continue
-            if isinstance(former, int):
+            if isinstance(former := stamps.get(part_id), int):
                 total.rows, total.digest = total.rows - 1, total.digest - _share(row, former)
-            total.rows, total.digest = total.rows + 1, total.digest + _share(row, updated)
-            total.latest = max(total.latest, updated)
-        return is_timed
+            total.add(row, updated)
+            self.stamps[message_id] = {**stamps, part_id: updated}  # another one than a unit was made of
+        return True
 
 
 def _share(row: int, updated: int) -> int:
@@ -106,7 +122,7 @@ class SessionRows:
             known = self._followed(session_id, known)
         if known is None:
             known = self._read(session_id, listing)
-        if known.is_timed and not listing.problem:
+        if not listing.problem:
             self._last[session_id] = known
             while len(self._last) > _SESSIONS:
                 del self._last[next(iter(self._last))]
@@ -114,8 +130,9 @@ class SessionRows:
 
     def _followed(self, session_id: str, before: _Known) -> _Known | None:
         """What is known, with the rows that have changed since; None if that does not account for all rows."""
-        sums = {table: replace(total) for table, total in before.sums.items()}
-        known = _Known(before.replaced, dict(before.stamps), sums)
+        if (sums := before.summed()) is None:
+            return None
+        known = _Known(before.replaced, dict(before.stamps), sums=sums)
         try:
             for table, message, part in _TABLES:
                 sql = f"SELECT count(*), {_DIGEST} FROM {table} WHERE session_id = ?"
@@ -124,19 +141,20 @@ class SessionRows:
                 if not total.is_of(rows, digest):
                     sql = f"{_select(table, message, part, 'time_updated')} AND time_updated >= ?"
                     changed = self._connection.rows(sql, (session_id, total.latest))
-                    if not known.put(table, changed) or not total.is_of(rows, digest):
+                    if not known.put(total, changed) or not total.is_of(rows, digest):
                         return None
         except Unreadable:
             return None
         return known if self._connection.replaced == before.replaced else None
 
     def _read(self, session_id: str, listing: Listing[Any]) -> _Known:
-        known = _Known(self._connection.replaced)
+        known, stamps = _Known(self._connection.replaced), dict[str, dict[str, object]]()
         for table, message, part in _TABLES:
-            column = telling(self._connection.columns(table))
-            rows = self._tables.listed(table, _select(table, message, part, column), (session_id,), listing)
-            known.sums[table] = _Sum()
-            known.is_timed &= known.put(table, rows) and column == "time_updated"
+            sql = _select(table, message, part, telling(self._connection.columns(table)))
+            known.read[table] = self._tables.listed(table, sql, (session_id,), listing)
+            for _, message_id, part_id, updated in known.read[table]:
+                stamps.setdefault(_text(message_id), {})[_text(part_id)] = updated
+        known.stamps.update(stamps)
         return known
 
 
