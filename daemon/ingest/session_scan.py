@@ -326,13 +326,8 @@ class SessionScan:
         origin = self._origin(unit)
         named = self._batch.large(message_id, problem.part_id)
         if named is None or origin.follows(Origin(*named["origin"])):
-            reference = {
-                "sha256": problem.sha256,
-                "bytes": problem.size,
-                "place": problem.place,
-                "origin": list(origin),
-            }
-            self._batch.put_large(message_id, problem.part_id, reference)
+            kept = {"sha256": problem.sha256, "bytes": problem.size, "place": problem.place, "origin": list(origin)}
+            self._batch.put_large(message_id, problem.part_id, kept)
 
     def _note(self, place: str, error: BadRecord | SourceBusy | None) -> None:
         """Note that a record cannot be read; or with None, that it was read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from ahocorasick_rs import BytesAhoCorasick
 
@@ -23,6 +23,8 @@ _LONG_RUN = re.compile(r"[A-Za-z0-9_+/=.~:$,%-]{20,}+")
 """No provider's key is shorter."""
 _IS_RUN = bytes(97 if chr(code) in JOINED else 32 for code in range(256))
 _WIDE_RUN = b"a" * WIDE
+_SHORT, _MOST_SHORT = 200, 4096
+"""Characters of a text that is remembered, and how many are."""
 _LEAST_CUT = 12
 """So many letters and digits in one piece after a provider's prefix are a truncated key, not words."""
 
@@ -41,8 +43,18 @@ class Span:
 
 def find(text: str, *, deep: bool = True) -> list[Span]:
     """The secrets of `text`, in order and apart. `deep` looks into runs of base64, too."""
-    if not text:
+    if not text or (len(text) <= _SHORT and not known.has_values() and _is_innocent(text, known.fingerprint())):
         return []
+    return _found(text, deep=deep)
+
+
+@lru_cache(maxsize=_MOST_SHORT)
+def _is_innocent(text: str, _configuration: str) -> bool:
+    """Whether no rule finds anything; remembered, because paths and phrases are asked about again and again."""
+    return not _found(text, deep=True)
+
+
+def _found(text: str, *, deep: bool) -> list[Span]:
     words = _words_in(text)
     spans = _plain(text, words, deep=deep)
     inner = peeled(text)

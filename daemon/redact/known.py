@@ -83,6 +83,11 @@ def is_distinct(secret: str) -> bool:
     )
 
 
+def has_values() -> bool:
+    """Whether values are hidden in this piece of work."""
+    return bool(_VALUES.get())
+
+
 def has_patterns() -> bool:
     """Whether the user has patterns of their own, which may match several lines."""
     return bool(_IN_USE.extra)

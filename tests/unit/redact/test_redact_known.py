@@ -135,3 +135,20 @@ def test_what_an_edit_puts_in_the_place_of_a_secret_is_one() -> None:
 def test_what_replaces_no_secret_or_is_no_value_stays(old: str, new: str) -> None:
     with known.only({VALUE: "password"}):
         assert redact_value({"oldString": old, "newString": new})["newString"] == new
+
+
+def test_what_is_remembered_of_a_text_holds_only_while_the_same_is_known() -> None:
+    innocent, telling = f"it is {VALUE}", "password=" + "hunter2" + "hunter2x"
+    try:
+        for _ in range(2):
+            known.configure([], [])
+            assert redact(innocent) == innocent
+            assert "hunter2" not in redact(telling)
+            with known.only({VALUE: "password"}):
+                assert VALUE not in redact(innocent)
+            assert redact(innocent) == innocent
+            known.configure([VALUE], ["hunter2.*"])
+            assert VALUE not in redact(innocent)
+            assert redact(telling) == telling
+    finally:
+        known.configure([], [])
