@@ -10,7 +10,7 @@ from daemon.opencode.connection import Connection
 from daemon.opencode.shared import stored_text as _text
 
 _HOT_S = 900.0
-"""We keep checking a session this long after its last insert, because its rows may be updated in place."""
+"""We keep looking at a session this long after it was last active, because its rows may be updated in place."""
 
 _NO_ROW = (0, None)
 _RECENT = 64
@@ -53,8 +53,8 @@ class Changes:
     def touched(self) -> Iterable[str] | None:
         """See Source. Sessions with new rows, new event numbers, or whose own row or newest messages have changed.
 
-        At every look, also those that were active a short while ago; and None if rows are gone and the journal does not
-        say which session they belonged to. None also if a page is damaged.
+        At every look, also the last one and those that were active a short while ago; and None if rows are gone and the
+        journal does not say which session they belonged to. None also if a page is damaged.
         """
         version, now = self._connection.data_version(), self._clock()
         is_new = version != self._version
@@ -87,12 +87,15 @@ class Changes:
             self._look_at = self._clock() + max(_LOOK_S, _REST * (self._clock() - now))
         is_lost = is_less and not self._is_named
         self._is_named &= not is_look
-        changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered(), self._rewritten())
+        added, rewritten = {*self._added("message"), *self._added("part")}, self._rewritten()
+        changed = journaled | added | self._altered() | rewritten
         self._version, self._is_owing = version, not is_look
-        if not first:
-            self._hot |= dict.fromkeys(changed, now)
-            self._hot = {session: inserted for session, inserted in self._hot.items() if now - inserted < _HOT_S}
-        return None if first or is_lost else list(self._hot if is_look else changed)
+        # At first all are new; those of the newest messages may have been active a moment before we were.
+        self._hot |= dict.fromkeys(rewritten if first else changed, now)
+        self._hot = {session: active for session, active in self._hot.items() if now - active < _HOT_S}
+        if first or is_lost:
+            return None
+        return list(self._hot.keys() | self._at_last if is_look else changed)
 
     def _journaled(self) -> set[str]:
         """The sessions with new events in the journal."""
