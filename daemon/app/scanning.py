@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from daemon.app.indexing import SCAN, SEVERAL_FAILURES, Indexing
 from daemon.archive import TOOLS, Archive
@@ -28,10 +28,11 @@ _REFUSED_S = (1.0, 600.0)
 """The first and the longest pause before a session is scanned again of which the system refused something."""
 
 _MOVING_S = 2.0
-"""Seconds after which a session is scanned again in which something was being written."""
+"""Seconds after which a session is scanned again in which something was being written, while the source changes."""
 
-_SETTLED_S = 10.0
-"""Seconds after the last write into a source from when on a full scan leaves nothing to be read again."""
+_SETTLED_S, _TRUSTED_S = 10.0, 3600.0
+"""Seconds after the last write into a source from when on a full scan leaves nothing to be read again; and how long
+that holds, because other files beside a database are read too."""
 
 _LOCKED_S = 5.0
 """A database that is locked for longer than this is reported."""
@@ -94,11 +95,11 @@ class Scanning(Indexing):
         """When a source could first not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
         self._moving: dict[str, dict[str, float]] = {}
-        """By source: sessions in which something is being written, and when they are scanned in any case."""
+        """By source: sessions in which something was being written when they were last scanned, in epoch seconds."""
         self._refused: dict[str, tuple[set[str], float, float]] = {}
         """By source: sessions of which something was refused, the pause before they are scanned again, its end."""
-        self._settled: dict[str, State] = {}
-        """By source: its state at a full scan that left nothing for a later one, unless something is written."""
+        self._settled: dict[str, tuple[State, float]] = {}
+        """By source: its state at a full scan that left nothing for a later one, and until when that is trusted."""
         self._is_capturing = False
         """Whether the last scan captured something, so that more may be queued."""
         self._doubted: set[str] = set()
@@ -141,6 +142,8 @@ class Scanning(Indexing):
                     continue
                 except (Retry, Unreadable, OSError) as error:
                     self._unread[source.name] = str(error)
+                    for waiting in (self._postponed, self._moving):
+                        waiting.pop(source.name, None)  # all of it is scanned once it can be read
                     since = self._locked.setdefault(source.name, time.monotonic())
                     # OpenCode locks its database for a moment now and then, which is no reason to report an error.
                     if not isinstance(error, SourceBusy) or time.monotonic() - since > _LOCKED_S:
@@ -195,7 +198,8 @@ class Scanning(Indexing):
                 last = time.monotonic()
 
         state, begun = source.state() if everything and patient else None, time.time()
-        if state is not None and state == self._settled.get(source.name):
+        settled, until = self._settled.get(source.name, (None, 0.0))
+        if state is not None and state == settled and last < until:
             self.intake.unchanged(source)
             everything = False
         touched, moving = source.touched(), self._moving.get(source.name, {})
@@ -204,10 +208,10 @@ class Scanning(Indexing):
         only = None
         if not everything and touched is not None:
             only = {*touched, *self._postponed.get(source.name, ()), *(refused if is_due else ())}
-            only |= {session for session, due_at in moving.items() if last >= due_at}
+            only |= self._due(source, moving) if moving else set()
         result = self.intake.scan(source, only, patient=patient, progress=step)
-        moving = {session: due_at for session, due_at in moving.items() if only is not None and session not in only}
-        self._moving[source.name] = moving | dict.fromkeys(result.moving, time.monotonic() + _MOVING_S)
+        moving = {session: scanned for session, scanned in moving.items() if only is not None and session not in only}
+        self._moving[source.name] = moving | dict.fromkeys(result.moving, begun)
         still = result.refused if only is None else (refused - only) | result.refused
         if still - refused or not still:
             pause, is_due = 0.0, True
@@ -217,10 +221,20 @@ class Scanning(Indexing):
         self._refused[source.name] = (still, pause, due)
         if only is None:
             self._settled.pop(source.name, None)
-            is_done = not (result.postponed or result.moving or still or source.name in self._doubted)
+            is_done = result.is_whole and not (result.postponed or result.moving or still)
             if state is not None and is_done and begun - state.written > _SETTLED_S and state == source.state():
-                self._settled[source.name] = state
+                self._settled[source.name] = state, last + _TRUSTED_S
         return result
+
+    def _due(self, source: Source, moving: Mapping[str, float]) -> set[str]:
+        """Those of the moving sessions that are scanned in any case: once all stands still, else now and then."""
+        state, now = source.state(), time.time()
+
+        def is_due(scanned: float) -> bool:
+            still = (scanned if state is None else state.written) + self.config.watch.quiet_seconds
+            return scanned < still <= now or not scanned <= now < scanned + _MOVING_S
+
+        return {session for session, scanned in moving.items() if is_due(scanned)}
 
     def _keep_up(self, source: Source, *, patient: bool, words: bool) -> None:
         """In the middle of a long scan, scan sessions that were touched meanwhile, and index what was read so far."""

@@ -109,7 +109,9 @@ class Intake:
             total += session.result
             pulse(number + 1)
         if listed is not None:
-            for session_id in sorted(self._gone(source, listed)):
+            gone_ids, problem = self._gone(source, listed)
+            total.is_whole = not problem
+            for session_id in sorted(gone_ids):
                 total.removed += SessionScan(self._context, source, session_id, patient=False).forget()
             self._figures[source.name] = {name: counts for name, counts in figures.items() if name in listed}
             self._evidence.of_projects(ScreenedSource(source, self._context.exclusion))
@@ -120,8 +122,8 @@ class Intake:
         """Count as a full scan that nothing was written into the source since the last one."""
         self.last_scan[source.name] = self._context.now()
 
-    def _gone(self, source: Source, listed: Listing[str]) -> set[str]:
-        """The archived sessions that the source has no more; what is damaged there is noted."""
+    def _gone(self, source: Source, listed: Listing[str]) -> tuple[set[str], str]:
+        """The archived sessions that the source has no more, and what is damaged there, which is noted."""
         reasons = [listed.problem] if listed.problem else []
         missing = self._archive.marked_sessions(source.name) - set(listed)
         certain = (
@@ -137,7 +139,7 @@ class Intake:
             else:
                 batch.release(source.name, _SESSIONS)
             self._archive.commit(batch)
-        return certain
+        return certain, problem
 
     def counts(self, source: Source) -> SourceCounts:
         """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""

@@ -28,6 +28,8 @@ class ScanResult:
     """Sessions with a message that is still being written."""
     refused: set[str] = field(default_factory=set)
     """Sessions with something that the system refused to read."""
+    is_whole: bool = True
+    """Whether all sessions could be listed, if that was asked."""
     places: set[str] = field(default_factory=set)
     """Directories of changed sessions and paths of changed files."""
 
@@ -38,6 +40,7 @@ class ScanResult:
         self.postponed |= result.postponed
         self.moving |= result.moving
         self.refused |= result.refused
+        self.is_whole &= result.is_whole
         self.places |= result.places
         return self
 

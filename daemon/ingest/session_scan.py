@@ -248,7 +248,6 @@ class SessionScan:
         if self._patient and reading.message is not None and self._is_moving(reading.message, unit):
             self.result.moving.add(self._id)
             return False
-        self._context.begun.pop(message_id, None)
         self._set_aside(message_id, unit, reading)
         self._excluded.update(COUNTED[reason] for reason in reading.excluded)
         waits = "?" if any(problem.waits for problem in reading.problems) else ""
@@ -295,6 +294,7 @@ class SessionScan:
     def _is_moving(self, message: Message, unit: Unit) -> bool:
         """Whether it is unfinished and just changed, because OpenCode rewrites a text part for every token."""
         if message.is_complete or (self._context.now() - unit.changed) / 1000 >= self._context.quiet_s:
+            self._context.begun.pop(message.id, None)
             return False
         first = self._context.begun.setdefault(message.id, self._context.clock())
         if self._context.clock() - first < _PATIENCE_S:

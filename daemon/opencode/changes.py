@@ -16,10 +16,10 @@ _NO_ROW = (0, None)
 _RECENT = 64
 """Rows to read again if the newest row is gone, because SQLite gives its number to the next row."""
 
-_LOOK_S, _REST = 2.0, 50.0
-"""Seconds between two looks at what is costly to look at, and the least multiple of their duration: counting 150,000
-rows takes 12 ms, and reading a session of 5,000 messages 20, while an answer that is being written changes the database
-many times a second."""
+_LOOK_S, _REST, _LONGEST_S = 2.0, 50.0, 30.0
+"""Seconds between two looks at what is costly to look at, or so many times as long as the rows took to be counted, and
+the most: counting 150,000 takes 12 ms, and reading a session of 5,000 messages 20, while an answer that is being
+written changes the database many times a second."""
 
 _STILL_S = 0.4
 """Seconds without a change after which we look at once: an answer that ended without saying so is read then."""
@@ -53,8 +53,8 @@ class Changes:
     def touched(self) -> Iterable[str] | None:
         """See Source. Sessions with new rows, new event numbers, or whose own row or newest messages have changed.
 
-        At every look, also the last one and those that were active a short while ago; and None if rows are gone and the
-        journal does not say which session they belonged to. None also if a page is damaged.
+        At every look, also the last one and those that were active a short while ago. None if a session is gone, or
+        rows of which the journal does not say whose they were; also if a page is damaged.
         """
         version, now = self._connection.data_version(), self._clock()
         is_new = version != self._version
@@ -65,7 +65,7 @@ class Changes:
         try:
             return self._changed(version, now, is_look=is_look)
         except Unreadable:
-            self._version = version
+            self._version, self._is_owing, self._look_at = version, False, now + _LOOK_S
             return None
 
     def _changed(self, version: tuple[int, int], now: float, *, is_look: bool) -> Iterable[str] | None:
@@ -79,13 +79,13 @@ class Changes:
             self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
             self._at_last = set()
         is_look |= first
-        journaled = self._journaled()
+        journaled, is_lost = self._journaled()
         self._is_named |= bool(journaled)
         is_less = self._has_less()
         if is_look:
-            is_less |= self._has_fewer()
-            self._look_at = self._clock() + max(_LOOK_S, _REST * (self._clock() - now))
-        is_lost = is_less and not self._is_named
+            is_lost |= "session" in (fewer := self._fewer())
+            is_less |= bool(fewer)
+        is_lost |= is_less and not self._is_named
         self._is_named &= not is_look
         added, rewritten = {*self._added("message"), *self._added("part")}, self._rewritten()
         changed = journaled | added | self._altered() | rewritten
@@ -97,15 +97,14 @@ class Changes:
             return None
         return list(self._hot.keys() | self._at_last if is_look else changed)
 
-    def _journaled(self) -> set[str]:
-        """The sessions with new events in the journal."""
-        changed: set[str] = set()
+    def _journaled(self) -> tuple[set[str], bool]:
+        """The sessions with new events in the journal, and whether one is gone, which goes with its events."""
+        before, self._events = self._events, {}
         if self._connection.columns("event_sequence"):
-            for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
-                if self._events.get(_text(session_id)) != number:
-                    self._events[_text(session_id)] = number
-                    changed.add(_text(session_id))
-        return changed
+            rows = self._connection.rows("SELECT aggregate_id, seq FROM event_sequence")
+            self._events = {_text(session_id): number for session_id, number in rows}
+        changed = {session_id for session_id, number in self._events.items() if before.get(session_id) != number}
+        return changed, not before.keys() <= self._events.keys()
 
     def _has_less(self) -> bool:
         """Whether the newest row of a table is gone, even if new rows have come."""
@@ -117,15 +116,17 @@ class Changes:
                 self._last_row[table] = (max(0, min(row, newest or 0) - _RECENT), None)
         return is_less
 
-    def _has_fewer(self) -> bool:
-        """Whether a table has fewer rows than at the last look.
+    def _fewer(self) -> set[str]:
+        """The tables that have fewer rows than at the last look.
 
         Parts are not counted, there are too many; they go with their messages.
         """
-        before = dict(self._counts)
+        before, begun = dict(self._counts), self._clock()
         for table in self._counts:
             ((self._counts[table],),) = self._connection.rows(f"SELECT count(*) FROM {table}")
-        return any(self._counts[table] < count for table, count in before.items())
+        now = self._clock()
+        self._look_at = now + min(_LONGEST_S, max(_LOOK_S, _REST * (now - begun)))
+        return {table for table, count in before.items() if self._counts[table] < count}
 
     def _added(self, table: str) -> set[str]:
         """The sessions with rows after the last one that we have read."""

@@ -33,7 +33,7 @@ from daemon.opencode.shared import (
     project_record,
 )
 from daemon.opencode.shared import stored_text as _text
-from daemon.opencode.units import SessionRows, Units
+from daemon.opencode.units import SessionUnits
 
 _Rows: TypeAlias = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 """The rows of a message's parts, and its own row: rowid, id, type of the value, and the value, or None if unread."""
@@ -71,7 +71,7 @@ class Database:
         self._changes = Changes(connection, clock)
         self._journal = Journal(connection, self._limit)
         self._tables = Tables(connection)
-        self._rows, self._units = SessionRows(connection, self._tables), Units()
+        self._units = SessionUnits(connection, self._tables)
 
     def close(self) -> None:
         """See Source."""
@@ -119,8 +119,7 @@ class Database:
             self._journal.follow(session_id)
         except Unreadable as error:
             units.add(str(error), is_whole=False)
-        listed = self._rows.of(session_id, units)
-        units.update(self._units.of(session_id, listed, self._removals(session_id, listed, units)))
+        units.update(self._units.of(session_id, units, lambda listed: self._removals(session_id, listed, units)))
         return units
 
     def _removals(

@@ -1,15 +1,15 @@
 """The units of a session in the tables ``message`` and ``part``: which messages have rows, and which rows changed.
 
-A session that grows is listed again and again, while most of its rows stay as they were. So the rows of the sessions
-that were listed last are remembered, and only those with as late an update time are asked for again. A number that the
-rows of a table have in common, made by SQLite of all of them, then shows whether anything else differs, as after a
-removal; if so, all are read again. Listing 5,000 messages and 10,000 parts took 25 ms, and takes 5 so.
+A session that grows is listed again and again, while most of its rows stay as they were. So what was listed twice
+lately is remembered, and only rows updated since the latest known time are asked for. Their number and a digest, which
+SQLite makes of all rows, then show whether anything else differs, as after a removal; if so, all are read again.
+Listing 5,000 messages with 10,000 parts took 25 ms of processor time, and takes 8 so.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -23,9 +23,11 @@ from daemon.opencode.journal import RemovedRows
 from daemon.opencode.shared import Stamps
 from daemon.opencode.shared import stored_text as _text
 
-_SESSIONS = 3
+_MOST_SESSIONS, _MOST_MESSAGES = 64, 20_000
+"""How many sessions are remembered, and how many messages in all unless one session has more: some 15 MB."""
+
 _TABLES = (("message", "id", "''"), ("part", "message_id", "id"))
-"""Each table, the columns of the message's and the part's id."""
+"""Each table, and its columns of the message's and the part's id."""
 
 _TIME, _ROW, _SHIFT, _PRIME = (1 << 30) - 1, (1 << 12) - 1, 18, (1 << 31) - 1
 _PLACED = f"((time_updated & {_TIME}) + ((rowid & {_ROW}) << {_SHIFT}))"
@@ -33,6 +35,8 @@ _DIGEST = f"sum(({_PLACED} * {_PLACED}) % {_PRIME})"
 """A number that differs when rows come, go or get another time: the sum of the `_share` of each, which is squared so
 that changes do not compensate one another. No step overflows SQLite's 64 bits."""
 
+Removals: TypeAlias = Callable[[Mapping[str, Stamps]], Mapping[str, RemovedRows]]
+"""What was removed of a session, given the messages that have rows."""
 _Made: TypeAlias = tuple[Stamps, int, Unit]
 """A unit, and what it was made of: the stamps, and when rows of the message were last removed, in epoch ms."""
 
@@ -56,33 +60,27 @@ class _Sum:
 
     def add(self, row: int, updated: int) -> None:
         """Count a row."""
-        self.rows, self.digest, self.latest = (
-            self.rows + 1,
-            self.digest + _share(row, updated),
-            max(self.latest, updated),
-        )
+        self.rows, self.digest = self.rows + 1, self.digest + _share(row, updated)
+        self.latest = max(self.latest, updated)
+
+    def drop(self, row: int, updated: int) -> None:
+        """Do not count it any more."""
+        self.rows, self.digest = self.rows - 1, self.digest - _share(row, updated)
+
+
+def _share(row: int, updated: int) -> int:
+    placed = (updated & _TIME) + ((row & _ROW) << _SHIFT)
+    return placed * placed % _PRIME
 
 
 @dataclass(slots=True)
 class _Known:
-    """The rows of one session. `replaced`: see Connection. `read` are the rows by table, until they are summed up."""
+    """The rows of one session. `replaced`: see Connection. `sums` by table; none if a row has no update time."""
 
     replaced: int
     stamps: dict[str, Stamps] = field(default_factory=dict)
-    read: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     sums: dict[str, _Sum] = field(default_factory=dict)
-
-    def summed(self) -> dict[str, _Sum] | None:
-        """The sums by table, to be changed; None if a row has no update time, so that nothing tells what changed."""
-        if self.sums:
-            return {table: replace(total) for table, total in self.sums.items()}
-        sums = {table: _Sum() for table in self.read}
-        for table, rows in self.read.items():
-            for row, _, _, updated in rows:
-                if not isinstance(updated, int):
-                    return None
-                sums[table].add(row, updated)
-        return sums
+    made: dict[str, _Made] = field(default_factory=dict)
 
     def put(self, total: _Sum, changed: Iterable[tuple[Any, ...]]) -> bool:
         """Note changed rows of one table; False if one has no update time."""
@@ -92,49 +90,53 @@ class _Known:
             message_id, part_id = _text(message), _text(part)
             stamps = self.stamps.get(message_id, {})
             if isinstance(former := stamps.get(part_id), int):
-                total.rows, total.digest = total.rows - 1, total.digest - _share(row, former)
+                total.drop(row, former)
             total.add(row, updated)
             self.stamps[message_id] = {**stamps, part_id: updated}  # another one than a unit was made of
         return True
 
 
-def _share(row: int, updated: int) -> int:
-    placed = (updated & _TIME) + ((row & _ROW) << _SHIFT)
-    return placed * placed % _PRIME
-
-
-class SessionRows:
-    """The rows of one database by session; those of the sessions that were listed last are remembered."""
+class SessionUnits:
+    """The units of one database by session. Not thread-safe."""
 
     def __init__(self, connection: Connection, tables: Tables) -> None:
         self._connection = connection
         self._tables = tables
         self._last: dict[str, _Known] = {}
 
-    def of(self, session_id: str, listing: Listing[Any]) -> dict[str, Stamps]:
-        """The messages of a session that have rows; what is damaged is noted in the listing.
+    def of(self, session_id: str, listing: Listing[Unit], removals: Removals) -> dict[str, Unit]:
+        """The units of a session's messages; what is damaged is noted in the listing.
 
         Raises:
             SourceBusy, SourceMissing: as for every query.
         """
-        known = self._last.pop(session_id, None)
-        if known is not None:
-            known = self._followed(session_id, known)
+        before = self._last.pop(session_id, None)
+        known = None if before is None else self._followed(session_id, before)
         if known is None:
-            known = self._read(session_id, listing)
+            known = self._read(session_id, listing, is_again=before is not None)
+        known.made = made(known.stamps, removals(known.stamps), before.made if before is not None else {})
         if not listing.problem:
-            self._last[session_id] = known
-            while len(self._last) > _SESSIONS:
-                del self._last[next(iter(self._last))]
-        return known.stamps
+            # A full scan lists all sessions once, and none of them need be remembered for that.
+            self._last[session_id] = known if before is not None else _Known(known.replaced)
+            self._forget_old()
+        return {message_id: unit for message_id, (_, _, unit) in known.made.items()}
+
+    def _forget_old(self) -> None:
+        sizes = {session_id: len(known.stamps) for session_id, known in self._last.items() if known.stamps}
+        while sum(sizes.values()) > _MOST_MESSAGES and len(sizes) > 1:
+            oldest = next(iter(sizes))
+            del sizes[oldest], self._last[oldest]
+        while len(self._last) > _MOST_SESSIONS:
+            del self._last[next(iter(self._last))]
 
     def _followed(self, session_id: str, before: _Known) -> _Known | None:
         """What is known, with the rows that have changed since; None if that does not account for all rows."""
-        if (sums := before.summed()) is None:
-            return None
-        known = _Known(before.replaced, dict(before.stamps), sums=sums)
+        sums = {table: replace(total) for table, total in before.sums.items()}
+        known = _Known(before.replaced, dict(before.stamps), sums)
         try:
             for table, message, part in _TABLES:
+                if table not in sums or telling(self._connection.columns(table)) != "time_updated":
+                    return None
                 sql = f"SELECT count(*), {_DIGEST} FROM {table} WHERE session_id = ?"
                 ((rows, digest),) = self._connection.rows(sql, (session_id,))
                 total = sums[table]
@@ -147,13 +149,17 @@ class SessionRows:
             return None
         return known if self._connection.replaced == before.replaced else None
 
-    def _read(self, session_id: str, listing: Listing[Any]) -> _Known:
+    def _read(self, session_id: str, listing: Listing[Unit], *, is_again: bool) -> _Known:
         known, stamps = _Known(self._connection.replaced), dict[str, dict[str, object]]()
         for table, message, part in _TABLES:
             sql = _select(table, message, part, telling(self._connection.columns(table)))
-            known.read[table] = self._tables.listed(table, sql, (session_id,), listing)
-            for _, message_id, part_id, updated in known.read[table]:
+            rows = self._tables.listed(table, sql, (session_id,), listing)
+            for _, message_id, part_id, updated in rows:
                 stamps.setdefault(_text(message_id), {})[_text(part_id)] = updated
+            if is_again and all(isinstance(row[-1], int) for row in rows):
+                total = known.sums[table] = _Sum()
+                for row, _, _, updated in rows:
+                    total.add(row, updated)
         known.stamps.update(stamps)
         return known
 
@@ -162,27 +168,20 @@ def _select(table: str, message: str, part: str, told_by: str) -> str:
     return f"SELECT rowid, {message}, {part}, {told_by} FROM {table} WHERE session_id = ?"
 
 
-class Units:
-    """Makes units, and remembers those of the sessions that were listed last."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, dict[str, _Made]] = {}
-
-    def of(self, session_id: str, listed: Mapping[str, Stamps], removed: Mapping[str, RemovedRows]) -> dict[str, Unit]:
-        """The units of a session's messages, from their rows and what was removed of them."""
-        known, units = self._last.pop(session_id, {}), dict[str, _Made]()
-        for message_id in {**listed, **removed}:
-            stamps, changed = listed.get(message_id, {}), 0
-            if message_id in removed:
-                rows, changed = removed[message_id]
-                stamps = {**stamps, **dict(rows)}
-            made = known.get(message_id)
-            is_same = made is not None and made[1] == changed and (made[0] is stamps or made[0] == stamps)
-            units[message_id] = made if made is not None and is_same else (stamps, changed, _unit(stamps, changed))
-        self._last[session_id] = units
-        while len(self._last) > _SESSIONS:
-            del self._last[next(iter(self._last))]
-        return {message_id: unit for message_id, (_, _, unit) in units.items()}
+def made(
+    listed: Mapping[str, Stamps], removed: Mapping[str, RemovedRows], before: Mapping[str, _Made]
+) -> dict[str, _Made]:
+    """The unit of each message, from its rows and what was removed of them; those of `before` that are the same."""
+    units: dict[str, _Made] = {}
+    for message_id in {**listed, **removed}:
+        stamps, changed = listed.get(message_id, {}), 0
+        if message_id in removed:
+            rows, changed = removed[message_id]
+            stamps = {**stamps, **dict(rows)}
+        last = before.get(message_id)
+        is_same = last is not None and last[1] == changed and (last[0] is stamps or last[0] == stamps)
+        units[message_id] = last if last is not None and is_same else (stamps, changed, _unit(stamps, changed))
+    return units
 
 
 def _unit(stamps: Stamps, changed: int) -> Unit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 from ahocorasick_rs import BytesAhoCorasick
 
@@ -23,8 +23,10 @@ _LONG_RUN = re.compile(r"[A-Za-z0-9_+/=.~:$,%-]{20,}+")
 """No provider's key is shorter."""
 _IS_RUN = bytes(97 if chr(code) in JOINED else 32 for code in range(256))
 _WIDE_RUN = b"a" * WIDE
-_SHORT, _MOST_SHORT = 200, 4096
-"""Characters of a text that is remembered, and how many are."""
+_SHORT, _MOST_SHORT = 200, 8192
+"""Characters of an innocent text that is remembered, and how many are: paths and phrases come again and again."""
+_INNOCENT: set[tuple[object, str]] = set()
+"""Short texts without a secret, each with the configuration by which it has none."""
 _LEAST_CUT = 12
 """So many letters and digits in one piece after a provider's prefix are a truncated key, not words."""
 
@@ -43,15 +45,18 @@ class Span:
 
 def find(text: str, *, deep: bool = True) -> list[Span]:
     """The secrets of `text`, in order and apart. `deep` looks into runs of base64, too."""
-    if not text or (len(text) <= _SHORT and not known.has_values() and _is_innocent(text, known.fingerprint())):
+    if not text:
         return []
-    return _found(text, deep=deep)
-
-
-@lru_cache(maxsize=_MOST_SHORT)
-def _is_innocent(text: str, _configuration: str) -> bool:
-    """Whether no rule finds anything; remembered, because paths and phrases are asked about again and again."""
-    return not _found(text, deep=True)
+    if not deep or len(text) > _SHORT or known.has_values():
+        return _found(text, deep=deep)
+    if (key := (known.in_use(), text)) in _INNOCENT:
+        return []
+    spans = _found(text, deep=True)
+    if not spans:
+        if len(_INNOCENT) >= _MOST_SHORT:
+            _INNOCENT.clear()
+        _INNOCENT.add(key)
+    return spans
 
 
 def _found(text: str, *, deep: bool) -> list[Span]:

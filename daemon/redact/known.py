@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import regex  # type: ignore[import-untyped]  # it ships no types
@@ -113,10 +113,10 @@ def _joins(text: str, at: int) -> bool:
     return 0 <= at < len(text) and _JOINING.match(text, at) is not None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Custom:
-    extra: list[regex.Pattern[str]] = field(default_factory=list)
-    allow: list[regex.Pattern[str]] = field(default_factory=list)
+    extra: Sequence[regex.Pattern[str]] = ()
+    allow: Sequence[regex.Pattern[str]] = ()
     fingerprint: str = ""
 
 
@@ -129,10 +129,18 @@ def configure(extra: Sequence[str], allow: Sequence[str]) -> None:
     Raises:
         regex.error: a pattern is invalid.
     """
-    _IN_USE.extra = [regex.compile(pattern) for pattern in extra]
-    _IN_USE.allow = [regex.compile(pattern) for pattern in allow]
+    global _IN_USE  # noqa: PLW0603 - replaced as a whole, because other threads are searching
     text = "\0".join([*extra, "\0", *allow])
-    _IN_USE.fingerprint = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] if extra or allow else ""
+    _IN_USE = _Custom(
+        [regex.compile(pattern) for pattern in extra],
+        [regex.compile(pattern) for pattern in allow],
+        hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] if extra or allow else "",
+    )
+
+
+def in_use() -> object:
+    """The configuration: another object after each `configure`."""
+    return _IN_USE
 
 
 def fingerprint() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -101,6 +102,46 @@ def test_a_full_scan_shortly_after_a_write_is_not_the_last_one(
     for _ in range(3):
         followed.engine.scan(everything=True)
     assert sessions == []
+
+
+def test_once_an_hour_all_is_listed_because_files_beside_the_database_are_read_too(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert followed.lists()
+    assert not followed.lists()
+    hour = time.monotonic() + 3601
+    monkeypatch.setattr(time, "monotonic", lambda: hour)
+    assert followed.lists()
+
+
+def test_an_answer_that_stands_still_is_read_soon_and_one_that_grows_now_and_then(followed: Followed) -> None:
+    """With a stopped clock: what is due is a matter of the times at which the source was written and scanned."""
+    followed.database.message(user("msg_2", "ses_1"))
+    source = followed.engine.sources.refresh()[0]
+    state = source.state()
+    assert state is not None
+    quiet_s, written, now = followed.engine.config.watch.quiet_seconds, state.written, time.time()
+    assert followed.engine._due(source, {"ses": now}) == set(), "looked at just now"
+    assert followed.engine._due(source, {"ses": now - 3}) == {"ses"}, "looked at a while ago"
+    assert followed.engine._due(source, {"ses": now + 60}) == {"ses"}, "the clock was set back"
+    os.utime(source.name.partition(":")[2], (now - 0.9, now - 0.9))
+    os.utime(f"{source.name.partition(':')[2]}-wal", (now - 0.9, now - 0.9))
+    assert quiet_s == 0.4
+    assert written > 0
+    assert followed.engine._due(source, {"ses": now - 0.8}) == {"ses"}, "it has stood still since"
+    assert followed.engine._due(source, {"ses": now - 0.4}) == set(), "looked at when it stood still"
+
+
+def test_a_source_that_is_gone_has_nothing_to_wait_for(followed: Followed) -> None:
+    followed.database.now = int(time.time() * 1000) + 60_000
+    followed.database.message(assistant("msg_2", "ses_1", completed=None), text("prt_2", "msg_2", "ses_1", "b"))
+    followed.engine.scan(everything=False)
+    assert followed.engine.is_waiting
+    path = followed.database.path
+    path.rename(path.with_name("away"))
+    followed.engine.scan(everything=True)
+    assert not followed.engine.is_waiting
+    path.with_name("away").rename(path)
 
 
 def test_a_full_scan_that_left_something_is_not_the_last_one(followed: Followed) -> None:

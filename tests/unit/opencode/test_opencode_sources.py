@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.errors import BadRecord, SourceBusy, SourceMissing
+from daemon.errors import BadRecord, SourceBusy, SourceMissing, Unreadable
 from daemon.model import Message
 from daemon.opencode import Source
 from daemon.opencode.connection import Connection
@@ -377,6 +377,67 @@ def test_whatever_is_written_into_an_active_session_is_reported_after_a_while(wr
 
 def listed(source: DatabaseSource, session_id: str) -> object:
     return source.read_session(session_id), source.messages(session_id)
+
+
+def test_a_session_that_goes_while_another_one_is_active_makes_us_look_at_all(tmp_path: Path) -> None:
+    """A session's events go with it, so the journal says nothing of its end; a new one may take its place."""
+    for is_replaced in (False, True):
+        database = Database(tmp_path / str(is_replaced) / "opencode.db")
+        for number in (1, 2):
+            database.session(session(f"ses_{number}"))
+            database.event(f"ses_{number}", "message.updated.1", {})
+        now = Clock()
+        source = DatabaseSource(Connection(database.path), clock=now)
+        assert source.touched() is None
+        for table, column in (("session", "id"), ("event", "aggregate_id"), ("event_sequence", "aggregate_id")):
+            database.execute(f"DELETE FROM {table} WHERE {column} = 'ses_1'")
+        if is_replaced:
+            database.session(session("ses_3"))
+        found = []
+        for _ in range(60):
+            database.event("ses_2", "message.updated.1", {})
+            found.append(source.touched() is None)
+            now.passes(0.1)
+        assert sum(found) in {1, 2}
+        source.close()
+        database.close()
+
+
+def test_damage_is_looked_at_again_only_when_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database, source, now = told_again(tmp_path / "opencode.db", 3)
+    database.message(user("msg_new", "ses_1"), text("prt_new", "msg_new", "ses_1", "A"))
+    assert rewritten(database, source, now, 0.0)
+    assert not rewritten(database, source, now, 0.05)
+    refused = Unreadable("damaged")
+    monkeypatch.setattr(source._changes, "_fewer", lambda: (_ for _ in ()).throw(refused))
+    now.passes(A_WHILE)
+    assert source.touched() is None
+    now.passes(A_WHILE)
+    assert [source.touched() for _ in range(3)] == [(), (), ()]
+    source.close()
+    database.close()
+
+
+def test_counting_that_was_held_up_delays_the_next_look_by_half_a_minute_at_most(tmp_path: Path) -> None:
+    database = Database(tmp_path / "opencode.db")
+    database.message(user("msg_1", "ses_1"))
+    now = Clock()
+    source = DatabaseSource(Connection(database.path), clock=now)
+    assert source.touched() is None
+    counted = source._changes._connection.rows
+
+    def slow(sql: str, arguments: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        now.passes(60.0 if "count" in sql else 0.0)
+        return counted(sql, arguments)
+
+    source._changes._connection.rows = slow  # type: ignore[method-assign]
+    database.part(text("prt_1", "msg_1", "ses_1", "A"))
+    assert source.touched() is not None
+    now.passes(31.0)
+    database.part(text("prt_1", "msg_1", "ses_1", "B"))
+    assert source.touched() == ["ses_1"]
+    source.close()
+    database.close()
 
 
 def test_rows_whose_counting_takes_long_are_counted_less_often(tmp_path: Path) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.opencode import Listing
+from daemon.opencode import Listing, Unit
+from daemon.opencode import units as units_of_sessions
 from daemon.opencode.connection import Connection
 from daemon.opencode.damage import Tables
 from daemon.opencode.journal import RemovedRows
 from daemon.opencode.shared import Stamps
-from daemon.opencode.units import SessionRows, Units
+from daemon.opencode.units import SessionUnits, made
 from tests.support.stores.make_opencode import T0, Database
 
 _SESSIONS = st.sampled_from(["ses_1", "ses_2", "ses_3", "ses_4"])
@@ -37,16 +40,22 @@ _CHANGES = st.one_of(
 )
 
 
+def nothing(_: object) -> dict[str, RemovedRows]:
+    """What was removed."""
+    return {}
+
+
 @given(st.lists(st.tuples(st.lists(_CHANGES, max_size=4), _SESSIONS), max_size=12))
 def test_remembered_rows_are_those_that_are_read_anew(steps):
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "opencode.db")
         connection = Connection(database.path)
-        rows = SessionRows(connection, Tables(connection))
+        units = SessionUnits(connection, Tables(connection))
         for changes, session in steps:
             for sql, *values in changes:
                 database.connection.execute(sql, values)
-            assert rows.of(session, Listing()) == SessionRows(connection, Tables(connection)).of(session, Listing())
+            anew = SessionUnits(connection, Tables(connection))
+            assert units.of(session, Listing(), nothing) == anew.of(session, Listing(), nothing)
         connection.close()
         database.close()
 
@@ -63,11 +72,12 @@ def test_only_changed_rows_are_read_again(tmp_path: Path):
             return found
 
     with contextlib.closing(Counting(database.path)) as connection:
-        rows = SessionRows(connection, Tables(connection))
-        rows.of("ses", Listing())
+        units = SessionUnits(connection, Tables(connection))
+        for _ in range(2):  # what is listed once, as by a full scan, is not remembered
+            units.of("ses", Listing(), nothing)
         database.connection.execute("UPDATE message SET time_updated = ? WHERE id = 'msg_7'", (T0 + 99,))
         asked.clear()
-        assert rows.of("ses", Listing())["msg_7"] == {"": T0 + 99}
+        assert units.of("ses", Listing(), nothing)["msg_7"].changed == T0 + 99
         assert max(asked) == 2  # the changed row, and the one that was the latest
     database.close()
 
@@ -75,15 +85,48 @@ def test_only_changed_rows_are_read_again(tmp_path: Path):
 def test_nothing_is_remembered_of_a_database_that_was_replaced(tmp_path: Path):
     times: dict[str, object] = {}
     with contextlib.closing(Connection(tmp_path / "opencode.db")) as connection:
-        rows = SessionRows(connection, Tables(connection))
+        units = SessionUnits(connection, Tables(connection))
         for name, time in (("opencode.db", T0 + 1), ("other.db", T0)):
             database = Database(tmp_path / name)
             database.connection.execute("INSERT INTO message VALUES (?, 'ses', 0, ?, '{}')", (name, time))
             database.connection.execute("PRAGMA journal_mode=DELETE")
             database.close()
             os.replace(tmp_path / name, tmp_path / "opencode.db")
-            times |= {name: rows.of("ses", Listing())}
-    assert times == {"opencode.db": {"opencode.db": {"": T0 + 1}}, "other.db": {"other.db": {"": T0}}}
+            found = [units.of("ses", Listing(), nothing) for _ in range(3)]
+            times[name] = [{message_id: unit.changed for message_id, unit in listed.items()} for listed in found]
+    assert times == {"opencode.db": 3 * [{"opencode.db": T0 + 1}], "other.db": 3 * [{"other.db": T0}]}
+
+
+def test_a_table_without_update_times_is_read_whole(tmp_path: Path):
+    connection = sqlite3.connect(tmp_path / "opencode.db")
+    connection.execute("CREATE TABLE message (id text, session_id text, time_updated integer, data text)")
+    connection.execute("CREATE TABLE part (id text, message_id text, session_id text, data text)")
+    connection.execute("INSERT INTO message VALUES ('msg_1', 'ses', 1, '{}')")
+    connection.commit()
+    with contextlib.closing(Connection(tmp_path / "opencode.db")) as reader:
+        units = SessionUnits(reader, Tables(reader))
+        stamps = {units.of("ses", Listing(), nothing)["msg_1"].stamp for _ in range(4)}
+        connection.execute("INSERT INTO part VALUES ('prt_1', 'msg_1', 'ses', 'a')")
+        connection.commit()
+        stamps |= {units.of("ses", Listing(), nothing)["msg_1"].stamp for _ in range(4)}
+    connection.close()
+    assert len(stamps) == 2
+
+
+def test_of_many_sessions_the_last_ones_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(units_of_sessions, "_MOST_MESSAGES", 25)
+    database = Database(tmp_path / "opencode.db")
+    for number in range(50):
+        database.connection.execute(
+            "INSERT INTO message VALUES (?, ?, 0, 1, '{}')", (f"msg_{number}", f"ses_{number % 5}")
+        )
+    with contextlib.closing(Connection(database.path)) as connection:
+        units = SessionUnits(connection, Tables(connection))
+        for number in [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]:
+            units.of(f"ses_{number}", Listing(), nothing)
+        remembered = {session: len(known.stamps) for session, known in units._last.items()}
+    database.close()
+    assert {session: size for session, size in remembered.items() if size} == {"ses_3": 10, "ses_4": 10}
 
 
 _STAMPS = st.dictionaries(st.sampled_from(["", "prt_1", "prt_2"]), st.sampled_from([1, 2, None, "x"]), max_size=3)
@@ -91,7 +134,6 @@ _REMOVED = st.builds(
     RemovedRows, st.lists(st.tuples(st.sampled_from(["", "prt_3"]), st.just("event 1")), max_size=2), st.integers(0, 2)
 )
 _LISTING = st.tuples(
-    st.sampled_from("abcde"),
     st.dictionaries(st.sampled_from(["msg_1", "msg_2"]), _STAMPS),
     st.dictionaries(st.sampled_from(["msg_1", "msg_3"]), _REMOVED),
 )
@@ -99,19 +141,21 @@ _LISTING = st.tuples(
 
 @given(st.lists(_LISTING, max_size=8))
 def test_a_remembered_unit_is_the_one_that_is_made_anew(listings):
-    units = Units()
-    for listing in listings:
-        assert units.of(*listing) == Units().of(*listing)
+    before: dict[str, Any] = {}
+    for listed, removed in listings:
+        before = made(listed, removed, before)
+        assert before == made(listed, removed, {})
 
 
 @pytest.mark.parametrize(
     "other", [{"": 1, "prt_1": 2}, {"": 1, "prt_1": 2, "prt_2": 4}, {"": 1, "prt_1": 2, "prt_3": 3}]
 )
 def test_a_unit_depends_on_ids_stamps_and_removals_not_on_the_order_of_rows(other: Stamps):
-    of = Units().of
+    def unit(stamps: Stamps, changed: int = 0) -> Unit:
+        return made({"m": stamps}, {"m": RemovedRows([], changed)} if changed else {}, {})["m"][-1]
+
     rows = {"": 1, "prt_1": 2, "prt_2": 3}
-    (unit,) = of("s", {"m": rows}, {}).values()
-    assert of("s", {"m": dict(reversed(rows.items()))}, {})["m"] == unit
-    assert unit.changed == 3
-    assert of("s", {"m": other}, {})["m"].stamp != unit.stamp
-    assert of("s", {"m": rows}, {"m": RemovedRows([], 9)})["m"].changed == 9
+    assert unit(dict(reversed(rows.items()))) == unit(rows)
+    assert unit(rows).changed == 3
+    assert unit(other).stamp != unit(rows).stamp
+    assert unit(rows, 9).changed == 9

@@ -11,7 +11,7 @@ import pytest
 from daemon import config
 from daemon.app.engine import Engine
 from daemon.control.calls import silent
-from daemon.redact import known, redact, redact_value
+from daemon.redact import detection, known, redact, redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.support.secrets.outputs import WAYS, Framed, Planted
 from tests.support.secrets.renderings import texts
@@ -135,6 +135,26 @@ def test_what_an_edit_puts_in_the_place_of_a_secret_is_one() -> None:
 def test_what_replaces_no_secret_or_is_no_value_stays(old: str, new: str) -> None:
     with known.only({VALUE: "password"}):
         assert redact_value({"oldString": old, "newString": new})["newString"] == new
+
+
+def test_a_change_of_the_patterns_while_a_text_is_searched_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reload configures them anew in the same process, to the same ones."""
+    text, found = f"it is now {VALUE}", detection._found
+    known.configure([VALUE], [])
+
+    def reloaded(text: str, *, deep: bool) -> list[detection.Span]:
+        known.configure([], [])
+        spans = found(text, deep=deep)
+        known.configure([VALUE], [])
+        return spans
+
+    try:
+        with monkeypatch.context() as reloading:
+            reloading.setattr(detection, "_found", reloaded)
+            assert redact(text) == text
+        assert VALUE not in redact(text)
+    finally:
+        known.configure([], [])
 
 
 def test_what_is_remembered_of_a_text_holds_only_while_the_same_is_known() -> None:
