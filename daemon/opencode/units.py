@@ -3,7 +3,7 @@
 A session that grows is listed again and again, while most of its rows stay as they were. So what was listed twice
 lately is remembered, and only rows updated since the latest known time are asked for. Their number and a digest, which
 SQLite makes of all rows, then show whether anything else differs, as after a removal; if so, all are read again.
-Listing 5,000 messages with 10,000 parts took 25 ms of processor time, and takes 8 so.
+Listing 5,600 messages with 11,900 parts takes 44 ms of processor time, and 9 so.
 """
 
 from __future__ import annotations
