@@ -36,7 +36,7 @@ from daemon.worker import Worker
 
 _SHOWN_REASONS = 5
 NOT_TELLING = "it finds related texts no more similar than unrelated ones, so choose another model for meaning"
-_LOADING_S = 5.0  # a question waits this long; 474,000 rows take 20 s, and a check of them a minute
+_LOADING_S = (5.0, 25.0)  # a question waits this long, or if only meaning can answer; 474,000 rows take 20 s
 _RETRY_S = 15.0  # after a failure, until the next question tries again
 _CRASHES = 3  # of the worker with the index open, one after the other, count as damage that the check does not see
 
@@ -227,10 +227,10 @@ class Upkeep:
         self._on_event(f"{index} index", f"{reason}; parked, rebuilding from the archive")
         park(self._directory / index)
 
-    def load(self, within_s: float = _LOADING_S) -> None:
+    def load(self, *, is_needed: bool = False, within_s: float = 0.0) -> None:
         """For a semantic query: open the index, and load it and a local model into memory.
 
-        If that takes longer, it goes on meanwhile, and the answer does without. The caller reports errors.
+        If that takes longer, it goes on meanwhile, and there is no answer by meaning. The caller reports errors.
         """
         self._used = time.monotonic()
         is_loaded = self._loaded is not None and (self._embedder, self._open_index()) == self._loaded
@@ -240,7 +240,7 @@ class Upkeep:
             if (loader := self._loader) is None or not loader.is_alive():
                 loader = self._loader = threading.Thread(target=self._load, name="loading", daemon=True)
                 loader.start()
-        loader.join(within_s)
+        loader.join(within_s or _LOADING_S[is_needed])
 
     def _load(self) -> None:
         try:

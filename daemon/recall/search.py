@@ -65,15 +65,16 @@ class RecallEngine:
         on_failure: Callable[[str, Exception], None] = lambda _index, _error: None,
         catalog: Catalog | None = None,
         budget_s: float = BUDGET_S,
-        prepare: Callable[[], None] = lambda: None,
+        prepare: Callable[[bool], None] = lambda _: None,
         in_memory: int = 0,
         is_served: bool = False,
     ) -> None:
         """`semantic` returns the current semantic index, or None while it is being rebuilt.
 
         `on_failure` gets the name of an index that failed, lexical or semantic, and its error, so that its owner can
-        repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins. `in_memory`
-        is the number of waiting messages that `lexical` already has in memory.
+        repair it. `prepare` loads what a search by meaning needs, before the search's time begins; it may take longer
+        if it gets true, because only meaning can answer. `in_memory` is the number of waiting messages that `lexical`
+        already has in memory.
         """
         self._archive, self._lexical, self._on_failure = archive, lexical, on_failure
         is_off = "semantic" in archive.off

@@ -74,7 +74,7 @@ class RecallCalls:
             LazyEmbedder(lambda: self.upkeep.embedder),
             catalog=self.catalog,
             on_failure=self.index_failed,
-            prepare=self.upkeep.load,
+            prepare=lambda is_needed: self.upkeep.load(is_needed=is_needed),
             in_memory=0 if self.unindexed.is_off else NEWEST,
             is_served=self.is_indexing,
         )

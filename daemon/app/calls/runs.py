@@ -151,7 +151,7 @@ class RunCalls(RecallCalls, ABC):
             repeated = self._repeated(answerer, target, at)
             if repeated is not None:
                 return repeated
-            self.upkeep.load(_LOADING_S)
+            self.upkeep.load(within_s=_LOADING_S)
             ground = self.grounds[target.path] = self.ground()
             began = time.time_ns()
             reconstitution = self._reconstitution(answerer, ground)

@@ -41,9 +41,11 @@ class Search:
         plan: Plan,
         budget: Budget,
         *,
-        prepare: Callable[[], None],
+        prepare: Callable[[bool], None],
     ) -> None:
-        """`prepare` loads what searching by meaning needs; the budget does not count it."""
+        """`prepare` loads what searching by meaning needs, and gets whether only meaning can answer; the budget does not
+        count it.
+        """
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
         self._known: dict[str, Archived | None] = {}
@@ -60,7 +62,7 @@ class Search:
         """
         plan, outcome = self._plan, Outcome()
         if plan.match in {"hybrid", "semantic"} and plan.rounds:
-            self._budget.pause(self._prepare)
+            self._budget.pause(lambda: self._prepare(plan.match == "semantic"))
         for relevance, filters in plan.rounds:
             if outcome.rounds and (len(outcome.results) >= plan.results or self._budget.is_over):
                 break
@@ -135,7 +137,7 @@ class Search:
         outcome.is_full = is_full
         if self._candidates.meaning.is_off:
             return
-        self._budget.pause(self._prepare)
+        self._budget.pause(lambda: self._prepare(False))
         try:
             if not self._candidates.meaning.reads(self._plan.query):
                 outcome.warnings.append(self._candidates.meaning.unread(self._plan.match))

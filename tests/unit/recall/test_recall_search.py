@@ -167,6 +167,15 @@ def test_without_a_semantic_index_hybrid_answers_by_words_and_says_so(house: Rec
     assert answer.degraded
 
 
+@pytest.mark.parametrize(("mode", "is_needed"), [("semantic", True), ("hybrid", False)])
+def test_a_question_waits_longer_for_the_semantic_index_if_words_cannot_answer(
+    house: Recorded, mode: str, *, is_needed: bool
+):
+    waits: list[bool] = []
+    house.recall(prepare=waits.append).search("automobile", match=mode)
+    assert waits == [is_needed]
+
+
 @pytest.mark.parametrize("error", [ModelUnavailable("the model is down"), RuntimeError("rust panicked")])
 def test_a_failing_model_is_reported_and_never_an_error_in_hybrid(house: Recorded, error: Exception):
     told: list[tuple[str, Exception]] = []
