@@ -43,8 +43,8 @@ class Search:
         *,
         prepare: Callable[[bool], None],
     ) -> None:
-        """`prepare` loads what searching by meaning needs, and gets whether only meaning can answer; the budget does not
-        count it.
+        """`prepare` loads what searching by meaning needs, and gets whether only meaning can answer. The budget does
+        not count it.
         """
         self._archive, self._candidates, self._rows = archive, candidates, rows
         self._plan, self._budget, self._prepare = plan, budget, prepare
