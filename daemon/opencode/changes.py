@@ -99,10 +99,9 @@ class Changes:
 
     def _journaled(self) -> tuple[set[str], bool]:
         """The sessions with new events in the journal, and whether one is gone, which goes with its events."""
-        before, self._events = self._events, {}
-        if self._connection.columns("event_sequence"):
-            rows = self._connection.rows("SELECT aggregate_id, seq FROM event_sequence")
-            self._events = {_text(session_id): number for session_id, number in rows}
+        has_journal = self._connection.columns("event_sequence")
+        rows = self._connection.rows("SELECT aggregate_id, seq FROM event_sequence") if has_journal else []
+        before, self._events = self._events, {_text(session_id): number for session_id, number in rows}
         changed = {session_id for session_id, number in self._events.items() if before.get(session_id) != number}
         return changed, not before.keys() <= self._events.keys()
 

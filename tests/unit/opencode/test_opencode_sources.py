@@ -403,6 +403,29 @@ def test_a_session_that_goes_while_another_one_is_active_makes_us_look_at_all(tm
         database.close()
 
 
+def test_a_lock_does_not_make_every_session_an_active_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database, source, now = told_again(tmp_path / "opencode.db", 3)
+    for number in (1, 2):
+        database.event(f"ses_{number}", "message.updated.1", {})
+    assert set(source.touched() or ()) == {"ses_1", "ses_2", "ses_3"}
+    now.passes(2000)
+    database.event("ses_2", "message.updated.1", {})
+    with monkeypatch.context() as locked:
+        rows = source._changes._connection.rows
+
+        def busy(sql: str, arguments: Sequence[object] = ()) -> list[tuple[object, ...]]:
+            if "event_sequence" in sql:
+                raise SourceBusy("locked")
+            return rows(sql, arguments)
+
+        locked.setattr(source._changes._connection, "rows", busy)
+        with pytest.raises(SourceBusy):
+            source.touched()
+    assert set(source.touched() or ()) == {"ses_2", "ses_3"}
+    source.close()
+    database.close()
+
+
 def test_damage_is_looked_at_again_only_when_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database, source, now = told_again(tmp_path / "opencode.db", 3)
     database.message(user("msg_new", "ses_1"), text("prt_new", "msg_new", "ses_1", "A"))
