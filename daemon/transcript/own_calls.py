@@ -126,7 +126,7 @@ def _assign(assignments: tuple[str, ...], scope: words.Scope) -> None:
         name, sign, raw = assignment.partition("=")
         value = words.value(raw, scope) if sign else None
         if value is not None:
-            scope.variables[name] = value
+            scope.variables[name] = words.Field(value)
 
 
 def _fields(raw: str, scope: words.Scope) -> list[words.Field]:

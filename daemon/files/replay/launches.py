@@ -28,9 +28,11 @@ _DEEPEST = 4
 _MOST_READ = 64
 """Texts that are read for one command."""
 _ELSEWHERE = re.compile(
-    r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME|(?<![.\w])\.\.(?![.\w])"
+    r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME|MAKEFILE_LIST"
+    r"|(?<![.\w])\.\.(?![.\w])|\bpardir\b|[Pp]arents?\b|[Dd]irname\b|toplevel|top_level"
+    r"|\bpwd\b|PWD\b|CURDIR\b|[Gg]et_?[Cc]wd\b|\bcwd\b|(?<!bin/)\b(?:env|ENV)\b|environ|[Gg]et_?[Ee]nv|stdin\b|\binput\("
 )
-"""How programs reach a folder other than the one they were started in: their own, or one above."""
+"""How programs reach a folder other than the one they were started in: their own, one above, one from outside."""
 _TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts\b")
 """How a shell script uses its arguments without naming one."""
 _COMMANDING = frozenset({"sh", "bash", "source", "make", "package"})
@@ -91,9 +93,7 @@ class Launches:
         if program is None or effects is None:
             is_harmless = is_harmless or (text is None and self._is_trusted(edit))
             if not is_harmless:
-                is_elsewhere = _is_of_package(edit) or (
-                    text is not None and (_ELSEWHERE.search(text) or f"{edit.path}/" in text)
-                )
+                is_elsewhere = _is_of_package(edit) or (text is not None and _leads_elsewhere(text, edit))
                 self._doubt(edit.path if is_elsewhere else folder, edit)
             return
         is_read_on = shell.rereads_itself(program)
@@ -124,7 +124,7 @@ class Launches:
         if edit.content is None and (script is None or not self._is_settled(script, edit)):
             return None
         place = posixpath.dirname(edit.other) if edit.other else folder
-        program = shell.Program(text, launch, folder, edit.other if edit.content is None else None)
+        program = shell.Program(text, launch, folder, edit.other if edit.content is None else None, edit.path)
         if shell.is_python(program) and any(
             self._is_there(f"{place}/{name}.py") or self._tracks.is_folder(f"{place}/{name}")
             for name in sys.stdlib_module_names
@@ -191,6 +191,19 @@ class Launches:
 
 def _is_of_package(edit: FileEdit) -> bool:
     return edit.other is not None and posixpath.basename(edit.other) == "package.json"
+
+
+def _leads_elsewhere(text: str, edit: FileEdit) -> bool:
+    """Whether a program may have gone to another folder than the one it was started in, by its text or arguments."""
+    if _ELSEWHERE.search(text) is not None or f"{edit.path}/" in text:
+        return True
+    launch = edit.launch or Launch("")
+    folder = posixpath.normpath(posixpath.join(edit.path, launch.folder))
+    return any(
+        argument is None
+        or trees.is_beneath(posixpath.dirname(folder), posixpath.normpath(posixpath.join(folder, argument)))
+        for argument in launch.arguments[1:]
+    )
 
 
 def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:

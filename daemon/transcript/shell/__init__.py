@@ -63,7 +63,8 @@ def edits(tool_call: Call, version: str) -> list[FileEdit]:
         script = parse.parse(command)
         effects = _effects(script, state, tool_call)
     except (NotUnderstood, RecursionError):
-        named = [*names.named_files(command, base), *([base] if base != "/" and names.may_write(command) else [])]
+        places = state.place.reachable if base != "/" and names.may_write(command) else []
+        named = [*names.named_files(command, base), *places]
         ran = launched.may_run(command) and base.startswith("/")
         runs = [file_edit(tool_call, version, base, Operation.RUN, note=note)] if ran else []
         return [*unclear(tool_call, version, _without_secrets(named, command, redacted), note), *runs]
@@ -73,7 +74,7 @@ def edits(tool_call: Call, version: str) -> list[FileEdit]:
 
 def _start(tool_call: Call, base: str) -> State:
     home = _HOME.match(base)
-    state = start(base if base.startswith("/") else "", home[0] if home else None)
+    state = start(base if base.startswith("/") else "", home[0] if home else None, tool_call.base)
     state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(tool_call.state.get("output"))[:_MOST_OUTPUT]
     return state
 
@@ -183,12 +184,16 @@ _BASHS_OWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program text that was run. `path` is its file, if it has one; `folder` the working directory."""
+    """A program text that was run. `path` is its file, if it has one; `folder` the working directory.
+
+    `scope`: the folder that its session works in, where that is another.
+    """
 
     text: str
     launch: Launch
     folder: str
     path: str | None = None
+    scope: str = ""
 
 
 @lru_cache(maxsize=128)
@@ -236,7 +241,7 @@ def _shell(program: Program) -> list[Effect] | None:
     launch = program.launch
     if launch.language == "sh" and _BASHS_OWN.search(program.text):
         return None
-    state = start(program.folder, launch.home)
+    state = start(program.folder, launch.home, program.scope)
     state.strict = launch.strict
     state.is_posix = launch.language == "sh"
     state.parameters = _parameters(program)
@@ -280,7 +285,7 @@ def _lines(program: Program, lines: list[tuple[str, str]]) -> list[Effect] | Non
     effects: list[Effect] = []
     for folder, line in lines:
         launch = replace(program.launch, language="sh", status=0, arguments=(), strict=False)
-        line_effects = _shell(Program(line, launch, folder))
+        line_effects = _shell(Program(line, launch, folder, scope=program.scope))
         if line_effects is None:
             return None
         effects += line_effects

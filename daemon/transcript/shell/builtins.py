@@ -46,7 +46,7 @@ def doubt_folder(runner: Execution, verb: str, item: Simple) -> None:
     named = [*item.assigned, *(item.words if verb in _SETTERS or verb == "export" else ())]
     moves = any(_LEADING.match(assignment) for assignment in named)
     if moves or (verb in _MOVING and any(decides(assignment) for assignment in item.assigned)):
-        runner.unclear(runner.state.place.folders)
+        runner.unclear(runner.state.place.reachable)
         runner.state.doubt = True
 
 
@@ -62,7 +62,7 @@ def assign(runner: Execution, item: Simple, *, sure: bool) -> None:
             known = "/dev/unknown"  # a file that did not exist before, outside of everything
         runner.state.variables.pop(name, None)
         if known is not None and sure:
-            runner.state.variables[name] = known
+            runner.state.variables[name] = Field(known)
 
 
 def change(
@@ -81,7 +81,7 @@ def change(
         _declare(runner, verb, arguments, sure=status > 0)
     elif verb in _DOUBTFUL:
         if verb in ("eval", "trap"):
-            runner.unclear(state.place.folders)
+            runner.unclear(state.place.reachable)
         is_activation = verb in ("source", ".") and arguments and arguments[0].text.endswith("/activate")
         state.doubt = state.doubt or not is_activation
         if state.doubt:
@@ -106,14 +106,13 @@ def _change_folder(runner: Execution, verb: str, arguments: list[Field], *, ok: 
         target = arguments[0]
     path = state.place.exact(target) if target and verb == "cd" and target.text else None
     if path is not None and ok:
-        state.visited = tuple(dict.fromkeys((*state.visited, *state.place.folders)))
-        state.place = Place((path,))
+        state.place = Place((path,), elsewhere=tuple(state.place.reachable))
         return
     entered = state.place.entered(target) if target and verb == "cd" and target.text else None
     if entered is not None:
         state.place = entered
         return
-    folders = dict.fromkeys([*state.place.folders, *state.visited, *([path] if path else [])])
+    folders = dict.fromkeys([*state.place.reachable, *([path] if path else [])])
     state.place = Place(tuple(folders), known=False)
     state.variables.pop("PWD", None)
 
@@ -148,7 +147,7 @@ def _declare(runner: Execution, verb: str, arguments: list[Field], *, sure: bool
         elif match is None:
             state.variables.pop(field.text, None)
         elif verb == "export" and match[2] == "=" and field.exact and sure and "~" not in match[3]:
-            state.variables[match[1]] = match[3]
+            state.variables[match[1]] = Field(match[3])
         else:
             state.variables.pop(match[1], None)
     if verb == "shift":

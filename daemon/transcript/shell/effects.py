@@ -13,14 +13,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from daemon.model import Operation
-from daemon.transcript.shell import simple
+from daemon.transcript.shell import simple, words
+from daemon.transcript.shell.builtins import decides
 from daemon.transcript.shell.heredocs import NotUnderstood
 from daemon.transcript.shell.parse import Block, Chain, Compound, Pipeline, Script, Sequence, Simple, Statement, parse
 from daemon.transcript.shell.state import Effect, Execution, Output, Setting, State, Status, overlap
 from daemon.transcript.shell.streams import redirected
+from daemon.transcript.shell.words import Field
 
 _DEEPEST_SCRIPT = 4
 _DEEPEST_LOOP = 2
+_MOST_ROUNDS = 8
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"})
 
 
@@ -105,8 +108,15 @@ class Runner(Execution):
     def _compound(self, item: Compound, setting: Setting) -> None:
         """Every inner statement may run, in a loop also with the folder and variables of an earlier round."""
         before = self.state.copy()
-        for inner in item.inner:
-            self._maybe(inner, setting)
+        rounds = self._rounds(item)
+        was_in_rounds, self.is_in_rounds = self.is_in_rounds, self.is_in_rounds or len(rounds) > 1
+        for value in rounds:
+            self.state.variables.pop(item.variable, None)
+            if value is not None:
+                self.state.variables[item.variable] = value
+            for inner in item.inner:
+                self._maybe(inner, setting)
+        self.is_in_rounds = was_in_rounds
         names = before.variables.keys() | {"PWD"}
         has_changed = self.state.place != before.place or any(
             self.state.variables.get(name) != before.variables.get(name) for name in names
@@ -115,13 +125,23 @@ class Runner(Execution):
         if item.kind not in _LOOPS or not has_changed:
             return
         if self.loops >= _DEEPEST_LOOP:
-            self.unclear(self.state.place.folders)
+            self.unclear(self.state.place.reachable)
             return
         self.loops += 1
         for inner in item.inner:
             self._maybe(inner, setting)
         self.loops -= 1
         self.state.variables.clear()
+
+    def _rounds(self, item: Compound) -> list[Field | None]:
+        """What a ``for`` sets its variable to, one after the other; None for what is not known."""
+        fields = [field for word in item.words for field in words.fields(word, self.state.scope)]
+        if not fields or decides(item.variable) or any(field.has_home for field in fields):
+            return [None]
+        if all(field.exact for field in fields) and len(fields) <= _MOST_ROUNDS and not self.is_in_rounds:
+            return list(fields)
+        climbs = any(not field.text or field.text[0] == "/" or ".." in field.text.split("/") for field in fields)
+        return [None if climbs else Field("./", exact=False)]
 
     def _maybe(self, item: Statement, setting: Setting) -> None:
         """A statement that may or may not run, here and now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import tree_sitter
@@ -89,11 +89,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """A statement that decides what runs, and how often: conditions, loops, functions, negations."""
+    """A statement that decides what runs, and how often: conditions, loops, functions, negations.
+
+    `variable` of a ``for`` takes the values of `words`, which are raw.
+    """
 
     kind: str
     inner: tuple[Statement, ...]
-    redirects: tuple[Redirect, ...] = ()
+    variable: str = ""
+    words: tuple[str, ...] = ()
 
 
 Statement: TypeAlias = Simple | Chain | Pipeline | Block | Compound
@@ -172,7 +176,11 @@ class _Reader:
             return Block(self.sequence(node, depth), kind == "subshell", ())
         if kind in _COMPOUND or kind == "compound_statement":
             self.has_functions = self.has_functions or kind == "function_definition"
-            return Compound(kind, tuple(self._within(node, depth)))
+            variable = node.child_by_field_name("variable") if kind == "for_statement" else None
+            if variable is None:
+                return Compound(kind, tuple(self._within(node, depth)))
+            words = tuple(self._text(child) for child in node.children_by_field_name("value"))
+            return Compound(kind, tuple(self._within(node, depth)), self._text(variable), words)
         raise NotUnderstood
 
     def _within(self, node: tree_sitter.Node, depth: int) -> Iterator[Statement]:
@@ -241,7 +249,7 @@ class _Reader:
         if isinstance(inner_statement, Block):
             return Block(inner_statement.body, inner_statement.is_subshell, read.redirects)
         if isinstance(inner_statement, Compound):
-            return Compound(inner_statement.kind, (*inner_statement.inner, read), ())
+            return replace(inner_statement, inner=(*inner_statement.inner, read))
         raise NotUnderstood
 
     # -- simple commands -------------------------------------------------------------------------------------------

@@ -104,8 +104,11 @@ def _launch(
                 is_piped=program.is_piped,
                 home=state.home,
             )
+        is_read = launch is not None
+        if launch is None and (program.path or program.content is not None):
+            launch = Launch("", arguments=program.arguments)  # not read as a program; only where it may have gone
         runner.effects.append(Effect(Operation.RUN, folder, content=program.content, other=program.path, launch=launch))
-        if place.known and launch is not None:
+        if place.known and is_read:
             return program.path
     return None
 

@@ -10,7 +10,7 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from daemon.model import Launch, Operation
@@ -47,12 +47,23 @@ def is_system(path: str) -> bool:
 class Place:
     """The working directory: one folder, or several that it may be (`known` is False).
 
-    `is_one_of_them`: it cannot be any other.
+    `is_one_of_them`: it cannot be any other. `elsewhere`: further folders that a word may mean whose beginning is
+    unknown: the one that the session works in, and those that the shell was in before.
     """
 
     folders: tuple[str, ...]
     known: bool = True
     is_one_of_them: bool = False
+    elsewhere: tuple[str, ...] = ()
+
+    def is_within(self, folder: str) -> bool:
+        """Whether the working directory may be this folder or lie beneath it."""
+        return any(f"{each}/".startswith(f"{folder}/") for each in self.folders)
+
+    @property
+    def reachable(self) -> list[str]:
+        """The folders beneath which a path lies of which nothing is known."""
+        return list(dict.fromkeys((*self.folders, *self.elsewhere)))
 
     @property
     def folder(self) -> str | None:
@@ -69,14 +80,14 @@ class Place:
     def around(self, field: Field) -> list[str]:
         """The paths that a word may mean: the path itself, or the deepest folder that must contain it."""
         text = field.text if field.exact else field.text.rpartition("/")[0] + "/" if "/" in field.text else "."
-        if not field.exact and text == "/":
-            return list(self.folders)  # nothing is known but that it is somewhere
+        if not field.exact and (not field.text or text == "/"):
+            return self.reachable
         if text.startswith("/") or self.known:
             folders: tuple[str, ...] = self.folders[:1] or ("/",)
         elif self.is_one_of_them:
             folders = self.folders
         else:
-            return list(self.folders)
+            return self.reachable
         paths = [absolute(text, folder) for folder in folders]
         return [path for path in paths if path is not None and path != "/" and not is_system(path)]
 
@@ -85,7 +96,10 @@ class Place:
         if self == alternative:
             return self
         is_one = (self.known or self.is_one_of_them) and (alternative.known or alternative.is_one_of_them)
-        return Place(tuple(dict.fromkeys((*alternative.folders, *self.folders))), known=False, is_one_of_them=is_one)
+        return Place(
+            tuple(dict.fromkeys((*alternative.folders, *self.folders))), known=False, is_one_of_them=is_one,
+            elsewhere=tuple(dict.fromkeys((*alternative.elsewhere, *self.elsewhere))),
+        )  # fmt: skip
 
     def entered(self, folder: Field) -> Place | None:
         """The place after ``cd folder``, which may have failed; None if that is unknown."""
@@ -93,7 +107,8 @@ class Place:
             return None
         paths = [path for current in self.folders if (path := absolute(folder.text, current)) is not None]
         whole = tuple(dict.fromkeys((*self.folders, *paths)))
-        return self if whole == self.folders else Place(whole, known=False, is_one_of_them=len(whole) <= _MOST_PLACES)
+        is_one = len(whole) <= _MOST_PLACES
+        return self if whole == self.folders else replace(self, folders=whole, known=False, is_one_of_them=is_one)
 
 
 def inside(folder: str, path: str) -> str:
@@ -111,20 +126,18 @@ class State:
     """The folder, variables and options of a shell between two commands.
 
     `doubt`: from here on nothing is certain. `linked`: paths that may be two names of one file. `new_folders`: folders
-    that this script created. `is_zsh`: the shell may be zsh, whose echo reads backslashes. `visited`: earlier folders,
-    to which a ``cd`` with an unknown target may have gone back. `parameters`: the arguments of a script, as in Scope.
-    `is_posix`: the shell may be any that is called ``sh``.
+    that this script created. `is_zsh`: the shell may be zsh, whose echo reads backslashes. `parameters`: the arguments
+    of a script, as in Scope. `is_posix`: the shell may be any that is called ``sh``.
     """
 
     place: Place
     home: str | None
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Field] = field(default_factory=dict)
     strict: bool = False
     doubt: bool = False
     linked: tuple[str, ...] = ()
     new_folders: frozenset[str] = frozenset()
     is_zsh: bool = False
-    visited: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     is_posix: bool = False
 
@@ -137,7 +150,7 @@ class State:
         """A state of its own with the same values."""
         return State(
             self.place, self.home, dict(self.variables), self.strict, self.doubt, self.linked, self.new_folders,
-            self.is_zsh, self.visited, self.parameters, self.is_posix,
+            self.is_zsh, self.parameters, self.is_posix,
         )  # fmt: skip
 
     def restore(self, before: State) -> None:
@@ -200,8 +213,9 @@ class Output:
 class Execution(ABC):
     """One script while it is read; `effects` grows in the order in which they took place.
 
-    `late` are effects of background commands, which may also have come last. `is_script`: the script is in a file, and
-    we assume that unknown programs may have written anything.
+    `late` are effects of background commands, which may also have come last. `is_in_rounds`: within a loop that is read
+    once for each of its words. `is_script`: the script is in a file, and we assume that unknown programs may have
+    written anything.
     """
 
     script: Script
@@ -210,6 +224,7 @@ class Execution(ABC):
     exit_is_zero: bool
     depth: int = 0
     loops: int = 0
+    is_in_rounds: bool = False
     is_script: bool = False
     effects: list[Effect] = field(default_factory=list)
     late: list[Effect] = field(default_factory=list)
@@ -228,6 +243,9 @@ class Execution(ABC):
         """Run a literal command in another shell; True if it surely succeeded."""
 
 
-def start(folder: str, home: str | None) -> State:
-    """The state a command begins in."""
-    return State(Place((folder,)) if folder else Place((), known=False), home)
+def start(folder: str, home: str | None, session: str = "") -> State:
+    """The state a command begins in; `session`: the folder that its session works in."""
+    if not folder:
+        return State(Place((), known=False), home)
+    is_inside = session not in ("", "/", folder) and f"{folder}/".startswith(f"{session}/")
+    return State(Place((folder,), elsewhere=(session,) if is_inside else ()), home)

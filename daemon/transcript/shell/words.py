@@ -41,8 +41,9 @@ SIMPLE_ESCAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One argument. Where it is not exact, `text` is the literal beginning, which may be empty. `has_home`: it
-    begins with the home folder, which is only likely.
+    """One argument. Where it is not exact, `text` is the literal beginning: ``./`` for what surely lies beneath the
+    working directory, such as ``*.py``, and empty where nothing is known. `has_home`: it begins with the home folder,
+    which is only likely.
     """
 
     text: str
@@ -59,18 +60,19 @@ class Scope:
 
     home: str | None
     cwd: str | None
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Field] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
 
-    def get(self, name: str) -> str | None:
+    def get(self, name: str) -> Field | None:
         if name in self.variables:
             return self.variables[name]
         if name.startswith(_FROM_HERE):
             folder = self.parameters.get(name.removeprefix(_FROM_HERE))
             is_known = folder is not None and (folder.startswith("/") or self.cwd is not None)
-            return posixpath.normpath(posixpath.join(self.cwd or "/", folder)) if folder and is_known else None
+            return Field(posixpath.normpath(posixpath.join(self.cwd or "/", folder))) if folder and is_known else None
         known: dict[str, str | None] = {"HOME": self.home, "PWD": self.cwd, **self.parameters}
-        return known.get(name)
+        text = known.get(name)
+        return None if text is None else Field(text)
 
 
 def fields(raw: str, scope: Scope) -> list[Field]:
@@ -272,15 +274,22 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
     for kind, piece in word:
         values = _value_of(kind, piece, scope, splits=splits)
         if values is None:
-            return Field("".join(text) + _before_glob(kind, piece), exact=False)
+            begun = "".join(text)
+            return Field(begun + _beginning(kind, piece, scope, is_first=not begun), exact=False)
         text.append(values)
         is_kept = is_kept or kind.startswith("quoted") or values != ""
     has_home = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
     return Field("".join(text), has_home=has_home) if is_kept or tilde else None
 
 
-def _before_glob(kind: Kind, piece: str) -> str:
-    return _GLOB.split(piece)[0] if kind == "bare" else ""
+def _beginning(kind: Kind, piece: str, scope: Scope, *, is_first: bool) -> str:
+    """What is known of the beginning of a piece without a certain value."""
+    if kind == "bare":
+        head = _GLOB.split(piece)[0]
+        climbs = ".." in piece.split("/")
+        return head or ("./" if is_first and not climbs else "")
+    known = scope.get(piece) if kind.endswith("variable") else None
+    return "" if known is None or known.exact else known.text
 
 
 def _value_of(kind: Kind, piece: str, scope: Scope, *, splits: bool) -> str | None:
@@ -292,9 +301,9 @@ def _value_of(kind: Kind, piece: str, scope: Scope, *, splits: bool) -> str | No
     if kind == "unknown":
         return None
     known = scope.get(piece)
-    if known is None or (kind == "variable" and splits and _SPLITS.search(known)):
+    if known is None or not known.exact or (kind == "variable" and splits and _SPLITS.search(known.text)):
         return None
-    return known
+    return known.text
 
 
 def _tilde(word: list[Piece], scope: Scope) -> str | None:

@@ -18,6 +18,7 @@ _OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")
 """Every operand of these may be changed."""
 _LAST = words("cp install rsync scp")
 """Only the last operand of these is written, or what ``-t`` names."""
+_HERE, _UNKNOWN = Field("."), Field("", exact=False)
 _FORMATTERS = {
     "black": "", "isort": "", "autopep8": "-i|--in-place", "yapf": "-i|--in-place", "ruff": "format|--fix.*",
     "prettier": "-w|--write", "eslint": "--fix.*", "biome": "--write|--apply.*|format|--fix", "gofmt": "-\\w*w\\w*",
@@ -87,12 +88,10 @@ _VALUES = {
 """Options whose value is the next word, which therefore is not an operand."""
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
-_XARGS_FILTERS = words("sed awk sort")
 _CURL_OUTPUT = re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL)
 _CURL_NAMED = re.compile(
     r"-[#0-46BGILMNSafgijklnpqsv]*[OJcDK].*|--(?:remote|cookie-jar|dump|trace|config|output-dir).*", re.DOTALL
 )
-_FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
 KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS, *filters.KNOWN})
@@ -106,26 +105,18 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
         if not plain:
             return []
         return names(fields[plain[0]].text.rpartition("/")[2], fields[plain[0] + 1 :], place)
-    chosen = _chosen(verb, fields)
+    chosen = _chosen(verb, fields, place)
     if chosen is None:
-        return list(place.folders)
+        return place.reachable
     if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
         chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
-    # An unknown program is given a folder that holds the working directory to say where, not to change it.
-    is_known = verb in ("git", "xxd") or any(
-        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING, filters.KNOWN)
-    )
-    is_known = is_known or not place.known
-    paths: dict[str, None] = {}
-    for field in chosen:
-        for path in place.around(field):
-            if is_known or not any(f"{folder}/".startswith(f"{path}/") for folder in place.folders):
-                paths[path] = None
-    return list(paths)
+    return list(dict.fromkeys(path for field in chosen for path in place.around(field)))
 
 
-def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
-    """The words that may be files it changes; None: the working directory."""
+def _chosen(  # noqa: C901, PLR0911, PLR0912 - a table of kinds
+    verb: str, fields: list[Field], place: Place
+) -> list[Field] | None:
+    """The words that are known to be files it may change; None: anything."""
     operands = _operands(verb, fields)
     changed = packages.changed(verb, fields)
     if changed:
@@ -135,11 +126,11 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
     if verb == "git":
         return _git(fields)
     if verb == "find":
-        return _find(fields)
+        return _find(fields, place)
     if verb == "curl":
         return _curl(fields)
     if verb in ("xargs", "parallel"):
-        return _xargs(verb, fields)
+        return _xargs(verb, fields, place)
     if verb in _FORMATTERS:
         return _formatter(verb, fields, operands)
     if verb in _FORMAT_WORDS:
@@ -156,7 +147,7 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
         return operands[1:]  # what they read, then what they write
     if verb in READERS or verb in ("pip", "pip3"):
         return []
-    return [*_outputs(verb, fields), *_files(verb, operands)]
+    return [*_outputs(verb, fields), *_files(verb, fields, place)]
 
 
 def _operands(verb: str, fields: list[Field]) -> list[Field]:
@@ -174,11 +165,17 @@ def _operands(verb: str, fields: list[Field]) -> list[Field]:
     return operands
 
 
-def _files(verb: str, operands: list[Field]) -> list[Field]:
-    """What an unknown program names: words with a slash or a suffix, but not the program that it runs."""
-    candidates = operands[1:] if verb in RUNNERS else operands
+def _files(verb: str, fields: list[Field], place: Place) -> list[Field]:
+    """What an unknown program names: words with a slash or a suffix, but not the program that it runs.
+
+    A folder that holds the working directory is given to say where, not to change it.
+    """
+    operands = _operands(verb, fields)
+    reads_program = any(field.text in ("-", "-s") for field in fields)  # from its standard input
+    candidates = operands[1:] if verb in RUNNERS and not reads_program else operands
     likely = [f for f in candidates if verb != "pytest" and not re.search(r"://|[=\n]", f.text)]
-    return [f for f in likely if "/" in f.text or (f.exact and LIKE_FILE.fullmatch(f.text))]
+    named = [f for f in likely if "/" in f.text or (f.exact and LIKE_FILE.fullmatch(f.text))]
+    return [f for f in named if not (place.known and any(map(place.is_within, place.around(f))))]
 
 
 def _outputs(verb: str, fields: list[Field]) -> list[Field]:
@@ -188,7 +185,7 @@ def _outputs(verb: str, fields: list[Field]) -> list[Field]:
         option = _OUTPUT.fullmatch(field.text)
         if option is None or verb in _NO_OUTPUT.get(field.text.partition("=")[0], ()):
             continue
-        if option[1]:
+        if option[1] or (option[1] is not None and not field.exact):
             outputs.append(Field(option[1], field.exact))
         elif field.exact and field.text != "of" and not after.text.startswith("-"):
             outputs.append(after)
@@ -218,7 +215,7 @@ def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Fi
     if pattern and not any(re.fullmatch(pattern, text) for text in texts):
         return []
     files = operands[1:] if operands and operands[0].text in _SUBCOMMANDS else operands
-    return files or None
+    return files or [_HERE]
 
 
 def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
@@ -236,35 +233,52 @@ def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Fie
     return [*operands, *(Field(operand.text + suffix, operand.exact) for operand in operands for suffix in suffixes)]
 
 
-def _find(fields: list[Field]) -> list[Field] | None:
-    if not any(_FIND_WRITES.fullmatch(field.text) for field in fields):
-        return []
-    at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
-    starts = [after for before, after in itertools.pairwise(fields) if before.text.startswith(("-exec", "-ok"))]
-    actions = [
-        expression
-        for expression in fields
-        if _FIND_WRITES.fullmatch(expression.text) and not expression.text.startswith(("-exec", "-ok"))
-    ]
-    if starts and not actions and all(_xargs("find", [expression]) == [] for expression in starts):
-        return []
-    return fields[:at] or None
+def _find(fields: list[Field], place: Place) -> list[Field] | None:
+    options = len(list(itertools.takewhile(lambda field: re.fullmatch(r"-[HLP]|-O\d", field.text), fields)))
+    after = next((at for at, f in enumerate(fields) if at >= options and f.text[:1] in ("-", "(", "!")), len(fields))
+    starts = fields[options:after] or [_HERE]
+    changed: list[Field] = []
+    for at, field in enumerate(fields[after:], after + 1):
+        if field.text == "-delete":
+            changed += starts
+        elif re.fullmatch(r"-fprint.*|-fls", field.text):
+            changed += fields[at : at + 1]
+        elif re.fullmatch(r"-(?:exec|ok)(?:dir)?", field.text):
+            end = next((end for end, f in enumerate(fields[at:], at) if f.exact and f.text in (";", "+")), len(fields))
+            ran = _started(fields[at:end], starts, "{}", place)
+            if ran is None or (field.text.endswith("dir") and any(each not in starts for each in ran)):
+                return None
+            changed += ran
+    return changed
 
 
-def _xargs(verb: str, fields: list[Field]) -> list[Field] | None:
-    """Nothing where the program that is started only reads; where any word leaves a doubt about it, anything."""
+def _xargs(verb: str, fields: list[Field], place: Place) -> list[Field] | None:
     remaining = fields[::-1]
+    token = "{" if verb == "parallel" and any("{" in field.text for field in fields) else ""
     while remaining and remaining[-1].text.startswith("-"):
         option = remaining.pop()
         if verb != "xargs" or not _XARGS_OPTION.fullmatch(option.text):
             return None
-        if option.text in _XARGS_VALUES and remaining:
-            remaining.pop()
-    inner = remaining[-1].text.rpartition("/")[2] if remaining else "echo"
-    if inner in _XARGS_FILTERS:
-        return [] if filters.written(inner, remaining[-2::-1]) == [] else None
-    is_reader = inner in READERS and inner not in filters.KNOWN and inner not in ("mkdir", "rmdir", "xxd", "env")
-    return [] if is_reader else None
+        value = remaining.pop().text if option.text in _XARGS_VALUES and remaining else option.text[2:]
+        token = value if option.text.startswith("-I") else token
+    if not remaining:
+        return []
+    return _started(remaining[::-1], [_UNKNOWN], token, place)
+
+
+def _started(command: list[Field], given: list[Field], token: str, place: Place) -> list[Field] | None:
+    """What a program that another one starts may change: with `given` for words with `token`, or at the end if empty.
+
+    None: anything.
+    """
+    verb, fields = (command[0].text.rpartition("/")[2] if command else ""), command[1:]
+    if token:
+        fields = [each for field in fields for each in (given if token in field.text else [field])]
+    else:
+        fields = [*fields, *given]
+    is_known = verb in READERS or verb in KNOWN or verb in ("git", "xxd")
+    is_known = is_known or (verb == "perl" and any(WRITING["perl"].fullmatch(field.text) for field in fields))
+    return _chosen(verb, fields, place) if is_known and verb != "env" else None
 
 
 def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
@@ -273,9 +287,11 @@ def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
         head = texts[0] if texts else ""
         if not any("x" in text for text in [head, *texts] if text == head or re.fullmatch(r"-\w*x\w*|--extract", text)):
             return [fields[at + 1] for at, t in enumerate(texts[:-1]) if re.fullmatch(r"-?\w*f", t)]
-        return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t in ("-C", "--directory")] or None
+        return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t in ("-C", "--directory")] or [_HERE]
+    if verb == "unzip":
+        return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t == "-d"] or [_HERE]
     if verb == "patch" and not any(text.startswith(("-p", "-i", "--", "-d")) for text in texts):
-        return [field for field in fields if not field.text.startswith("-")][:1] or None
+        return [field for field in fields if not field.text.startswith("-")][:1] or [_HERE]
     return None
 
 
@@ -294,16 +310,22 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
         return None
     if command not in _GIT_WRITING:
         return _git_outputs(command, arguments) if command in _GIT_LOOKING else None
-    if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
-        return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
     if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):
         return []
+    folders = [value for option, value in itertools.pairwise(fields[:at]) if option.text in ("-C", "--work-tree")]
+    if folders:
+        return [*folders, _UNKNOWN]  # the repository may begin above
     if command not in _GIT_PATHS:
         return None
     return _pathspecs(command, arguments, texts)
 
 
 def _git_outputs(command: str, arguments: list[Field]) -> list[Field]:
+    if command == "config":
+        named = [after for before, after in itertools.pairwise(arguments) if before.text in ("-f", "--file")]
+        return named or [Field(f.text[7:], f.exact) for f in arguments if f.text.startswith("--file=")]
+    if command == "bundle":
+        return arguments[1:2] if arguments[:1] == [Field("create")] else []
     return _outputs(
         "git", arguments if command in _GIT_OUTPUT else [field for field in arguments if field.text not in ("-o", "-O")]
     )
@@ -324,19 +346,23 @@ def _is_harmless(command: str, texts: list[str]) -> bool:
 
 def _pathspecs(command: str, arguments: list[Field], texts: list[str]) -> list[Field] | None:
     if "--" in texts:
-        return arguments[texts.index("--") + 1 :] or None
+        return [_pathspec(field) for field in arguments[texts.index("--") + 1 :]] or None
     operands = _operands(f"git {command}", arguments)
     if command in ("rm", "mv", "restore"):
-        places: list[Field] = []
-        for field in operands:
-            head = re.split(r"[*?\[]", field.text)[0]
-            places.append(Field(head, exact=field.exact and head == field.text and ":" not in head))
-        return places or None
+        return [_pathspec(field) for field in operands] or None
     if command == "clean":
-        return operands or None
+        return [_pathspec(field) for field in operands] or [_HERE]
     # Without "--" git takes a name for a branch first; one with a suffix is far more likely a file.
     likely = [f for f in operands if f.exact and LIKE_FILE.fullmatch(f.text)]
     return likely if command == "checkout" and likely and len(likely) == len(operands) else None
+
+
+def _pathspec(field: Field) -> Field:
+    """The path that it names, or where what it means begins; after a colon git reads it in its own way."""
+    head = re.split(r"[*?\[]", field.text)[0]
+    if head == field.text and not head.startswith(":"):
+        return field
+    return Field("" if head.startswith(":") else head or "./", exact=False)
 
 
 def is_formatter(verb: str) -> bool:

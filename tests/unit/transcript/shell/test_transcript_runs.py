@@ -166,7 +166,11 @@ LAUNCHES: list[tuple[str, tuple[object, ...] | None]] = [
 @pytest.mark.parametrize(("command", "expected"), LAUNCHES)
 def test_a_run_says_how_its_text_is_to_be_read(command: str, expected: tuple[object, ...] | None) -> None:
     found = next(edit for edit in edits(command) if edit.operation is Operation.RUN).launch
-    told = (found.language, found.folder, found.arguments, found.status, found.strict) if found else None
+    told = (
+        (found.language, found.folder, found.arguments, found.status, found.strict)
+        if found and found.language
+        else None
+    )
     assert told == expected
 
 

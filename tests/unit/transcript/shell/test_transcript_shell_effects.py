@@ -193,7 +193,7 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("rm a &", 0, "", ["unclear a"]),
     ("! rm a", 0, "", ["unclear a"]),
     ("if x; then rm a; fi", 0, "", ["unclear a"]),
-    ("for f in a b; do rm $f; done", 0, "", ["unclear ."]),
+    ("for f in a b; do rm $f; done", 0, "", ["unclear a", "unclear b"]),
     ("for f in *.c; do gcc $f > $f.o; done", 0, "", ["unclear ."]),
     ('while read f; do rm "$f"; done < list', 0, "", ["unclear ."]),
     ("case x in a) rm a;; esac", 0, "", ["unclear a"]),
