@@ -93,7 +93,8 @@ class Launches:
         if program is None or effects is None:
             is_harmless = is_harmless or (text is None and self._is_trusted(edit))
             if not is_harmless:
-                is_elsewhere = _is_of_package(edit) or (text is not None and _leads_elsewhere(text, edit))
+                is_given = text is not None or edit.other is None
+                is_elsewhere = _is_of_package(edit) or (is_given and _leads_elsewhere(text or "", edit))
                 self._doubt(edit.path if is_elsewhere else folder, edit)
             return
         is_read_on = shell.rereads_itself(program)
@@ -198,10 +199,10 @@ def _leads_elsewhere(text: str, edit: FileEdit) -> bool:
     if _ELSEWHERE.search(text) is not None or f"{edit.path}/" in text:
         return True
     launch = edit.launch or Launch("")
-    folder = posixpath.normpath(posixpath.join(edit.path, launch.folder))
+    folder = posixpath.join(edit.path, launch.folder).rstrip("/")
+    above = posixpath.dirname(folder)
     return any(
-        argument is None
-        or trees.is_beneath(posixpath.dirname(folder), posixpath.normpath(posixpath.join(folder, argument)))
+        argument is None or trees.is_beneath(above, posixpath.normpath(posixpath.join(folder, argument)))
         for argument in launch.arguments[1:]
     )
 

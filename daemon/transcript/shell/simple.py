@@ -105,7 +105,7 @@ def _launch(
                 home=state.home,
             )
         is_read = launch is not None
-        if launch is None and (program.path or program.content is not None):
+        if launch is None and (program.path or program.content is not None or None in program.arguments):
             launch = Launch("", arguments=program.arguments)  # not read as a program; only where it may have gone
         runner.effects.append(Effect(Operation.RUN, folder, content=program.content, other=program.path, launch=launch))
         if place.known and is_read:

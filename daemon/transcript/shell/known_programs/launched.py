@@ -179,7 +179,9 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
             )
             given = _texts(remaining[::-1] if inline_text[1] else remaining[-2::-1])
             named = given or ("-c",) if language in ("sh", "bash") else ("-c", *given)
-            return Launched(inline.text if inline.exact else None, None, language, named)
+            if not inline.exact:
+                return Launched(None, None, language, (*named, None))
+            return Launched(inline.text, None, language, named)
         if field.text in ("-", "-s"):
             break
         if field.text in dialect.values:

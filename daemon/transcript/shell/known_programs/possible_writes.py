@@ -141,7 +141,7 @@ def _chosen(  # noqa: C901, PLR0911, PLR0912 - a table of kinds
         return _target(fields) or operands[-1:]
     if verb in ("patch", "eval", "tar", "unzip", "cpio", "7z"):
         return _unpacked(verb, fields)
-    if verb in WRITING:
+    if verb in WRITING and (verb != "perl" or any(WRITING[verb].fullmatch(field.text) for field in fields)):
         return _in_place(verb, fields, operands)
     if verb == "xxd":
         return operands[1:]  # what they read, then what they write
@@ -277,7 +277,7 @@ def _started(command: list[Field], given: list[Field], token: str, place: Place)
     else:
         fields = [*fields, *given]
     is_known = verb in READERS or verb in KNOWN or verb in ("git", "xxd")
-    is_known = is_known or (verb == "perl" and any(WRITING["perl"].fullmatch(field.text) for field in fields))
+    is_known = is_known or (verb == "perl" and any(WRITING[verb].fullmatch(field.text) for field in fields))
     return _chosen(verb, fields, place) if is_known and verb != "env" else None
 
 
