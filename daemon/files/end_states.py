@@ -56,7 +56,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 OUTSIDE = "outside OpenCode"
-_NOTE, _RULES = "file rows", "11"
+_NOTE, _RULES = "file rows", "12"
 """The version of the rules for rows; raise it whenever the same events give another row."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()

@@ -29,7 +29,7 @@ from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
 from daemon.transcript.tool_calls import working_directory, worktree
 
-VERSION = "6"
+VERSION = "7"
 """Version of the extraction; raise it to extract the file edits of existing archives again."""
 
 _NOTE = "file edits"

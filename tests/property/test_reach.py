@@ -18,7 +18,15 @@ _REPOSITORY = (
     " && git commit -qm one && git checkout -q -b other && echo other > a && git commit -qam two"
     " && git checkout -q main && echo dirty > a && echo dirty > d/x"
 )
-PLACES = ["{}", "cd d && {}", "cd d; {}", "(cd d/e && {})", "pushd d > /dev/null; {}", "cd $(echo d); {}", "bash -c 'cd d'; {}"]
+PLACES = [
+    "{}",
+    "cd d && {}",
+    "cd d; {}",
+    "(cd d/e && {})",
+    "pushd d > /dev/null; {}",
+    "cd $(echo d); {}",
+    "bash -c 'cd d'; {}",
+]
 NAMED = [
     "$(echo {r}a)", '"$(echo {r})a"', "`echo {r}a`", "$ROOT/a", '"${{ROOT%/}}"/a', "{r}[a]", "{r}a", "$(realpath {r}a)",
     "${{NONE:-{r}a}}", '"$(git rev-parse --show-toplevel)/a"', "$(git ls-files :/a)", "{r}{{a,new}}",

@@ -41,7 +41,9 @@ WRITING = {
 """Commands that write only if one of their words matches."""
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)?[ \t]*\2[ \t]*(?=\n|$)", re.DOTALL)
 _BREAKS = frozenset({";", "&&", "||", "|", "&", "\n", "(", ")", ";;", "|&"})
-LIKE_FILE = re.compile(r"(?:[\w.@+~ -]*/)*[\w.@+~ -]*[\w-]\.[A-Za-z][\w-]{0,9}")
+LIKE_FILE = re.compile(
+    r"(?:[\w.@+~ -]*/)*(?:[\w.@+~ -]*[\w-]\.[A-Za-z][\w-]{0,9}|\.[A-Za-z][\w.-]{1,24}|[A-Z][a-z]+file)"
+)
 _NO_FILES = re.compile(r"[$`*?\[\]{}!<>|;&()=:,'\"\\\n]|^-|^~")
 _MOST = 64
 _LONGEST = 20_000  # characters that are taken apart word by word

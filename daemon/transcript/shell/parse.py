@@ -176,12 +176,15 @@ class _Reader:
             return Block(self.sequence(node, depth), kind == "subshell", ())
         if kind in _COMPOUND or kind == "compound_statement":
             self.has_functions = self.has_functions or kind == "function_definition"
-            variable = node.child_by_field_name("variable") if kind == "for_statement" else None
-            if variable is None:
-                return Compound(kind, tuple(self._within(node, depth)))
-            words = tuple(self._text(child) for child in node.children_by_field_name("value"))
-            return Compound(kind, tuple(self._within(node, depth)), self._text(variable), words)
+            variable, *words = self._loop(node) or [""]
+            return Compound(kind, tuple(self._within(node, depth)), variable, tuple(words))
         raise NotUnderstood
+
+    def _loop(self, node: tree_sitter.Node) -> list[str]:
+        """The variable of a ``for`` and the words that it takes; nothing for any other statement."""
+        if node.type != "for_statement":
+            return []
+        return [self._text(child) for name in ("variable", "value") for child in node.children_by_field_name(name)]
 
     def _within(self, node: tree_sitter.Node, depth: int) -> Iterator[Statement]:
         """Every statement somewhere in a compound one, whatever decides about it."""

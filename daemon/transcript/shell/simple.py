@@ -286,10 +286,14 @@ def _possible_writes(runner: Execution, verb: str, arguments: list[Field], flow:
         ]
     else:
         paths += possible_writes.names(name, words, place)
-    if name == "ln":
+    if name == "ln" or (name == "cp" and any(_LINKS.fullmatch(field.text) for field in words)):
         paths += _linked_to(words, place)
         runner.state.linked = (*runner.state.linked, *paths)
     return list(dict.fromkeys(path for path in paths if path != "/" and not is_system(path)))
+
+
+_LINKS = re.compile(r"-[A-Za-z]*[ls][A-Za-z]*|--link|--symbolic-link")
+"""Options of cp that make it link."""
 
 
 def _linked_to(arguments: list[Field], place: Place) -> list[str]:

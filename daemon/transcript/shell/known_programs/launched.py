@@ -177,11 +177,7 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
                 if inline_text[1]
                 else next(iter(remaining[-1:]), Field("", exact=False))
             )
-            given = _texts(remaining[::-1] if inline_text[1] else remaining[-2::-1])
-            named = given or ("-c",) if language in ("sh", "bash") else ("-c", *given)
-            if not inline.exact:
-                return Launched(None, None, language, (*named, None))
-            return Launched(inline.text, None, language, named)
+            return _inline(inline, language, _texts(remaining[::-1] if inline_text[1] else remaining[-2::-1]))
         if field.text in ("-", "-s"):
             break
         if field.text in dialect.values:
@@ -198,6 +194,11 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
             strict = field.text[0] == "-" if "e" in field.text else strict
     source = stdin.source if stdin.text is None else None
     return Launched(stdin.text, source, language, (None, *_texts(remaining[::-1])), strict, is_piped=True)
+
+
+def _inline(text: Field, language: str, given: tuple[str | None, ...]) -> Launched:
+    named = given or ("-c",) if language in ("sh", "bash") else ("-c", *given)
+    return Launched(text.text, None, language, named) if text.exact else Launched(None, None, language, (*named, None))
 
 
 def _shell(program: Program, place: Place, stdin: Input) -> Launched | None:

@@ -14,7 +14,7 @@ from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, 
 from daemon.transcript.shell.state import Place
 from daemon.transcript.shell.words import Field
 
-_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")
+_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln fallocate dos2unix unix2dos")
 """Every operand of these may be changed."""
 _LAST = words("cp install rsync scp")
 """Only the last operand of these is written, or what ``-t`` names."""
@@ -72,6 +72,7 @@ _VALUES = {
     "touch": words("-d --date -t -r --reference"),
     "truncate": words("-s --size -r --reference"),
     "shred": words("-n --iterations -s --size"),
+    "fallocate": words("-l --length -o --offset"),
     "install": words("-m --mode -o --owner -g --group -t --target-directory"),
     "cp": words("-t --target-directory -S --suffix"),
     "mv": words("-S --suffix"),
@@ -86,9 +87,17 @@ _VALUES = {
     "git checkout": words("--conflict"),
 }
 """Options whose value is the next word, which therefore is not an operand."""
+_TAKES_AWAY = {
+    "tar": re.compile(r"--remove-files"), "rsync": re.compile(r"--remove-source-files"), "zstd": re.compile(r"--rm"),
+    "zip": re.compile(r"-\w*m\w*|--move"), "7z": re.compile(r"-sdel"),
+}  # fmt: skip
+"""Options of programs that then delete what they have read."""
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
-_CURL_OUTPUT = re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL)
+_OUTPUT_CLUSTER = {
+    "curl": re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL),
+    "wget": re.compile(r"-[A-Za-z]*O(.*)", re.DOTALL),
+}
 _CURL_NAMED = re.compile(
     r"-[#0-46BGILMNSafgijklnpqsv]*[OJcDK].*|--(?:remote|cookie-jar|dump|trace|config|output-dir).*", re.DOTALL
 )
@@ -123,12 +132,14 @@ def _chosen(  # noqa: C901, PLR0911, PLR0912 - a table of kinds
         return changed
     if verb in filters.KNOWN:
         return filters.written(verb, fields)
+    if verb in _TAKES_AWAY and any(_TAKES_AWAY[verb].fullmatch(field.text) for field in fields):
+        return operands or None
     if verb == "git":
         return _git(fields)
     if verb == "find":
         return _find(fields, place)
-    if verb == "curl":
-        return _curl(fields)
+    if verb in _OUTPUT_CLUSTER:
+        return _downloaded(verb, fields)
     if verb in ("xargs", "parallel"):
         return _xargs(verb, fields, place)
     if verb in _FORMATTERS:
@@ -192,13 +203,13 @@ def _outputs(verb: str, fields: list[Field]) -> list[Field]:
     return outputs
 
 
-def _curl(fields: list[Field]) -> list[Field] | None:
-    if any(_CURL_NAMED.fullmatch(field.text) for field in fields):
+def _downloaded(verb: str, fields: list[Field]) -> list[Field] | None:
+    if verb == "curl" and any(_CURL_NAMED.fullmatch(field.text) for field in fields):
         return None
-    outputs = _outputs("curl", fields)
+    outputs = _outputs(verb, fields)
     for at, field in enumerate(fields):
-        option = _CURL_OUTPUT.fullmatch(field.text)
-        if option and field.text != "-o":
+        option = _OUTPUT_CLUSTER[verb].fullmatch(field.text)
+        if option and not _OUTPUT.fullmatch(field.text):
             outputs += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
     return outputs
 
