@@ -59,6 +59,7 @@ def edits(tool_call: Call, version: str) -> list[FileEdit]:
     note = f"{NOTE_PREFIX}{redacted.strip().splitlines()[0][:_NOTE]}" if redacted.strip() else "shell"
     base = absolute(records.text(tool_call.input.get("workdir")), tool_call.base) or tool_call.base
     state = _start(tool_call, base)
+    scope = next(reversed(state.place.reachable), base)  # the session's folder, if it holds the working directory
     try:
         script = parse.parse(command)
         effects = _effects(script, state, tool_call)
@@ -68,7 +69,7 @@ def edits(tool_call: Call, version: str) -> list[FileEdit]:
         ran = launched.may_run(command) and base.startswith("/")
         runs = [file_edit(tool_call, version, base, Operation.RUN, note=note)] if ran else []
         return [*unclear(tool_call, version, _without_secrets(named, command, redacted), note), *runs]
-    scoped = [in_scope(effect, base) if effect.launch else effect for effect in _bounded(effects, base)]
+    scoped = [in_scope(effect, scope) if effect.launch else effect for effect in _bounded(effects, base)]
     return list(_as_edits(tool_call, version, scoped, (command, redacted), note))
 
 

@@ -281,7 +281,7 @@ def _possible_writes(runner: Execution, verb: str, arguments: list[Field], flow:
     name, words = _program(verb, arguments)
     if name == "env" and words:  # an option that may change what is run, or where
         paths += [
-            *place.folders,
+            *place.reachable,
             *(path for field in words for path in place.around(field) if field.text[:1] != "-"),
         ]
     else:

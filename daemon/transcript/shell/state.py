@@ -234,8 +234,8 @@ class Execution(ABC):
         self.effects += [Effect(Operation.UNCLEAR, path, other=program) for path in paths]
 
     def unclear_anywhere(self) -> None:
-        """Record that unknown programs may have changed anything in the working directory."""
-        self.unclear(self.state.place.folders)
+        """Record that commands of which nothing is known may have run."""
+        self.unclear(self.state.place.reachable)
         self.effects += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
 
     @abstractmethod

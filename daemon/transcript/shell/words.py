@@ -271,23 +271,23 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
             return Field("", exact=False)
         text.append(tilde)
         word = [("bare", word[0][1][1:]), *word[1:]]
-    for kind, piece in word:
+    for at, (kind, piece) in enumerate(word):
         values = _value_of(kind, piece, scope, splits=splits)
         if values is None:
-            begun = "".join(text)
-            return Field(begun + _beginning(kind, piece, scope, is_first=not begun), exact=False)
+            head = _GLOB.split(piece)[0] if kind == "bare" else ""
+            rest = piece[len(head) :] + "".join(piece for _, piece in word[at + 1 :])
+            begun = "".join(text) + head or _least(kind, piece, scope)
+            return Field("" if ".." in rest.split("/") else begun, exact=False)
         text.append(values)
         is_kept = is_kept or kind.startswith("quoted") or values != ""
     has_home = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
     return Field("".join(text), has_home=has_home) if is_kept or tilde else None
 
 
-def _beginning(kind: Kind, piece: str, scope: Scope, *, is_first: bool) -> str:
-    """What is known of the beginning of a piece without a certain value."""
+def _least(kind: Kind, piece: str, scope: Scope) -> str:
+    """What is known of a word that begins with a piece without a certain value: a pattern, a variable."""
     if kind == "bare":
-        head = _GLOB.split(piece)[0]
-        climbs = ".." in piece.split("/")
-        return head or ("./" if is_first and not climbs else "")
+        return "./"
     known = scope.get(piece) if kind.endswith("variable") else None
     return "" if known is None or known.exact else known.text
 

@@ -347,19 +347,21 @@ def test_a_mac_may_have_zsh_whose_echo_reads_backslashes() -> None:
     assert [edit.operation.value for edit in shell.edits(call, "")] == ["unclear", "write"]
 
 
+def in_workdir(command: str, workdir: str) -> list[FileEdit]:
+    given = {"command": command, "workdir": workdir}
+    call = Call(Part("p", "m", "s", "tool", {}, b""), "bash", "completed", given, {}, {"exit": 0}, 1, 2, CWD)
+    return shell.edits(call, "")
+
+
 def test_workdir_is_where_the_command_runs() -> None:
-    call = Call(
-        Part("p", "m", "s", "tool", {}, b""),
-        "bash",
-        "completed",
-        {"command": "rm a", "workdir": "sub"},
-        {},
-        {"exit": 0},
-        1,
-        2,
-        CWD,
-    )
-    assert [edit.path for edit in shell.edits(call, "")] == [f"{CWD}/sub/a"]
+    assert [edit.path for edit in in_workdir("rm a", "sub")] == [f"{CWD}/sub/a"]
+
+
+def test_what_is_unknown_may_lie_in_the_sessions_folder_too() -> None:
+    assert [edit.path for edit in in_workdir("rm $(cat names)", "sub")] == [f"{CWD}/sub", CWD]
+    assert [edit.path for edit in in_workdir("rm $(cat names)", "/elsewhere")] == ["/elsewhere"]
+    (run,) = in_workdir("sh x.sh", "sub")
+    assert (run.path, run.launch and run.launch.folder) == (CWD, "sub")
 
 
 HOSTILE = {
