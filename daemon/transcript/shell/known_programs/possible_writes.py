@@ -93,6 +93,7 @@ _TAKES_AWAY = {
 }  # fmt: skip
 """Options of programs that then delete what they have read."""
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
+_MOST_WORDS = 10_000
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
 _OUTPUT_CLUSTER = {
     "curl": re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL),
@@ -182,6 +183,8 @@ def _files(verb: str, fields: list[Field], place: Place) -> list[Field]:
     A folder that holds the working directory is given to say where, not to change it.
     """
     operands = _operands(verb, fields)
+    if verb == "perl":  # mostly a filter: what it changes in its folder is seen from its program
+        return [field for field in operands if field.text.startswith("../")]
     reads_program = any(field.text in ("-", "-s") for field in fields)  # from its standard input
     candidates = operands[1:] if verb in RUNNERS and not reads_program else operands
     likely = [f for f in candidates if verb != "pytest" and not re.search(r"://|[=\n]", f.text)]
@@ -211,7 +214,7 @@ def _downloaded(verb: str, fields: list[Field]) -> list[Field] | None:
         option = _OUTPUT_CLUSTER[verb].fullmatch(field.text)
         if option and not _OUTPUT.fullmatch(field.text):
             outputs += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
-    return outputs
+    return [field for field in outputs if field.text != "-"]
 
 
 def _target(fields: list[Field]) -> list[Field]:
@@ -283,6 +286,8 @@ def _started(command: list[Field], given: list[Field], token: str, place: Place)
     None: anything.
     """
     verb, fields = (command[0].text.rpartition("/")[2] if command else ""), command[1:]
+    if len(fields) * len(given) > _MOST_WORDS:
+        return None
     if token:
         fields = [each for field in fields for each in (given if token in field.text else [field])]
     else:
