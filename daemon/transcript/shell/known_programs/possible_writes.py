@@ -275,9 +275,10 @@ def _xargs(verb: str, fields: list[Field], place: Place) -> list[Field] | None:
             return None
         value = remaining.pop().text if option.text in _XARGS_VALUES and remaining else option.text[2:]
         token = value if option.text.startswith("-I") else token
-    if not remaining:
-        return []
-    return _started(remaining[::-1], [_UNKNOWN], token, place)
+    command = list(itertools.takewhile(lambda field: not field.text.startswith(":::"), remaining[::-1]))
+    if not command:
+        return [] if verb == "xargs" else None  # what parallel reads are commands then
+    return _started(command, [_UNKNOWN], token, place)
 
 
 def _started(command: list[Field], given: list[Field], token: str, place: Place) -> list[Field] | None:
