@@ -57,26 +57,36 @@ WHOLE = [
     "python3 - {r}a <<'E'\nimport sys\nopen(sys.argv[1], 'w')\nE\n", "python3 -c 'import os; os.chdir(os.pardir); open(\"a\", \"w\")'; true",
     "echo {r}a | python3 -c 'import sys; open(sys.stdin.read().strip(), \"w\")'", "perl -e 'open(F, \">\", $ARGV[0])' {r}a", "echo {r}a | cpio -o > t 2> /dev/null; echo q > $(echo {r}a)",
 ]  # fmt: skip
+CALLS = ["cd d && bash ../gen.sh", "cd d; sh ../gen.sh", "(cd d && . ../gen.sh)", "cd d && bash ../gen.sh; true"]
 _BACK = {"{}": "./", "(cd d/e && {})": "../../", "bash -c 'cd d'; {}": "./"}
 
 
 @st.composite
-def commands(draw: st.DrawFn) -> str:
-    """A command in a folder that writes to the file `a` above it, or deletes it."""
-    place = draw(st.sampled_from(PLACES))
-    back = _BACK.get(place, "../")
+def lines(draw: st.DrawFn, back: str) -> str:
+    """A command that writes to the file `a`, or deletes it, in a folder from which `back` leads to it."""
     if draw(st.booleans()):
-        return _in(place, draw(st.sampled_from(WHOLE)).format(r=back))
+        return draw(st.sampled_from(WHOLE)).format(r=back)
     named = draw(st.sampled_from(NAMED)).format(r=back)
-    write = draw(st.sampled_from(WRITES)).format()
-    return _in(place, draw(st.sampled_from(GIVEN)).format(r=back, n=named, w=write))
+    return draw(st.sampled_from(GIVEN)).format(r=back, n=named, w=draw(st.sampled_from(WRITES)).format())
 
 
-def _in(place: str, command: str) -> str:
-    return f"{_REPOSITORY}; ROOT=$(pwd -P); {place.replace('{}', command)}"
+@st.composite
+def commands(draw: st.DrawFn) -> str:
+    place = draw(st.sampled_from(PLACES))
+    line = draw(lines(_BACK.get(place, "../")))
+    return f"{_REPOSITORY}; ROOT=$(pwd -P); {place.replace('{}', line)}"
 
 
-@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), deadline=None)
+_QUIET = {"suppress_health_check": list(HealthCheck), "deadline": None}
+
+
+@settings(max_examples=examples(60), **_QUIET)
 @given(commands())
 def test_what_a_command_reaches_without_naming_it_is_not_proven(command: str) -> None:
     check({}, command)
+
+
+@settings(max_examples=examples(40), **_QUIET)
+@given(lines("../"), st.sampled_from(CALLS), st.none() | st.integers(1, 2))
+def test_what_a_script_reaches_without_naming_it_is_not_proven(line: str, call: str, stops: int | None) -> None:
+    check({"gen.sh": f"ROOT=$(cd .. && pwd)\n{line}\n"}, call, stops_after=stops)

@@ -93,8 +93,7 @@ class Launches:
         if program is None or effects is None:
             is_harmless = is_harmless or (text is None and self._is_trusted(edit))
             if not is_harmless:
-                is_given = text is not None or edit.other is None
-                is_elsewhere = _is_of_package(edit) or (is_given and _leads_elsewhere(text or "", edit))
+                is_elsewhere = _is_of_package(edit) or _leads_elsewhere(text, folder, edit)
                 self._doubt(edit.path if is_elsewhere else folder, edit)
             return
         is_read_on = shell.rereads_itself(program)
@@ -194,16 +193,19 @@ def _is_of_package(edit: FileEdit) -> bool:
     return edit.other is not None and posixpath.basename(edit.other) == "package.json"
 
 
-def _leads_elsewhere(text: str, edit: FileEdit) -> bool:
-    """Whether a program may have gone to another folder than the one it was started in, by its text or arguments."""
-    if _ELSEWHERE.search(text) is not None or f"{edit.path}/" in text:
+def _leads_elsewhere(text: str | None, folder: str, edit: FileEdit) -> bool:
+    """Whether a program may have gone to another folder than the one it was started in, by its text or arguments.
+
+    Of a file whose text is not known: whether it lies in another one.
+    """
+    if text is None and edit.other is not None:
+        return not trees.is_beneath(edit.other, folder)
+    if text is not None and (_ELSEWHERE.search(text) is not None or f"{edit.path}/" in text):
         return True
-    launch = edit.launch or Launch("")
-    folder = posixpath.join(edit.path, launch.folder).rstrip("/")
     above = posixpath.dirname(folder)
-    return any(
+    return edit.launch is not None and any(
         argument is None or trees.is_beneath(above, posixpath.normpath(posixpath.join(folder, argument)))
-        for argument in launch.arguments[1:]
+        for argument in edit.launch.arguments[1:]
     )
 
 
@@ -256,7 +258,7 @@ def _launched(edit: FileEdit, effect: Effect) -> list[FileEdit]:
     if folder is None:
         return []
     started_run = replace(edit, path=folder, content=effect.content, other=effect.other, launch=None)
-    if effect.content is None and effect.other is None:
+    if effect.content is None and effect.other is None and effect.launch is None:
         return [started_run]
     launch = effect.launch or Launch("")
     scoped = in_scope(replace(effect, launch=launch), edit.path)
