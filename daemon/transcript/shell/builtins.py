@@ -106,7 +106,7 @@ def _change_folder(runner: Execution, verb: str, arguments: list[Field], *, ok: 
         target = arguments[0]
     path = state.place.exact(target) if target and verb == "cd" and target.text else None
     if path is not None and ok:
-        state.place = Place((path,), elsewhere=tuple(state.place.reachable))
+        state.place = Place((path,), elsewhere=state.place.outermost())
         return
     entered = state.place.entered(target) if target and verb == "cd" and target.text else None
     if entered is not None:

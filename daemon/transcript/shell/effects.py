@@ -24,6 +24,7 @@ from daemon.transcript.shell.words import Field
 _DEEPEST_SCRIPT = 4
 _DEEPEST_LOOP = 2
 _MOST_ROUNDS = 8
+_NEAR = re.compile(r"[^/\s][^\s]*")
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"})
 
 
@@ -140,8 +141,8 @@ class Runner(Execution):
             return [None]
         if all(field.exact for field in fields) and len(fields) <= _MOST_ROUNDS and not self.is_in_rounds:
             return list(fields)
-        climbs = any(not field.text or field.text[0] == "/" or ".." in field.text.split("/") for field in fields)
-        return [None if climbs else Field("./", exact=False)]
+        is_near = all(_NEAR.fullmatch(field.text) and ".." not in field.text.split("/") for field in fields)
+        return [Field("./", exact=False) if is_near else None]
 
     def _maybe(self, item: Statement, setting: Setting) -> None:
         """A statement that may or may not run, here and now."""

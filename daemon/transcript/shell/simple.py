@@ -292,7 +292,7 @@ def _possible_writes(runner: Execution, verb: str, arguments: list[Field], flow:
     return list(dict.fromkeys(path for path in paths if path != "/" and not is_system(path)))
 
 
-_LINKS = re.compile(r"-[A-Za-z]*[ls][A-Za-z]*|--link|--symbolic-link")
+_LINKS = re.compile(r"-(?=[^ls]*[ls])[A-Za-z]+|--l.*|--sy.*")
 """Options of cp that make it link."""
 
 

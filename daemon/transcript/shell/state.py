@@ -70,6 +70,12 @@ class Place:
         """The working directory, or None if unknown."""
         return self.folders[0] if self.known and self.folders else None
 
+    def outermost(self) -> tuple[str, ...]:
+        """`reachable` without folders that lie in another one: the latest few, and the first."""
+        places = self.reachable
+        outer = [p for p in places if not any(p != q and p.startswith(f"{q}/") for q in places)]
+        return tuple(outer if len(outer) <= _MOST_PLACES else [*outer[: _MOST_PLACES - 1], outer[-1]])
+
     def exact(self, field: Field) -> str | None:
         """The absolute path that a word surely means."""
         if not field.exact or (self.folder is None and not field.text.startswith("/")):

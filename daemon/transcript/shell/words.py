@@ -32,6 +32,7 @@ _GLOB = re.compile(r"[*?\[]")
 _SPLITS = re.compile(r"[ \t\n*?\[\\]")
 _RANGE = re.compile(r"(0|-?[1-9]\d{0,3})\.\.(0|-?[1-9]\d{0,3})")
 _LONGEST_BRACES = 4096
+_LONGEST_VALUE = 1 << 16
 _MOST_FIELDS = 512
 OWN_FOLDER, SOURCE_FOLDER, _FROM_HERE = "folder of $0", "folder of $BASH_SOURCE", "from here: "
 SIMPLE_ESCAPES = {
@@ -88,7 +89,9 @@ def fields(raw: str, scope: Scope) -> list[Field]:
 def value(raw: str, scope: Scope) -> str | None:
     """The value of a word in an assignment or a here-string; None if uncertain."""
     joined = _joined(pieces(raw), scope, splits=False)
-    return "" if joined is None else joined.text if joined.exact and not joined.has_home else None
+    if joined is None:
+        return ""
+    return joined.text if joined.exact and not joined.has_home and len(joined.text) <= _LONGEST_VALUE else None
 
 
 def body(text: str, scope: Scope) -> str | None:
@@ -275,9 +278,10 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
         values = _value_of(kind, piece, scope, splits=splits)
         if values is None:
             head = _GLOB.split(piece)[0] if kind == "bare" else ""
-            rest = piece[len(head) :] + "".join(piece for _, piece in word[at + 1 :])
+            rest = (piece[len(head) :] if kind == "bare" else "") + "".join(piece for _, piece in word[at + 1 :])
             begun = "".join(text) + head or _least(kind, piece, scope)
-            return Field("" if ".." in rest.split("/") else begun, exact=False)
+            dots = begun.rpartition("/")[2] in (".", "..") or rest.partition("/")[0] in (".", "..")
+            return Field("" if dots or ".." in rest.split("/") else begun, exact=False)
         text.append(values)
         is_kept = is_kept or kind.startswith("quoted") or values != ""
     has_home = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)

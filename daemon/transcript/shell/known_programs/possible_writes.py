@@ -1,6 +1,6 @@
 """Which paths a command may have changed, if its text does not say what became of them.
 
-These are the files and folders that it names, or the working directory if it works on all of that. What a script or an
+These are the files and folders that it names, or all that is in reach where they are not known. What a script or an
 unknown program changes without naming it cannot be seen.
 """
 
@@ -55,6 +55,7 @@ _GIT_SETTING = re.compile(
     re.IGNORECASE,
 )
 """Settings that run no other program."""
+_LIKE_BRANCH = re.compile(r"\d\.x$|/[A-Z][a-z]+file$")
 _GIT_PATHS = words("checkout restore reset rm mv clean stash")
 _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
 _NO_OUTPUT = {
@@ -88,10 +89,12 @@ _VALUES = {
 }
 """Options whose value is the next word, which therefore is not an operand."""
 _TAKES_AWAY = {
-    "tar": re.compile(r"--remove-files"), "rsync": re.compile(r"--remove-source-files"), "zstd": re.compile(r"--rm"),
-    "zip": re.compile(r"-\w*m\w*|--move"), "7z": re.compile(r"-sdel"),
+    "tar": re.compile(r"--remove-f.*"), "rsync": re.compile(r"--remove-source-files"), "zstd": re.compile(r"--rm"),
+    "zip": re.compile(r"-(?=[^m]*m)\w+|--move"), "7z": re.compile(r"-sdel"),
 }  # fmt: skip
 """Options of programs that then delete what they have read."""
+_TAR_PLAIN = re.compile(r"-?[cdhjJklmnprStuvwxzZaCf]+|--(?:extract|create|list|exclude=.*|strip-components=\d+)")
+_TARGET = re.compile(r"-[A-Za-su-z]*t(.*)|--t[a-z-]*(?:=(.*))?", re.DOTALL)
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
 _MOST_WORDS = 10_000
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
@@ -118,14 +121,14 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     chosen = _chosen(verb, fields, place)
     if chosen is None:
         return place.reachable
-    if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
+    if verb in ("mv", "cp", "ln", "install") and any(
+        re.match(r"-[A-Za-su-z]*b|--backup", field.text) for field in fields
+    ):
         chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
     return list(dict.fromkeys(path for field in chosen for path in place.around(field)))
 
 
-def _chosen(  # noqa: C901, PLR0911, PLR0912 - a table of kinds
-    verb: str, fields: list[Field], place: Place
-) -> list[Field] | None:
+def _chosen(verb: str, fields: list[Field], place: Place) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - kinds
     """The words that are known to be files it may change; None: anything."""
     operands = _operands(verb, fields)
     changed = packages.changed(verb, fields)
@@ -134,7 +137,7 @@ def _chosen(  # noqa: C901, PLR0911, PLR0912 - a table of kinds
     if verb in filters.KNOWN:
         return filters.written(verb, fields)
     if verb in _TAKES_AWAY and any(_TAKES_AWAY[verb].fullmatch(field.text) for field in fields):
-        return operands or None
+        return None
     if verb == "git":
         return _git(fields)
     if verb == "find":
@@ -148,9 +151,9 @@ def _chosen(  # noqa: C901, PLR0911, PLR0912 - a table of kinds
     if verb in _FORMAT_WORDS:
         return None if operands and operands[0].text in _FORMAT_WORDS[verb] else _outputs(verb, fields)
     if verb in _OPERANDS:
-        return operands
+        return [*operands, *_target(verb, fields)]
     if verb in _LAST:
-        return _target(fields) or operands[-1:]
+        return _target(verb, fields) or operands[-1:]
     if verb in ("patch", "eval", "tar", "unzip", "cpio", "7z"):
         return _unpacked(verb, fields)
     if verb in WRITING and (verb != "perl" or any(WRITING[verb].fullmatch(field.text) for field in fields)):
@@ -217,8 +220,14 @@ def _downloaded(verb: str, fields: list[Field]) -> list[Field] | None:
     return [field for field in outputs if field.text != "-"]
 
 
-def _target(fields: list[Field]) -> list[Field]:
-    return [fields[at + 1] for at, field in enumerate(fields[:-1]) if field.text in ("-t", "--target-directory")]
+def _target(verb: str, fields: list[Field]) -> list[Field]:
+    targets = []
+    for field, after in itertools.pairwise([*fields, _UNKNOWN]):
+        option = _TARGET.fullmatch(field.text) if verb in ("cp", "mv", "ln", "install") else None
+        if option:
+            value = option[1] or option[2]
+            targets.append(Field(value, field.exact) if value else after)
+    return targets
 
 
 def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
@@ -251,6 +260,8 @@ def _find(fields: list[Field], place: Place) -> list[Field] | None:
     options = len(list(itertools.takewhile(lambda field: re.fullmatch(r"-[HLP]|-O\d", field.text), fields)))
     after = next((at for at, f in enumerate(fields) if at >= options and f.text[:1] in ("-", "(", "!")), len(fields))
     starts = fields[options:after] or [_HERE]
+    if len(fields) * len(starts) > _MOST_WORDS or any(re.match(r"--|-D|-files0", f.text) for f in fields[: after + 1]):
+        return None
     changed: list[Field] = []
     for at, field in enumerate(fields[after:], after + 1):
         if field.text == "-delete":
@@ -259,7 +270,8 @@ def _find(fields: list[Field], place: Place) -> list[Field] | None:
             changed += fields[at : at + 1]
         elif re.fullmatch(r"-(?:exec|ok)(?:dir)?", field.text):
             end = next((end for end, f in enumerate(fields[at:], at) if f.exact and f.text in (";", "+")), len(fields))
-            ran = _started(fields[at:end], starts, "{}", place)
+            runs = [_started(fields[at:end], start, "{}", place) for start in starts]
+            ran = None if None in runs else [each for run in runs for each in run or ()]
             if ran is None or (field.text.endswith("dir") and any(each not in starts for each in ran)):
                 return None
             changed += ran
@@ -276,23 +288,19 @@ def _xargs(verb: str, fields: list[Field], place: Place) -> list[Field] | None:
         value = remaining.pop().text if option.text in _XARGS_VALUES and remaining else option.text[2:]
         token = value if option.text.startswith("-I") else token
     command = list(itertools.takewhile(lambda field: not field.text.startswith(":::"), remaining[::-1]))
-    if not command:
-        return [] if verb == "xargs" else None  # what parallel reads are commands then
-    return _started(command, [_UNKNOWN], token, place)
+    if verb == "parallel" and (not command or any(re.search(r"[^\w./{}:=,+@%-]", field.text) for field in command)):
+        return None  # a shell reads it
+    return _started(command, _UNKNOWN, token, place) if command else []
 
 
-def _started(command: list[Field], given: list[Field], token: str, place: Place) -> list[Field] | None:
-    """What a program that another one starts may change: with `given` for words with `token`, or at the end if empty.
-
-    None: anything.
-    """
+def _started(command: list[Field], given: Field, token: str, place: Place) -> list[Field] | None:
+    """What a started program may change, with `given` for each `token`, or at the end; None: anything."""
     verb, fields = (command[0].text.rpartition("/")[2] if command else ""), command[1:]
-    if len(fields) * len(given) > _MOST_WORDS:
-        return None
-    if token:
-        fields = [each for field in fields for each in (given if token in field.text else [field])]
-    else:
-        fields = [*fields, *given]
+    if token and verb in (READERS - KNOWN):
+        return []
+    if any(token in field.text and token != field.text for field in fields if token):
+        return None  # a part of an option, or of a program
+    fields = [given if token == field.text else field for field in fields] if token else [*fields, given, given]
     is_known = verb in READERS or verb in KNOWN or verb in ("git", "xxd")
     is_known = is_known or (verb == "perl" and any(WRITING[verb].fullmatch(field.text) for field in fields))
     return _chosen(verb, fields, place) if is_known and verb != "env" else None
@@ -301,10 +309,13 @@ def _started(command: list[Field], given: list[Field], token: str, place: Place)
 def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
     texts = [field.text for field in fields]
     if verb == "tar":
-        head = texts[0] if texts else ""
-        if not any("x" in text for text in [head, *texts] if text == head or re.fullmatch(r"-\w*x\w*|--extract", text)):
-            return [fields[at + 1] for at, t in enumerate(texts[:-1]) if re.fullmatch(r"-?\w*f", t)]
-        return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t in ("-C", "--directory")] or [_HERE]
+        options = [text for at, text in enumerate(texts) if not at or text.startswith("-")]
+        if not all(_TAR_PLAIN.fullmatch(text) for text in options):
+            return None
+        extracts = any("x" in text and not text.startswith("--e") for text in options) or "--extract" in options
+        letter = "C" if extracts else "f"
+        values = [after for f, after in itertools.pairwise(fields) if f.text in options and f.text[-1:] == letter]
+        return values or ([_HERE] if extracts else [])
     if verb == "unzip":
         return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t == "-d"] or [_HERE]
     if verb == "patch" and not any(text.startswith(("-p", "-i", "--", "-d")) for text in texts):
@@ -342,7 +353,7 @@ def _git_outputs(command: str, arguments: list[Field]) -> list[Field]:
         named = [after for before, after in itertools.pairwise(arguments) if before.text in ("-f", "--file")]
         return named or [Field(f.text[7:], f.exact) for f in arguments if f.text.startswith("--file=")]
     if command == "bundle":
-        return arguments[1:2] if arguments[:1] == [Field("create")] else []
+        return [f for f in arguments if not f.text.startswith("-")][1:2] if arguments[:1] == [Field("create")] else []
     return _outputs(
         "git", arguments if command in _GIT_OUTPUT else [field for field in arguments if field.text not in ("-o", "-O")]
     )
@@ -358,7 +369,8 @@ def _is_harmless(command: str, texts: list[str]) -> bool:
         return head in ("-b", "-B", "--orphan") and len(texts) == 2
     if command == "switch":
         return head in ("-c", "-C", "--create") and len(texts) == 2
-    return command == "restore" and "--staged" in texts and "--worktree" not in texts
+    writes = any(re.fullmatch(r"--worktree|-[A-Za-z]*W[A-Za-z]*", text) for text in texts)
+    return command == "restore" and "--staged" in texts and not writes
 
 
 def _pathspecs(command: str, arguments: list[Field], texts: list[str]) -> list[Field] | None:
@@ -370,7 +382,7 @@ def _pathspecs(command: str, arguments: list[Field], texts: list[str]) -> list[F
     if command == "clean":
         return [_pathspec(field) for field in operands] or [_HERE]
     # Without "--" git takes a name for a branch first; one with a suffix is far more likely a file.
-    likely = [f for f in operands if f.exact and LIKE_FILE.fullmatch(f.text)]
+    likely = [f for f in operands if f.exact and LIKE_FILE.fullmatch(f.text) and not _LIKE_BRANCH.search(f.text)]
     return likely if command == "checkout" and likely and len(likely) == len(operands) else None
 
 
