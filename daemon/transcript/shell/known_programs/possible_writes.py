@@ -296,7 +296,7 @@ def _xargs(verb: str, fields: list[Field], place: Place) -> list[Field] | None:
 def _started(command: list[Field], given: Field, token: str, place: Place) -> list[Field] | None:
     """What a started program may change, with `given` for each `token`, or at the end; None: anything."""
     verb, fields = (command[0].text.rpartition("/")[2] if command else ""), command[1:]
-    if token and verb in (READERS - KNOWN):
+    if token and verb in READERS - KNOWN - {"env", "xxd"}:
         return []
     if any(token in field.text and token != field.text for field in fields if token):
         return None  # a part of an option, or of a program
